@@ -1,0 +1,289 @@
+"""What a release costs, and how costs add up: the one place where anything is composed.
+
+A ``Cost`` keeps every true statement about a mechanism side by side, because each composes best in its own currency:
+
+- *claim*: (epsilon, delta)-differential privacy, in exact rationals;
+- *zCDP*: rho-concentrated privacy outside an event of probability ``slack``, in exact rationals;
+- *curve*: the Rényi divergence at each of ``ORDERS`` outside the same event, in doubles rounded up (order infinity
+  is the claim, which is kept exactly).
+
+``a + b`` is both on the same people, ``a | b`` is each on people of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from discreet.core import numbers
+from discreet.core.numbers import Number
+from discreet.errors import InvalidRequest, UnsupportedFormat
+
+ORDERS: tuple[float, ...] = (
+    1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 14.0, 16.0, 20.0,
+    24.0, 28.0, 32.0, 40.0, 48.0, 64.0, 96.0, 128.0, 192.0, 256.0, 512.0, 1024.0,
+)  # fmt: skip
+_PAD = 1.0 + 2.0**-40
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far one person can move an exact value, in each norm, or coordinate by coordinate.
+
+    ``each`` holds, where it is known, the most each coordinate moves; all may move at once. The three norms are
+    then implied, and a law with one scale per coordinate uses ``each`` itself.
+    """
+
+    l1: Fraction
+    l2: Fraction
+    linf: Fraction
+    each: tuple[Fraction, ...] | None = None
+
+    @staticmethod
+    def of(value: Distance | Number | tuple[Number, ...] | list[Number]) -> Distance:
+        """A distance from a number (a scalar's sensitivity, or a vector's in the norm of the law) or one per coordinate."""
+        if isinstance(value, Distance):
+            return value
+        if isinstance(value, tuple | list):
+            each = tuple(numbers.non_negative(v, "sensitivity") for v in value)
+            if not each:
+                raise InvalidRequest("sensitivity must have at least one coordinate, got none")
+            squares = sum((e * e for e in each), Fraction(0))
+            return Distance(sum(each, Fraction(0)), numbers.square_root_up(squares), max(each), each)
+        one = numbers.non_negative(value, "sensitivity")
+        return Distance(one, one, one)
+
+    def __mul__(self, factor: Number) -> Distance:
+        f = numbers.non_negative(factor, "factor")
+        each = None if self.each is None else tuple(f * e for e in self.each)
+        return Distance(f * self.l1, f * self.l2, f * self.linf, each)
+
+    def to_dict(self) -> dict[str, Any]:
+        doc: dict[str, Any] = {k: numbers.write(getattr(self, k)) for k in ("l1", "l2", "linf")}
+        if self.each is not None:
+            doc["each"] = [numbers.write(e) for e in self.each]
+        return doc
+
+    @staticmethod
+    def from_dict(doc: dict[str, Any]) -> Distance:
+        each = tuple(numbers.read(e, "distance") for e in doc["each"]) if "each" in doc else None
+        l1, l2, linf = (numbers.read(doc[k], "distance") for k in ("l1", "l2", "linf"))
+        return Distance(l1, l2, linf, each)
+
+
+def _add(a: Fraction | None, b: Fraction | None) -> Fraction | None:
+    return None if a is None or b is None else numbers.sum_up((a, b))
+
+
+def _most(a: Fraction | None, b: Fraction | None) -> Fraction | None:
+    return None if a is None or b is None else max(a, b)
+
+
+def _add_up(a: float, b: float) -> float:
+    """The sum of two bounds, rounded up; nothing plus nothing stays nothing."""
+    total = a + b
+    return total if a == 0.0 or b == 0.0 else math.nextafter(total, math.inf)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Every true statement about what was spent; ``None`` means that no statement of that kind holds.
+
+    Proof: each part composes by itself, also when later questions depend on earlier answers. Claims: basic
+    composition (Dwork et al. 2006). zCDP and the curve: Rényi divergence of order alpha adds (Mironov 2017; Bun
+    and Steinke 2016); events of probability ``slack`` add by the union bound. On disjoint people a neighbour
+    changes one part only, so the larger value holds of each kind.
+    """
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+    slack: Fraction
+    curve: tuple[float, ...]
+
+    @staticmethod
+    def nothing() -> Cost:
+        """What costs nothing: the zero of addition."""
+        return Cost(Fraction(0), Fraction(0), Fraction(0), Fraction(0), (0.0,) * len(ORDERS))
+
+    @staticmethod
+    def infinite() -> Cost:
+        """No guarantee at all; only a test ledger takes it."""
+        return Cost(None, Fraction(0), None, Fraction(0), (math.inf,) * len(ORDERS))
+
+    @staticmethod
+    def pure(epsilon: Number) -> Cost:
+        """epsilon-differential privacy.
+
+        Proof: among all pairs with log-ratio within epsilon the binary randomised response pair is the extreme one
+        for every Rényi order (Bun and Steinke 2016, proposition 3.3 and lemma 3.2), which gives the curve
+        ln((sinh(a e) - sinh((a-1) e)) / sinh e) / (a-1); and its supremum over a of curve/a is at a = 1, the
+        Kullback-Leibler divergence e tanh(e/2), which gives rho.
+        """
+        return _pure(numbers.non_negative(epsilon, "epsilon"))
+
+    @staticmethod
+    def approximate(epsilon: Number, delta: Number) -> Cost:
+        """(epsilon, delta)-differential privacy of which nothing else is known.
+
+        Proof: such a pair is, outside an event of probability delta on either side, a pair with log-ratio within
+        epsilon (Kairouz, Oh and Viswanath 2015), hence pure with that slack.
+        """
+        d = numbers.probability(delta, "delta")
+        inside = Cost.pure(epsilon)
+        return Cost(inside.epsilon, d, inside.rho, d, inside.curve)
+
+    @staticmethod
+    def zcdp(rho: Number) -> Cost:
+        """rho-zero-concentrated privacy: Rényi divergence at most rho times the order, for every order."""
+        r = numbers.non_negative(rho, "rho")
+        return Cost(None, Fraction(0), r, Fraction(0), _line(r))
+
+    @staticmethod
+    def renyi(curve: Callable[[float], float], *, epsilon: Fraction | None = None, delta: Fraction = Fraction(0),
+              rho: Fraction | None = None) -> Cost:  # fmt: skip
+        """A cost from a Rényi curve, with what else is known; doubles are rounded up here."""
+        values = (curve(a) for a in ORDERS)
+        rounded = tuple(_float_up(numbers.round_up(v)) if v < math.inf else v for v in values)
+        return Cost(epsilon, delta, rho, Fraction(0), rounded)
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            _add(self.epsilon, other.epsilon),
+            numbers.sum_up((self.delta, other.delta)),
+            _add(self.rho, other.rho),
+            numbers.sum_up((self.slack, other.slack)),
+            tuple(map(_add_up, self.curve, other.curve)),
+        )
+
+    def __or__(self, other: Cost) -> Cost:
+        return Cost(
+            _most(self.epsilon, other.epsilon),
+            max(self.delta, other.delta),
+            _most(self.rho, other.rho),
+            max(self.slack, other.slack),
+            tuple(map(max, self.curve, other.curve)),
+        )
+
+    def __mul__(self, times: int) -> Cost:
+        """The cost of the same thing done ``times`` times in sequence."""
+        if times < 0 or int(times) != times:
+            raise InvalidRequest(f"times must be a whole number that is not negative, got {times}")
+        if times == 0:
+            return Cost.nothing()
+        curve = tuple(v if times == 1 else math.nextafter(v * times, math.inf) if v else 0.0 for v in self.curve)
+        scale = Fraction(int(times))
+        return Cost(
+            None if self.epsilon is None else self.epsilon * scale,
+            self.delta * scale,
+            None if self.rho is None else self.rho * scale,
+            self.slack * scale,
+            curve,
+        )
+
+    def __le__(self, other: Cost) -> bool:
+        """Whether each statement made by ``other`` holds of ``self`` as well: self may stand where other was paid."""
+
+        def within(a: Fraction | None, b: Fraction | None) -> bool:
+            return b is None or (a is not None and a <= b)
+
+        return (
+            within(self.epsilon, other.epsilon)
+            and (other.epsilon is None or self.delta <= other.delta)
+            and within(self.rho, other.rho)
+            and self.slack <= other.slack
+            and all(a <= b * _PAD for a, b in zip(self.curve, other.curve, strict=True))
+        )
+
+    def padded(self) -> Cost:
+        """What has to be paid where ``<=`` will later be asked: its comparison of doubles allows a last-digit excess."""
+        return Cost(self.epsilon, self.delta, self.rho, self.slack, tuple(v * _PAD for v in self.curve))
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether any guarantee holds."""
+        return self.epsilon is not None or self.rho is not None or min(self.curve) < math.inf
+
+    def __str__(self) -> str:
+        parts = []
+        if self.epsilon is not None:
+            parts.append(f"ε={float(self.epsilon):.6g}" + (f", δ={float(self.delta):.3g}" if self.delta else ""))
+        if self.rho is not None and (self.epsilon is None or self.delta):
+            parts.append(f"ρ={float(self.rho):.6g}" + (f" (outside {float(self.slack):.3g})" if self.slack else ""))
+        return "; ".join(parts) or ("a Rényi curve" if self.is_finite else "no guarantee")
+
+    def to_dict(self) -> dict[str, Any]:
+        def text(value: Fraction | None) -> str | None:
+            return None if value is None else numbers.write(value)
+
+        return {
+            "epsilon": text(self.epsilon),
+            "delta": numbers.write(self.delta),
+            "rho": text(self.rho),
+            "slack": numbers.write(self.slack),
+            "curve": [v if math.isfinite(v) else None for v in self.curve],
+        }
+
+    @staticmethod
+    def from_dict(doc: dict[str, Any]) -> Cost:
+        try:
+            curve = tuple(math.inf if v is None else float(v) for v in doc["curve"])
+            epsilon, rho = (None if doc[k] is None else numbers.read(doc[k], k) for k in ("epsilon", "rho"))
+            delta, slack = (numbers.read(doc[k], k) for k in ("delta", "slack"))
+        except (KeyError, TypeError, ValueError) as problem:
+            raise UnsupportedFormat(f"a cost needs epsilon, delta, rho, slack and curve, got {doc!r}") from problem
+        if len(curve) != len(ORDERS) or any(not v >= 0 for v in curve):
+            raise UnsupportedFormat(f"a cost's curve needs {len(ORDERS)} values of at least 0, got {doc['curve']!r}")
+        if any(v is not None and v < 0 for v in (epsilon, delta, rho, slack)):
+            raise UnsupportedFormat(f"a cost must not be negative, got {doc!r}")
+        return Cost(epsilon, delta, rho, slack, curve)
+
+
+def _float_up(value: Fraction) -> float:
+    """The least double that is at least ``value``."""
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def _line(rho: Fraction) -> tuple[float, ...]:
+    """The curve of rho-zCDP."""
+    return tuple(_float_up(rho * Fraction(a)) for a in ORDERS)
+
+
+def pure_curve(order: float, epsilon: float) -> float:
+    """The Rényi divergence of order ``order`` of the extreme pair at ``epsilon``, in a form that never overflows.
+
+    (sinh(a e) - sinh((a-1) e)) / sinh e = cosh((a - 1/2) e) / cosh(e/2), and log cosh x = log1p(2 sinh(x/2)^2).
+    """
+    e, a = epsilon, order
+    if e == 0.0:
+        return 0.0
+    value = (_log_cosh((a - 0.5) * e) - _log_cosh(e / 2)) / (a - 1)
+    return min(value, e)
+
+
+def _log_cosh(x: float) -> float:
+    if x < 1.0:
+        return math.log1p(2.0 * math.sinh(x / 2) ** 2)
+    return x + math.log1p(math.exp(-2 * x)) - math.log(2)
+
+
+@lru_cache(maxsize=1024)
+def _pure(epsilon: Fraction) -> Cost:
+    if not epsilon:
+        return Cost.nothing()
+    e = _float_up(epsilon)
+    rho = min(numbers.round_up(e * math.tanh(e / 2)), epsilon)
+    line = _line(rho)
+    # The difference of two logarithms in pure_curve loses at most a few units of the larger one: never trust it
+    # below that, take the straight line rho * order there.
+    margin = 2.0**-48
+    curve = tuple(
+        min(line[i], e, pure_curve(a, e) + margin * ((a + 1) * e + 1) / (a - 1))
+        for i, a in enumerate(ORDERS)
+    )
+    return Cost(epsilon, Fraction(0), rho, Fraction(0), curve)

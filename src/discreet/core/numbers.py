@@ -1,0 +1,110 @@
+"""Exact numbers: what a user types is the rational it looks like, and anything inexact is rounded up.
+
+A budget of 1 holds ten charges of 0.1 because 0.1 is read as 1/10, not as the nearest double.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from discreet.errors import InvalidRequest
+
+Number: TypeAlias = int | float | str | Fraction | Decimal
+
+# A running total keeps at most this many bits below the point: sums of odd denominators would grow without end.
+_MOST_DENOMINATOR_BITS = 512
+
+
+def rational(value: Number, name: str = "value") -> Fraction:
+    """The rational a number looks like: ``Fraction(repr(x))`` for a float. Refuses what is not finite."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool):
+        raise InvalidRequest(f"{name} must be a number, got {value!r}")
+    try:
+        if isinstance(value, int | str | Decimal):
+            return Fraction(value)
+        # Exactly representable integers and halves arrive as NumPy scalars too; float() makes them plain.
+        plain = float(value)
+        return Fraction(repr(plain)) if math.isfinite(plain) else Fraction(plain)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        raise InvalidRequest(f"{name} must be a finite number, got {value!r}") from None
+
+
+def positive(value: Number, name: str) -> Fraction:
+    """``rational``, refusing zero and below."""
+    exact = rational(value, name)
+    if exact <= 0:
+        raise InvalidRequest(f"{name} must be positive, got {value}")
+    return exact
+
+
+def non_negative(value: Number, name: str) -> Fraction:
+    """``rational``, refusing what is below zero."""
+    exact = rational(value, name)
+    if exact < 0:
+        raise InvalidRequest(f"{name} must not be negative, got {value}")
+    return exact
+
+
+def probability(value: Number, name: str) -> Fraction:
+    """``rational``, strictly between 0 and 1."""
+    exact = rational(value, name)
+    if not 0 < exact < 1:
+        raise InvalidRequest(f"{name} must lie strictly between 0 and 1, got {value}")
+    return exact
+
+
+def round_up(value: float) -> Fraction:
+    """A rational that is at least the real number a double approximates to within 8 units in the last place."""
+    step = abs(value) * 2.0**-49 if value else 5e-324
+    return Fraction(math.nextafter(value + step, math.inf))
+
+
+def sum_up(values: Iterable[Fraction]) -> Fraction:
+    """The exact sum; rounded up to a multiple of 2**-512 once its denominator outgrows that."""
+    total = sum(values, Fraction(0))
+    if total.denominator.bit_length() <= _MOST_DENOMINATOR_BITS:
+        return total
+    scaled = total * (1 << _MOST_DENOMINATOR_BITS)
+    return Fraction(math.ceil(scaled), 1 << _MOST_DENOMINATOR_BITS)
+
+
+def square_root_up(value: Fraction, bits: int = 64) -> Fraction:
+    """The square root rounded up, exact where it is rational with a small denominator.
+
+    Proof: isqrt gives the floor r of sqrt(p * q * 4**bits); r + 1 (or r, when its square is exact) divided by
+    q * 2**bits is at least sqrt(p / q).
+    """
+    inside = value.numerator * value.denominator << (2 * bits)
+    root = math.isqrt(inside)
+    return Fraction(root + (root * root < inside), value.denominator << bits)
+
+
+def floor_log2(value: Fraction) -> int:
+    """The largest e with 2**e at most ``value``."""
+    e = value.numerator.bit_length() - value.denominator.bit_length()
+    return e if Fraction(2) ** e <= value else e - 1
+
+
+def is_power_of_two(value: Fraction) -> bool:
+    """Whether ``value`` is 2**k for a whole k of either sign."""
+    return value > 0 and value.numerator & (value.numerator - 1) == 0 and (
+        value.denominator & (value.denominator - 1) == 0
+    )
+
+
+def write(value: Fraction) -> str:
+    """A rational as text, ``"1/10"``."""
+    return str(value)
+
+
+def read(text: Any, name: str) -> Fraction:
+    """A rational from its text."""
+    if not isinstance(text, str):
+        raise InvalidRequest(f"{name} must be a rational written as text, such as '1/10', got {text!r}")
+    return rational(text, name)

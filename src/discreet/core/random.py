@@ -1,0 +1,121 @@
+"""Randomness: the operating system's, expanded by a stream cipher.
+
+``system()`` is what private noise is drawn from. It is one stream per thread, started from ``os.urandom`` and
+started again in a forked child, so no two threads and no two processes ever share a word. The key is replaced from
+its own output after every block, so a later look into memory does not give earlier noise back.
+
+``Random(seed)`` is the same expansion of a number the caller knows. It is for tests, and whatever was made with it
+says so: ``private`` is false.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+Words = npt.NDArray[np.uint64]
+
+_BLOCK = 4096  # words kept ready for small requests: 32 KiB
+_KEY_WORDS = 4
+_ZEROS = bytes(8 * (_BLOCK + _KEY_WORDS))
+_generation = 0  # how many forks lie between this process and the first one
+
+
+class Random:
+    """A stream of independent uniform 64-bit words (ChaCha20 in counter mode, RFC 8439).
+
+    Proof: the words are a pseudorandom function of a 256-bit key of operating-system entropy; every guarantee of
+    the package therefore holds against attackers who cannot break ChaCha20, which is the usual computational
+    reading of differential privacy with cryptographic noise.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self.private = seed is None
+        key = os.urandom(32) if seed is None else hashlib.sha256(f"discreet test seed {seed}".encode()).digest()
+        self._start(key)
+
+    def _start(self, key: bytes) -> None:
+        self._generation = _generation
+        self._rekey(key)
+        self._ready: Words = np.empty(0, np.uint64)
+        self._next = 0
+
+    def _renew(self) -> None:
+        """After a fork the child's private streams start again from fresh entropy."""
+        if self.private and self._generation != _generation:
+            self._start(os.urandom(32))
+
+    def _rekey(self, key: bytes) -> None:
+        self._cipher = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
+
+    def _refill(self) -> None:
+        block = np.frombuffer(self._cipher.update(_ZEROS), np.uint64)
+        self._rekey(block[:_KEY_WORDS].tobytes())
+        self._ready, self._next = block[_KEY_WORDS:], 0
+
+    def words(self, count: int) -> Words:
+        """``count`` fresh words, in an array of the caller's own."""
+        self._renew()
+        if count <= _BLOCK:
+            if self._next + count > len(self._ready):
+                self._refill()
+            start, self._next = self._next, self._next + count
+            return self._ready[start : self._next].copy()
+        out = np.empty(count, np.uint64)
+        # A large request runs under a key of its own, drawn from the stream and forgotten with the call.
+        once = Cipher(algorithms.ChaCha20(self.words(_KEY_WORDS).tobytes(), bytes(16)), mode=None).encryptor()
+        step = _BLOCK
+        for start in range(0, count, step):
+            part = out[start : start + step]
+            once.update_into(memoryview(_ZEROS)[: part.nbytes], memoryview(part).cast("B"))
+        return out
+
+    def word(self) -> int:
+        """One fresh word as a plain integer."""
+        self._renew()
+        if self._next >= len(self._ready):
+            self._refill()
+        self._next += 1
+        return int(self._ready[self._next - 1])
+
+    def below(self, bound: int) -> int:
+        """A uniform whole number in ``0 .. bound - 1``, by rejection."""
+        words = -(-bound.bit_length() // 64)
+        limit = (1 << 64 * words) // bound * bound
+        while True:
+            value = 0
+            for _ in range(words):
+                value = value << 64 | self.word()
+            if value < limit:
+                return value % bound
+
+
+_local = threading.local()
+
+
+def system() -> Random:
+    """The thread's own stream of operating-system randomness."""
+    stream: Random | None = getattr(_local, "stream", None)
+    if stream is None:
+        stream = _local.stream = Random()
+    return stream
+
+
+def chosen(seed: int | Random | None) -> Random:
+    """The stream to draw from: the system's, or a test stream for a seed."""
+    if isinstance(seed, Random):
+        return seed
+    return system() if seed is None else Random(seed)
+
+
+def _forked() -> None:
+    global _generation
+    _generation += 1
+
+
+os.register_at_fork(after_in_child=_forked)

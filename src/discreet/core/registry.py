@@ -1,0 +1,98 @@
+"""Closed registries: a document names what it holds by a short word, never by an import path.
+
+What is registered here feeds the documents (JSON both ways), the conformance suites, the command line and the
+documentation. A word that is not registered is refused; nothing is ever imported because a file says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from discreet.core import numbers
+from discreet.errors import DiscreetError, UnknownName, UnsupportedFormat
+
+SCHEMA_VERSION = 1
+
+
+class Named:
+    """A frozen dataclass that a document can hold: its registered name and its fields."""
+
+    name: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The name and the fields, in what JSON can say."""
+        return {"name": self.name} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> Self:
+        """From the fields of ``to_dict``; the constructor reads and checks each."""
+        return cls(**values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return numbers.write(value)
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+T = TypeVar("T", bound=Named)
+
+
+class Registry(Generic[T]):
+    """Words and the classes they stand for."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._known: dict[str, type[T]] = {}
+
+    def __call__(self, name: str) -> Callable[[type[T]], type[T]]:
+        """A decorator: ``@registry("word")`` on a class."""
+
+        def keep(cls: type[T]) -> type[T]:
+            if name in self._known:
+                raise UnknownName(f"the {self.kind} {name!r} is registered twice; choose another word")
+            cls.name = name
+            self._known[name] = cls
+            return cls
+
+        return keep
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __getitem__(self, name: str) -> type[T]:
+        try:
+            return self._known[name]
+        except (KeyError, TypeError):
+            known = ", ".join(sorted(self._known))
+            raise UnknownName(f"no {self.kind} is called {name!r}; known: {known}") from None
+
+    def read(self, doc: Any) -> T:
+        """The object a document describes."""
+        if not isinstance(doc, dict) or "name" not in doc:
+            raise UnsupportedFormat(f"a {self.kind} is an object with a name, got {doc!r}")
+        cls = self[doc["name"]]
+        try:
+            return cls.from_fields({k: v for k, v in doc.items() if k != "name"})
+        except DiscreetError:
+            raise
+        except (TypeError, ValueError, KeyError, AttributeError) as problem:
+            raise UnsupportedFormat(f"the {self.kind} {doc['name']!r} cannot be read: {problem}") from problem
+
+
+def check_version(doc: Any, kind: str) -> None:
+    """Refuse a document of another kind or of a schema newer than this package knows."""
+    if not isinstance(doc, dict) or doc.get("kind") != kind:
+        raise UnsupportedFormat(f"expected a document of kind {kind!r}, got {doc if not isinstance(doc, dict) else doc.get('kind')!r}")
+    version = doc.get("schema")
+    if not isinstance(version, int) or version < 1:
+        raise UnsupportedFormat(f"a document needs a schema version of at least 1, got {version!r}")
+    if version > SCHEMA_VERSION:
+        raise UnsupportedFormat(
+            f"the document has schema version {version} and this package reads up to {SCHEMA_VERSION}; upgrade discreet"
+        )

@@ -1,0 +1,97 @@
+"""What leaves: a value with everything that is public about how it was made. Never post-processed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.core.cost import Cost, Distance
+from discreet.core.mechanism import Mechanism, mechanisms
+from discreet.core.query import Query, Relation, check_relation, queries
+from discreet.core.registry import SCHEMA_VERSION, check_version
+from discreet.errors import UnsupportedFormat
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a ledger wrote the charge: the ledger's name, the number of the event and its hash."""
+
+    ledger: str
+    number: int
+    hash: str
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A released value and its law.
+
+    ``private`` is false for what was made with a seed. ``query``, ``relation``, ``distance`` and ``entry`` are None
+    for data that came from elsewhere, of which only the law is known.
+    """
+
+    value: Any
+    mechanism: Mechanism
+    query: Query | None = None
+    relation: Relation | None = None
+    distance: Distance | None = None
+    cost: Cost | None = None
+    entry: Entry | None = None
+    private: bool = True
+
+    @staticmethod
+    def of(mechanism: Mechanism, value: Any) -> Release:
+        """A value that came from elsewhere, with the law of its noise."""
+        return Release(value, mechanism)
+
+    def log_prob(self, exact: Any) -> Any:
+        """The log-probability of what was released, had the exact value been ``exact``."""
+        return self.mechanism.log_prob(self.value, exact)
+
+    def to_dict(self) -> dict[str, Any]:
+        array = np.asarray(self.value)
+        return {
+            "kind": "release",
+            "schema": SCHEMA_VERSION,
+            "value": array.tolist(),
+            "array": array.ndim > 0,
+            "mechanism": self.mechanism.to_dict(),
+            "query": None if self.query is None else self.query.to_dict(),
+            "relation": self.relation,
+            "distance": None if self.distance is None else self.distance.to_dict(),
+            "cost": None if self.cost is None else self.cost.to_dict(),
+            "entry": None if self.entry is None else vars(self.entry).copy(),
+            "private": self.private,
+        }
+
+    def to_json(self) -> str:
+        """The release as one JSON document."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @staticmethod
+    def from_dict(doc: Any) -> Release:
+        check_version(doc, "release")
+        try:
+            value = np.asarray(doc["value"]) if doc["array"] else doc["value"]
+            return Release(
+                value,
+                mechanisms.read(doc["mechanism"]),
+                None if doc["query"] is None else queries.read(doc["query"]),
+                None if doc["relation"] is None else check_relation(doc["relation"]),
+                None if doc["distance"] is None else Distance.from_dict(doc["distance"]),
+                None if doc["cost"] is None else Cost.from_dict(doc["cost"]),
+                None if doc["entry"] is None else Entry(**doc["entry"]),
+                bool(doc["private"]),
+            )
+        except (KeyError, TypeError) as problem:
+            raise UnsupportedFormat(f"a release lacks or garbles a field: {problem}") from problem
+
+    @staticmethod
+    def from_json(text: str) -> Release:
+        """The release a JSON document describes; unknown names and newer versions are refused."""
+        try:
+            return Release.from_dict(json.loads(text))
+        except json.JSONDecodeError as problem:
+            raise UnsupportedFormat(f"not a JSON document: {problem}") from problem

@@ -1,0 +1,116 @@
+"""What a procedure returns to a person: a reading of releases, with honest uncertainty."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from discreet.core.cost import Cost
+from discreet.core.registry import SCHEMA_VERSION, Named, Registry, check_version
+from discreet.core.release import Release
+from discreet.errors import InvalidRequest, UnsupportedFormat
+
+
+class Reading(Named, ABC):
+    """How releases become an answer: a pure function of what is public. Registered in ``readings``."""
+
+    @abstractmethod
+    def value(self, releases: Sequence[Release]) -> Any:
+        """The answer."""
+
+    @abstractmethod
+    def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
+        """Two ends that hold the answer on this table with probability ``level``, over the noise alone."""
+
+    @abstractmethod
+    def expected_error(self, releases: Sequence[Release]) -> Any:
+        """The root mean square error the noise is expected to cause."""
+
+
+readings: Registry[Reading] = Registry("reading")
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """An answer: its value, its uncertainty, its price, and the releases it was read from.
+
+    Proof: everything here is computed from releases and declarations, so it is post-processing and costs nothing
+    beyond them.
+    """
+
+    reading: Reading
+    releases: tuple[Release, ...]
+    cost: Cost
+
+    @cached_property
+    def value(self) -> Any:
+        """The answer."""
+        return self.reading.value(self.releases)
+
+    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+        """Two ends that hold the answer *on this table* with probability ``level``: it knows the noise, not sampling."""
+        if not 0 < level < 1:
+            raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
+        return self.reading.interval(self.releases, level)
+
+    @property
+    def expected_error(self) -> Any:
+        """The root mean square error the noise is expected to cause."""
+        return self.reading.expected_error(self.releases)
+
+    @property
+    def relation(self) -> str | None:
+        """The neighbouring relation the guarantee is for."""
+        return self.releases[0].relation if self.releases else None
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise came from the operating system; false for what a seed made."""
+        return all(r.private for r in self.releases)
+
+    def __float__(self) -> float:
+        return float(np.asarray(self.value).item())
+
+    def __repr__(self) -> str:
+        mark = "" if self.private else ", not private (seeded)"
+        return f"Result({self.value!r}, cost: {self.cost}, neighbors: {self.relation}{mark})"
+
+    def to_dict(self) -> dict[str, Any]:
+        low, high = self.interval(0.95)
+        return {
+            "kind": "result",
+            "schema": SCHEMA_VERSION,
+            "reading": self.reading.to_dict(),
+            "value": _listed(self.value),
+            "interval95": [_listed(low), _listed(high)],
+            "cost": self.cost.to_dict(),
+            "releases": [r.to_dict() for r in self.releases],
+        }
+
+    def to_json(self) -> str:
+        """The answer and all behind it as one JSON document."""
+        return json.dumps(self.to_dict())
+
+    @staticmethod
+    def from_json(text: str) -> Result:
+        """The result a JSON document describes, read again from its releases."""
+        try:
+            doc = json.loads(text)
+        except json.JSONDecodeError as problem:
+            raise UnsupportedFormat(f"not a JSON document: {problem}") from problem
+        check_version(doc, "result")
+        try:
+            releases = tuple(Release.from_dict(r) for r in doc["releases"])
+            return Result(readings.read(doc["reading"]), releases, Cost.from_dict(doc["cost"]))
+        except (KeyError, TypeError) as problem:
+            raise UnsupportedFormat(f"a result lacks or garbles a field: {problem}") from problem
+
+
+def _listed(value: Any) -> Any:
+    return np.asarray(value).tolist()

@@ -1,0 +1,154 @@
+"""The waist: the only place where data, noise and budget meet. Pay first, then look, then speak."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from discreet.core.ask import Account, Ask, Open
+from discreet.core.cost import Cost, Distance
+from discreet.core.query import Relation, evaluate_together
+from discreet.core.random import Random
+from discreet.core.release import Entry, Release
+from discreet.errors import NotPrivate
+
+R = TypeVar("R")
+
+# What a procedure yields, what it is sent, what it returns.
+Procedure = Generator[Ask | Open | tuple[Ask, ...], Any, R]
+
+
+class Payer(Protocol):
+    """What the runner needs of a ledger."""
+
+    test: bool
+
+    def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation) -> list[Entry]:
+        """Charge all in one transaction, or raise and charge nothing."""
+
+    def open(self, account: Open, relation: Relation) -> list[Account]:
+        """Charge a prepaid account and return its parts."""
+
+    def recall(self, ask: Ask, source: Any) -> Release | None:
+        """The stored release of the identical question on the identical version of the data, if there is one."""
+
+    def remember(self, ask: Ask, source: Any, release: Release) -> None:
+        """Store a release for ``recall``."""
+
+
+class NoLedger:
+    """For someone who keeps no account: costs are computed and reported, nothing is limited."""
+
+    test = True
+
+    def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation) -> list[Entry]:
+        return [Entry("none", 0, "") for _ in asks]
+
+    def open(self, account: Open, relation: Relation) -> list[Account]:
+        return [Account(0, part, account.parts) for part in range(account.parts or 1)]
+
+    def recall(self, ask: Ask, source: Any) -> Release | None:
+        return None
+
+    def remember(self, ask: Ask, source: Any, release: Release) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where a procedure is run: the records, who pays, the randomness and the relation."""
+
+    source: Any
+    ledger: Payer
+    random: Random
+    relation: Relation
+
+    def run(self, procedure: Procedure[R]) -> R:
+        """Drive a procedure to its end."""
+        answer: Any = None
+        while True:
+            try:
+                request = procedure.send(answer)
+            except StopIteration as stop:
+                result: R = stop.value
+                return result
+            match request:
+                case Open():
+                    accounts = self.ledger.open(request, self.relation)
+                    answer = accounts if request.parts is not None else accounts[0]
+                case Ask():
+                    answer = self.answer((request,))[0]
+                case _:
+                    answer = self.answer(request)
+
+    def answer(self, asks: tuple[Ask, ...]) -> tuple[Release, ...]:
+        """Answer several asks: one transaction, one pass over the data."""
+        if not self.random.private and not self.ledger.test:
+            raise NotPrivate("a seed makes noise that is not private; use a test ledger (ledger='test') or no seed")
+        known = [None if a.account else self.ledger.recall(a, self.source) for a in asks]
+        fresh = [a for a, k in zip(asks, known, strict=True) if k is None]
+        distances = [a.query.distance(self.relation) for a in fresh]
+        costs = [a.mechanism.cost(d) for a, d in zip(fresh, distances, strict=True)]
+        entries = self.ledger.pay(list(zip(fresh, distances, costs, strict=True)), self.relation)
+        values = self._look(fresh)
+        made = iter(
+            [
+                Release(a.mechanism.release(v, seed=self.random), a.mechanism, a.query, self.relation, d, c, e,
+                        self.random.private)
+                for a, v, d, c, e in zip(fresh, values, distances, costs, entries, strict=True)
+            ]
+        )  # fmt: skip
+        answers = []
+        for ask, old in zip(asks, known, strict=True):
+            release = old if old is not None else next(made)
+            if old is None and ask.account is None:
+                self.ledger.remember(ask, self.source, release)
+            answers.append(release)
+        return tuple(answers)
+
+    def _look(self, asks: list[Ask]) -> list[Any]:
+        """The exact values: one pass over all people, and one over each part that an account is for."""
+        places: dict[tuple[int | None, int], list[int]] = {}
+        for i, ask in enumerate(asks):
+            account = ask.account or Account(0)
+            places.setdefault((account.parts, account.part if account.parts else 0), []).append(i)
+        values: dict[int, Any] = {}
+        for (parts, part), members in places.items():
+            source = self.source if parts is None else self.source.split(parts)[part]
+            values.update(zip(members, evaluate_together([asks[i].query for i in members], source), strict=True))
+        return [values[i] for i in range(len(asks))]
+
+
+def plan(procedure: Procedure[R], relation: Relation) -> tuple[R, list[Ask | Open]]:
+    """A dry run on made-up releases: what would be asked, and a result whose uncertainty is the expected one.
+
+    Proof: what an ask costs never depends on an answer, so the asks of a dry run are those of the real one; no data
+    is in reach here.
+    """
+    noise = Random(seed=0)
+    seen: list[Ask | Open] = []
+    answer: Any = None
+    while True:
+        try:
+            request = procedure.send(answer)
+        except StopIteration as stop:
+            result: R = stop.value
+            return result, seen
+        match request:
+            case Open():
+                seen.append(request)
+                accounts = [Account(0, part, request.parts) for part in range(request.parts or 1)]
+                answer = accounts if request.parts is not None else accounts[0]
+            case Ask():
+                seen.append(request)
+                answer = _made_up(request, relation, noise)
+            case _:
+                seen.extend(request)
+                answer = tuple(_made_up(a, relation, noise) for a in request)
+
+
+def _made_up(ask: Ask, relation: Relation, noise: Random) -> Release:
+    distance = ask.query.distance(relation)
+    value = ask.mechanism.release(ask.query.blank(), seed=noise)
+    return Release(value, ask.mechanism, ask.query, relation, distance, ask.mechanism.cost(distance), private=False)

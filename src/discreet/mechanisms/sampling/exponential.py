@@ -1,0 +1,143 @@
+"""Draws made from the standard exponential -ln U: Laplace, geometric, discrete Laplace, Bernoulli(exp(-x))."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.core.random import Random, Words
+from discreet.mechanisms.sampling import digits
+from discreet.mechanisms.sampling.digits import Digits
+from discreet.mechanisms.sampling.uniform import (
+    BLOCK,
+    SPAN,
+    ULPS,
+    UNIT,
+    Booleans,
+    Floats,
+    Integers,
+    Scales,
+    at,
+    digits_of,
+    give_signs,
+    magnitudes,
+    part,
+    sign_of,
+    to_integers,
+    undecided,
+)
+
+
+def laplace(random: Random, scales: Sequence[Fraction], size: int, offset: Floats | float = 0.0) -> Integers:
+    """round(offset + s L) for independent standard Laplace L: |L| = -ln U, and a fair sign."""
+    out = np.empty(size, np.int64)
+    for start, _, nearest in _blocks(random, Scales(scales), size, offset, signed=True):
+        out[start : start + nearest.size] = to_integers(nearest)
+    return out
+
+
+def geometric(random: Random, scale: Fraction, size: int) -> Integers:
+    """floor(s E) for a standard exponential E: P(G >= k) = exp(-k / s), k = 0, 1, ..."""
+    out = np.empty(size, np.int64)
+    for start, _, nearest in _blocks(random, Scales([scale]), size, -0.5, signed=False):
+        out[start : start + nearest.size] = to_integers(nearest)
+    return out
+
+
+def discrete_laplace(random: Random, scale: Fraction, size: int) -> Integers:
+    """P(k) proportional to exp(-|k| / s): a geometric magnitude and a fair sign; minus zero is drawn again.
+
+    The magnitude reads the upper bits of a word and the sign its lowest, so the two are independent.
+    """
+    out = np.empty(size, np.int64)
+    filled = 0
+    again = 0.5 * -math.expm1(-1.0 / float(scale))  # how often minus zero comes up
+    while filled < size:
+        want = size - filled
+        ahead = want if again < 1e-3 else int(want / (1 - again) * 1.02) + 8
+        for _, words, nearest in _blocks(random, Scales([scale]), ahead, -0.5, signed=False):
+            minus = (words & np.uint64(1)).astype(np.bool_)
+            magnitude = to_integers(nearest)
+            np.negative(magnitude, out=magnitude, where=minus)
+            dropped = minus & (magnitude == 0)
+            kept = magnitude[~dropped] if dropped.any() else magnitude
+            kept = kept[: size - filled]
+            out[filled : filled + kept.size] = kept
+            filled += kept.size
+    return out
+
+
+def exponential_error(least: float) -> float:
+    """A bound on the error of -log of ``magnitudes`` that are at least ``least``, unseen bits included."""
+    if not least > 0:
+        return math.inf
+    return (ULPS + 2) * UNIT * -math.log(least) + 2 * UNIT + SPAN / least
+
+
+def _blocks(
+    random: Random, scales: Scales, size: int, offset: Floats | float, *, signed: bool
+) -> Iterator[tuple[int, Words, Floats]]:
+    """Blocks of round(offset + s E), E exponential or Laplace: (start, words, rounded)."""
+    for start in range(0, size, BLOCK):
+        stop = min(start + BLOCK, size)
+        words = random.words(stop - start)
+        value = magnitudes(words)
+        least = float(value.min())
+        with np.errstate(divide="ignore"):
+            np.log(value, out=value)
+        np.negative(value, out=value)
+        value *= scales.near(start, stop)
+        if signed:
+            give_signs(value, words)
+        shift = part(offset, start, stop)
+        value += shift
+        nearest = np.rint(value)
+        # Beside the logarithm: the scale is read to a unit, one product, one sum with an offset within [-1, 1].
+        reach = -math.log(least) if least > 0 else math.inf
+        error = scales.largest * (exponential_error(least) + 4 * UNIT * reach) + 2 * UNIT
+        for i in undecided(nearest, value, error):
+            scale = scales.at(start + int(i)) * (sign_of(words[i]) if signed else 1)
+            nearest[i] = _settle(random, digits_of(words[i]), scale, at(shift, int(i)))
+        yield start, words, nearest
+
+
+def _settle(random: Random, uniform: Digits, scale: Fraction, offset: Fraction) -> int:
+    def decide() -> int:
+        value = digits.multiply(digits.exactly(scale), digits.exponential(uniform))
+        return digits.rounded(digits.add(digits.exactly(offset), value))
+
+    return digits.settle(random, [uniform], decide)
+
+
+def exceeds(random: Random, near: Floats, error: Floats, exact: Callable[[int], Fraction]) -> Booleans:
+    """Whether a fresh standard exponential exceeds each threshold x: Bernoulli(exp(-x)), exactly.
+
+    ``near`` are the thresholds in doubles, ``error`` bounds their errors, ``exact(i)`` is the i-th as a rational.
+    """
+    words = random.words(near.size)
+    value = magnitudes(words)
+    least = float(value.min()) if value.size else 1.0
+    with np.errstate(divide="ignore"):
+        np.log(value, out=value)
+    value += near  # -(E - x)
+    answer: Booleans = value < 0
+    np.abs(value, out=value)
+    doubt = error + (exponential_error(least) + 2 * UNIT * (near + (45 if least > 0 else math.inf)))
+    for i in np.flatnonzero(~(value > doubt)):
+        answer[i] = _settle_exceeds(random, digits_of(words[i]), exact(int(i)))
+    return answer
+
+
+def _settle_exceeds(random: Random, uniform: Digits, threshold: Fraction) -> bool:
+    return digits.settle(
+        random, [uniform], lambda: digits.less(digits.exactly(threshold), digits.exponential(uniform))
+    )
+
+
+def bernoulli_exp(random: Random, x: Fraction, size: int) -> Booleans:
+    """Bernoulli(exp(-x)) for a rational x that is not negative."""
+    near = np.full(size, float(x))
+    return exceeds(random, near, 2 * UNIT * near, lambda i: x)

@@ -1,0 +1,176 @@
+"""Draws made from the standard normal: the Gaussian rounded to a grid, and the discrete Gaussian."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.core.random import Random
+from discreet.mechanisms.sampling import digits
+from discreet.mechanisms.sampling.digits import Digits
+from discreet.mechanisms.sampling.exponential import discrete_laplace, exceeds
+from discreet.mechanisms.sampling.uniform import (
+    BLOCK,
+    SPAN,
+    ULPS,
+    UNIT,
+    Floats,
+    Integers,
+    Scales,
+    at,
+    digits_of,
+    give_signs,
+    magnitudes,
+    part,
+    sign_of,
+    to_integers,
+    undecided,
+)
+
+
+class Pairs:
+    """Pairs of independent standard normals by Marsaglia's polar method, in doubles with one bound on the error.
+
+    v, w uniform in the square and kept inside the unit disc, r = v**2 + w**2: then v sqrt(-2 ln r / r) and
+    w sqrt(-2 ln r / r) are independent standard normal. ``values[0]`` are the first of each pair, ``values[1]`` the
+    second; about pi/4 of the pairs asked for are kept.
+
+    Proof of ``error``: with u = 2**-53, r is read, squared and summed within 4u relative, and bits not seen move it
+    by at most 2**-61 / sqrt(r) relative: call the sum d. q = -2 ln r / r has relative error at most
+    d (1 + 1/|ln r|) + (2 ULPS + 2) u, its root half of that and ULPS u more; the product with v, itself within
+    u and 2**-63, is a normal of size at most z = sqrt(-2 ln r), and z / |ln r| = 2 / z.
+    """
+
+    def __init__(self, random: Random, asked: int) -> None:
+        words = random.words(2 * asked).reshape(2, asked)
+        v, w = magnitudes(words[0]), magnitudes(words[1])
+        give_signs(v, words[0])
+        give_signs(w, words[1])
+        r = v * v
+        r += w * w
+        keep = r < 1.0
+        self._words, self._known = words, dict[int, tuple[Digits, Digits]]()
+        for i in np.flatnonzero(np.abs(r - 1.0) < 16 * UNIT):
+            # Whether this pair is inside the disc depends on bits not yet seen.
+            first, second = self._digits(int(i))
+            keep[i] = digits.settle(random, [first, second], lambda a=first, b=second: _inside(a, b))
+        self._keep = keep
+        r = r[keep]
+        self.count = r.size
+        self.error = _error(float(r.min()), float(r.max())) if r.size else 0.0
+        stretch = np.log(r)
+        stretch /= r
+        stretch *= -2.0
+        np.sqrt(np.abs(stretch, out=stretch), out=stretch)
+        self.values = np.empty((2, r.size))
+        np.multiply(v[keep], stretch, out=self.values[0])
+        np.multiply(w[keep], stretch, out=self.values[1])
+
+    def _digits(self, place: int) -> tuple[Digits, Digits]:
+        if place not in self._known:
+            self._known[place] = digits_of(self._words[0, place]), digits_of(self._words[1, place])
+        return self._known[place]
+
+    def digits(self, pair: int) -> tuple[Digits, Digits]:
+        """What is known of the two magnitudes behind a pair; the same objects every time, so bits are never redrawn."""
+        return self._digits(int(np.flatnonzero(self._keep)[pair]))
+
+    def signs(self, pair: int) -> tuple[int, int]:
+        """The signs of the two."""
+        first, second = self._words[:, int(np.flatnonzero(self._keep)[pair])]
+        return sign_of(first), sign_of(second)
+
+    def intervals(self, pair: int) -> tuple[digits.Interval, digits.Interval]:
+        """The two normals as intervals, from the digits known so far."""
+        both = digits.normals(*self.digits(pair))
+        signed = zip(both, self.signs(pair), strict=True)
+        first, second = (value if sign > 0 else digits.negate(value) for value, sign in signed)
+        return first, second
+
+
+def _inside(first: Digits, second: Digits) -> bool:
+    v, w = first.interval(), second.interval()
+    one = digits.exactly(Fraction(1))
+    return digits.less(digits.add(digits.multiply(v, v), digits.multiply(w, w)), one)
+
+
+def _error(least: float, most: float) -> float:
+    """The bound of ``Pairs`` for all r between ``least`` and ``most``: one part grows with z, the other as it falls."""
+    if not 0.0 < least <= most < 1.0 - 16 * UNIT:
+        return math.inf
+    far, near = math.sqrt(-2 * math.log(least)), math.sqrt(-2 * math.log(most))
+    unseen = 4 * SPAN / math.sqrt(least)
+    return far * ((2 * ULPS + 8) * UNIT + unseen) + (4 * UNIT + unseen) / near
+
+
+def gaussian(random: Random, scales: Sequence[Fraction], size: int, offset: Floats | float = 0.0) -> Integers:
+    """round(offset + s Z) for independent standard normal Z."""
+    out = np.empty(size, np.int64)
+    table = Scales(scales)
+    filled = 0
+    while filled < size:
+        pairs = Pairs(random, min(BLOCK // 2, int((size - filled) * 0.66) + 4))
+        value = pairs.values.reshape(-1)[: size - filled]
+        stop = filled + value.size
+        value *= table.near(filled, stop)
+        shift = part(offset, filled, stop)
+        value += shift
+        nearest = np.rint(value)
+        # Beside the normal itself: the scale is read to a unit, one product, one sum with an offset within [-1, 1];
+        # no magnitude of 63 bits gives a normal beyond 13.3.
+        error = table.largest * (pairs.error + 56 * UNIT) + 2 * UNIT
+        for pair in dict.fromkeys(int(i) % pairs.count for i in undecided(nearest, value, error)):
+            places = [i for i in (pair, pair + pairs.count) if i < value.size]
+            nearest[places] = _settle(random, pairs, pair, [(table.at(filled + i), at(shift, i)) for i in places])
+        out[filled:stop] = to_integers(nearest)
+        filled = stop
+    return out
+
+
+def _settle(random: Random, pairs: Pairs, pair: int, moves: list[tuple[Fraction, Fraction]]) -> list[int]:
+    """Round the members of one pair, each with its scale and offset; they share their digits, so both at once."""
+
+    def decide() -> list[int]:
+        return [
+            digits.rounded(digits.add(digits.exactly(offset), digits.multiply(digits.exactly(scale), normal)))
+            for normal, (scale, offset) in zip(pairs.intervals(pair), moves, strict=False)
+        ]
+
+    return digits.settle(random, list(pairs.digits(pair)), decide)
+
+
+def discrete_gaussian(random: Random, scale: Fraction, size: int) -> Integers:
+    """P(k) proportional to exp(-k**2 / (2 s**2)), by rejection from a discrete Laplace (Canonne et al. 2020).
+
+    Proof: with t = floor(s) + 1 and c = s**2 / t, exp(-|k|/t) * exp(-(|k| - c)**2 / (2 s**2)) is proportional to
+    exp(-k**2 / (2 s**2)); a proposal k is kept when a standard exponential exceeds (|k| - c)**2 / (2 s**2).
+    """
+    t = Fraction(math.floor(scale) + 1)
+    centre = scale * scale / t
+    near_centre, near_scale = float(centre), float(scale)
+    out = np.empty(size, np.int64)
+    filled = 0
+    while filled < size:
+        proposal = discrete_laplace(random, t, min(BLOCK, int((size - filled) * 1.6) + 16))
+        apart = np.abs(proposal).astype(np.float64)
+        far = float(apart.max()) / near_scale
+        apart -= near_centre
+        apart /= near_scale
+        # Each of |k|, c and s is read to a unit, and the square doubles what the difference lost.
+        slip = 4 * UNIT * (far + near_centre / near_scale)
+        error = 2 * slip * np.abs(apart) + slip * slip
+        apart *= apart
+        apart *= 0.5
+        error += 4 * UNIT * apart
+        keep = exceeds(random, apart, error, lambda i, k=proposal: _threshold(int(k[i]), centre, scale))
+        kept = proposal[keep][: size - filled]
+        out[filled : filled + kept.size] = kept
+        filled += kept.size
+    return out
+
+
+def _threshold(k: int, centre: Fraction, scale: Fraction) -> Fraction:
+    return (abs(k) - centre) ** 2 / (2 * scale * scale)

@@ -1,0 +1,114 @@
+"""Uniform words as numbers, and the draws that need nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.core.random import Random, Words
+from discreet.mechanisms.sampling.digits import Digits
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
+
+BLOCK = 1 << 14  # draws at a time: everything stays in the second-level cache
+ULPS = 4.0  # the accuracy asked of NumPy's elementary functions, in units in the last place
+UNIT = 2.0**-53
+SPAN = 2.0**-63  # what the bits not yet seen of a magnitude can add to it
+LARGEST = Fraction(1 << 50)  # the largest scale in grid units: its tail passes 2**62 with probability e**-4096
+
+
+def magnitudes(words: Words) -> Floats:
+    """The upper 63 bits of each word as a number in [0, 1], to within one unit in the last place."""
+    values: Floats = (words >> np.uint64(1)).view(np.int64).astype(np.float64)
+    values *= SPAN
+    return values
+
+
+def give_signs(values: Floats, words: Words) -> None:
+    """Give each value, which is not negative, the sign in the lowest bit of its word."""
+    bits = values.view(np.uint64)
+    bits ^= words << np.uint64(63)
+
+
+def digits_of(word: np.uint64) -> Digits:
+    """The upper 63 bits of a word as the beginning of a uniform number."""
+    return Digits(int(word) >> 1)
+
+
+def sign_of(word: np.uint64) -> int:
+    """The sign in the lowest bit of a word."""
+    return -1 if int(word) & 1 else 1
+
+
+class Scales:
+    """One scale for all draws, or a row of them repeated: the exact rationals and the doubles next to them."""
+
+    def __init__(self, exact: Sequence[Fraction]) -> None:
+        self.exact = exact
+        self._near = np.array([float(s) for s in exact])
+        self.largest = float(self._near.max())
+
+    def near(self, start: int, stop: int) -> Floats | float:
+        """The doubles for draws start .. stop - 1."""
+        if len(self.exact) == 1:
+            return self.largest
+        return self._near[np.arange(start, stop) % len(self.exact)]
+
+    def at(self, index: int) -> Fraction:
+        """The rational for one draw."""
+        return self.exact[index % len(self.exact)]
+
+
+def part(offset: Floats | float, start: int, stop: int) -> Floats | float:
+    """The offsets of draws start .. stop - 1: a slice, or the one number for all."""
+    return offset if isinstance(offset, float) else offset[start:stop]
+
+
+def at(offset: Floats | float, index: int) -> Fraction:
+    """One offset as the rational it is."""
+    return Fraction(offset if isinstance(offset, float) else float(offset[index]))
+
+
+def undecided(nearest: Floats, values: Floats, error: float) -> npt.NDArray[np.intp]:
+    """Where ``values`` lie so close to a half that an error of ``error`` could change the rounding."""
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(values - nearest)
+    if gap.size and gap.max() <= 0.5 - error:
+        return np.empty(0, np.intp)
+    return np.flatnonzero(~(gap <= 0.5 - error))
+
+
+def to_integers(values: Floats) -> Integers:
+    """Whole doubles as integers, saturating at 2**62 so that nothing ever wraps."""
+    return np.clip(values, -(2.0**62), 2.0**62).astype(np.int64)
+
+
+def bernoulli(random: Random, p: Fraction, size: int) -> Booleans:
+    """Bernoulli(p) for a rational p.
+
+    Proof: U < p is decided by the first 64 bits of U unless they equal those of p; then the rest of U is compared
+    with the rest of p, which is a rational with the same denominator, so a uniform whole number below it decides.
+    """
+    whole, rest = divmod(p.numerator << 64, p.denominator)
+    if whole >> 64:
+        return np.ones(size, np.bool_)
+    words = random.words(size)
+    answer: Booleans = words < np.uint64(whole)
+    for i in np.flatnonzero(words == np.uint64(whole)):
+        answer[i] = random.below(p.denominator) < rest
+    return answer
+
+
+def below(random: Random, bound: int, size: int) -> Integers:
+    """Uniform whole numbers in 0 .. bound - 1; words of the incomplete last run are drawn again."""
+    limit = (1 << 64) // bound * bound
+    words = random.words(size)
+    if limit < 1 << 64:
+        while (bad := np.flatnonzero(words >= np.uint64(limit))).size:
+            words[bad] = random.words(bad.size)
+    return (words % np.uint64(bound)).astype(np.int64)
