@@ -1,0 +1,193 @@
+"""The arithmetic of a ledger: what each event does to the totals, and which events are refused.
+
+The same few lines decide a charge and, in ``verify``, replay every charge ever made; no database is in reach here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from discreet.accounting.filters import Filter
+from discreet.core.cost import Cost
+from discreet.errors import AccountClosed, BudgetExceeded
+from discreet.ledger.events import Draft, Terms
+
+PLAN, PARTS, RESERVED, CANCELLED = "plan", "parts", "reserved", "cancelled"
+
+
+@dataclass
+class Standing:
+    """Where an account stands: what was drawn on it and how many steps of its plan are left."""
+
+    terms: Terms
+    status: str
+    left: int
+    drawn: Cost
+
+    @staticmethod
+    def fresh(terms: Terms, status: str) -> Standing:
+        return Standing(terms, status, terms.steps, Cost.nothing())
+
+
+@dataclass
+class Books:
+    """The totals of a ledger and the accounts in play.
+
+    Proof that the budget holds. What counts against it is ``total``: everything spent, plus every open reservation
+    in full. A charge, an opening or a reservation is posted only if the filter accepts the total with it in. A step
+    or a draw changes no total: it was paid for when its account was opened, and stays within the account's terms.
+    Drawn sums are compared with the cap by ``Cost <=``, which lets the curve exceed it in the last digits; the ledger
+    was charged ``cap.padded()``, which covers them. Cancelling replaces a reservation by what was drawn on it, which
+    by the same comparison is no more. Accounts on ``parts`` are each a filter at the cap on people of their own, so
+    all of them together cost what one may. Totals are recomputed from whole costs, never subtracted from, so no
+    rounding can make a total too small.
+    """
+
+    filter: Filter | None
+    test: bool
+    number: int
+    head: str
+    spent: Cost = field(default_factory=Cost.nothing)
+    reserved: Cost = field(default_factory=Cost.nothing)
+    accounts: dict[tuple[int, int], Standing] = field(default_factory=dict)
+
+    @property
+    def total(self) -> Cost:
+        """What counts against the budget: all that is spent and all that is set aside."""
+        return self.spent + self.reserved
+
+    def fits(self, total: Cost) -> bool:
+        """Whether a total may stand. A test ledger that took something without any guarantee has nothing to guard."""
+        return self.filter is None or self.filter.fits(total) or (self.test and not total.is_finite)
+
+    def admit(self, draft: Draft) -> None:
+        """Raise if the event must be refused; change nothing."""
+        _ADMIT[draft.kind](self, draft)
+
+    def apply(self, draft: Draft, number: int, hash: str) -> None:  # noqa: A002
+        """Take an admitted event into the totals, as event ``number``."""
+        _APPLY[draft.kind](self, draft, number)
+        self.number, self.head = number, hash
+
+    def standing(self, draft: Draft) -> Standing:
+        """The account an event names."""
+        try:
+            return self.accounts[draft.account or 0, draft.part or 0]
+        except KeyError:
+            raise AccountClosed(
+                f"an account must have been opened at this ledger, and {_name(draft)} was not; open or reserve one"
+            ) from None
+
+    def _admit_payment(self, draft: Draft) -> None:
+        total = self.total
+        if self.filter is None or self.fits(total + draft.cost):
+            return
+        never = not self.filter.fits(draft.cost)
+        remedy = (
+            "it would not fit an unspent budget either: ask for less, with a law of the budget's kind"
+            if never
+            else "ask for less"
+        )
+        raise BudgetExceeded(
+            f"the total must stay within the budget of {self.filter.budget}: {draft.question!r} asks for {draft.cost}, "
+            f"and {self.filter.remaining(total)} is left; {remedy}. Nothing was charged"
+        )
+
+    def _admit_step(self, draft: Draft) -> None:
+        standing = self.standing(draft)
+        if standing.left < 1:
+            raise AccountClosed(
+                f"{_name(draft)} was opened for {standing.terms.steps} steps and all were taken; "
+                "open another account for more"
+            )
+        if standing.terms.plan != draft.plan:
+            raise AccountClosed(
+                f"{_name(draft)} takes only the question, law and distance it was opened for, got "
+                f"{draft.question!r} under {draft.law}; open an account for that plan"
+            )
+
+    def _admit_draw(self, draft: Draft) -> None:
+        standing = self.standing(draft)
+        if standing.status not in (PARTS, RESERVED):
+            raise AccountClosed(f"{_name(draft)} must be open for questions, and it is {standing.status}; open another")
+        if not standing.drawn + draft.cost <= standing.terms.cap:
+            raise BudgetExceeded(
+                f"{_name(draft)} is capped at {standing.terms.cap}: {standing.drawn} is drawn, and {draft.question!r} "
+                f"asks for {draft.cost} more; ask for less. Nothing was charged"
+            )
+
+    def _admit_cancel(self, draft: Draft) -> None:
+        status = self.standing(draft).status
+        if status != RESERVED:
+            raise AccountClosed(f"only an open reservation can be cancelled, and {_name(draft)} is {status}")
+
+    def _charge(self, draft: Draft, number: int) -> None:
+        self.spent += draft.cost
+
+    def _open(self, draft: Draft, number: int) -> None:
+        self.spent += draft.cost
+        self._add(draft, number, PARTS if draft.terms and draft.terms.parts else PLAN)
+
+    def _reserve(self, draft: Draft, number: int) -> None:
+        self.reserved += draft.cost
+        self._add(draft, number, RESERVED)
+
+    def _add(self, draft: Draft, number: int, status: str) -> None:
+        assert draft.terms is not None
+        for part in range(draft.terms.parts or 1):
+            self.accounts[number, part] = Standing.fresh(draft.terms, status)
+
+    def _step(self, draft: Draft, number: int) -> None:
+        self.standing(draft).left -= 1
+
+    def _draw(self, draft: Draft, number: int) -> None:
+        self.standing(draft).drawn += draft.cost
+
+    def _cancel(self, draft: Draft, number: int) -> None:
+        """Needs every open reservation among ``accounts``: what stays set aside is added up anew."""
+        standing = self.standing(draft)
+        standing.status = CANCELLED
+        self.spent += standing.drawn
+        self.reserved = sum(
+            (s.terms.cap.padded() for _, s in sorted(self.accounts.items(), key=_place) if s.status == RESERVED),
+            Cost.nothing(),
+        )
+
+
+def on_account(draft: Draft, standing: Standing) -> Draft:
+    """The event of an ask that an account pays for: a step of its plan, or a draw on it."""
+    if standing.terms.plan is None:
+        return replace(draft, kind="draw")
+    if draft.cost != standing.terms.cap:
+        raise AccountClosed(
+            f"{_name(draft)} takes only steps that each cost {standing.terms.cap} by themselves, got {draft.cost}; "
+            "open an account for that plan"
+        )
+    return replace(draft, kind="step", cost=Cost.nothing())
+
+
+def _place(item: tuple[tuple[int, int], Standing]) -> tuple[int, int]:
+    return item[0]
+
+
+def _name(draft: Draft) -> str:
+    return f"account {draft.account}" + (f" (part {draft.part})" if draft.part else "")
+
+
+_ADMIT: dict[str, Callable[[Books, Draft], None]] = {
+    "charge": Books._admit_payment,
+    "open": Books._admit_payment,
+    "reserve": Books._admit_payment,
+    "step": Books._admit_step,
+    "draw": Books._admit_draw,
+    "cancel": Books._admit_cancel,
+}
+_APPLY: dict[str, Callable[[Books, Draft, int], None]] = {
+    "charge": Books._charge,
+    "open": Books._open,
+    "reserve": Books._reserve,
+    "step": Books._step,
+    "draw": Books._draw,
+    "cancel": Books._cancel,
+}

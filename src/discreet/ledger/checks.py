@@ -1,0 +1,79 @@
+"""What is refused before a transaction begins: texts, laws, costs and relations that break a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from discreet.accounting.filters import Filter
+from discreet.core.budget import Budget
+from discreet.core.cost import Cost
+from discreet.core.mechanism import Mechanism
+from discreet.core.query import Relation, check_relation
+from discreet.core.registry import check_version
+from discreet.errors import InvalidRequest, NotPrivate, RelationMismatch
+from discreet.ledger.replay import read_filter
+
+
+def text(value: str, name: str, *, longest: int | None = None, empty: bool = False) -> str:
+    """A text that every database can keep: Unicode without NUL and without half characters."""
+    if not isinstance(value, str) or "\0" in value or not (value or empty) or (longest and len(value) > longest):
+        limit = f" of at most {longest} characters" if longest else ""
+        raise InvalidRequest(f"{name} must be a text{limit} without NUL characters, got {value!r}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{name} must be valid Unicode, got {value!r}") from None
+    return value
+
+
+def law(mechanism: Mechanism) -> Mechanism:
+    """A law that a document can name."""
+    if not isinstance(mechanism, Mechanism) or not hasattr(mechanism, "name"):
+        raise InvalidRequest(f"a ledger charges for a registered noise law, such as Laplace(scale=1), got {mechanism!r}")
+    return mechanism
+
+
+def cost(value: Cost, test: bool) -> Cost:
+    """A cost that is a number and not negative in every part: adding it can only raise a total."""
+    exact = (value.epsilon, value.delta, value.rho, value.slack)
+    if any(v is not None and v < 0 for v in exact) or not all(v >= 0 for v in value.curve):
+        raise InvalidRequest(f"a cost must be a number that is not negative in every part, got {value!r}")
+    if not (test or value.is_finite):
+        raise NotPrivate(
+            "a ledger pays only for what has a finite guarantee, got a cost without one; "
+            "raise the noise, or use a test ledger (ledger='test')"
+        )
+    return value
+
+
+def relation(asked: Relation, kept: Relation, name: str) -> Relation:
+    """An event under the ledger's relation, or under both, which covers either."""
+    if asked not in (kept, "both"):
+        raise RelationMismatch(
+            f"the ledger {name!r} keeps account under neighbors={kept!r}, got an event under {asked!r}; "
+            f"ask under {kept!r}, or keep another ledger"
+        )
+    return asked
+
+
+def same(row: Mapping[Any, Any], budget: Budget | None, neighbors: Relation | None) -> tuple[Relation, Filter | None]:
+    """The relation and filter of a ledger's row, which must be the ones asked for, where any were."""
+    check_version({"kind": "ledger", "schema": row["schema"]}, "ledger")
+    kept, rules = check_relation(row["relation"]), read_filter(row["filter"])
+    has = None if rules is None else rules.budget
+    if budget is not None and budget != has:
+        raise InvalidRequest(
+            f"a ledger's budget is fixed when it is made: {row['name']!r} has {_full(has)}, got {_full(budget)}; "
+            "open it without a budget, or make a ledger of another name"
+        )
+    if neighbors is not None and neighbors != kept:
+        raise RelationMismatch(
+            f"a ledger's relation is fixed when it is made: {row['name']!r} has neighbors={kept!r}, got {neighbors!r}; "
+            "open it without neighbors, or make a ledger of another name"
+        )
+    return kept, rules
+
+
+def _full(budget: Budget | None) -> str:
+    return "no limit" if budget is None else f"{budget} ({budget.composition} composition)"

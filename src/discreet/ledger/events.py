@@ -1,0 +1,172 @@
+"""What a ledger writes down, and the chain of hashes that makes an altered book show.
+
+The hash of an event is SHA-256 over the canonical JSON of its row as it is stored (sorted keys, no spaces, ASCII),
+with the hash of the event before it among the fields. The first event's ``previous`` is the hash of the facts the
+ledger was created with, so a budget raised afterwards breaks the chain at its root. Anyone can recompute it from the
+rows with nothing but a JSON writer and SHA-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from discreet.core.cost import Cost
+from discreet.core.query import Relation
+from discreet.errors import InvalidRequest, UnsupportedFormat
+
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
+def canonical(doc: Any) -> str:
+    """The one way to write a document: sorted keys, no spaces, ASCII, nothing that is not finite."""
+    try:
+        return _encode(doc)
+    except (TypeError, ValueError) as problem:
+        raise InvalidRequest(f"a ledger keeps only what JSON can say, and {problem}; use plain finite values") from problem
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def write_cost(cost: Cost) -> str:
+    """A cost as canonical JSON; ``read_cost`` gives back the same numbers exactly."""
+    return canonical(cost.to_dict())
+
+
+@lru_cache(maxsize=256)
+def read_cost(text: str) -> Cost:
+    """The cost a text holds. Kept by its text: a ledger's own total is usually the one this process just wrote."""
+    try:
+        doc = json.loads(text)
+    except json.JSONDecodeError as problem:
+        raise UnsupportedFormat(f"a cost in the ledger is not JSON: {problem}") from problem
+    return Cost.from_dict(doc)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an account was opened for: ``steps`` questions of one ``plan``, or any questions up to ``cap``.
+
+    For a plan, ``cap`` is the cost one step has by itself and ``plan`` the digest of its question, law, distance and
+    relation. ``parts`` is in how many disjoint parts the people were split; None means all of them.
+    """
+
+    cap: Cost
+    parts: int | None = None
+    plan: str | None = None
+    steps: int = 0
+
+    def to_json(self) -> str:
+        return canonical(
+            {"cap": self.cap.to_dict(), "parts": self.parts, "plan": self.plan, "steps": self.steps},
+        )
+
+    @staticmethod
+    def from_json(text: str) -> Terms:
+        try:
+            doc = json.loads(text)
+            return Terms(Cost.from_dict(doc["cap"]), doc["parts"], doc["plan"], doc["steps"])
+        except (KeyError, TypeError, json.JSONDecodeError) as problem:
+            raise UnsupportedFormat(f"the terms of an account need cap, parts, plan and steps, got {text}") from problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """An event before it has a place in the book. ``law`` and ``sensitivity`` are canonical JSON.
+
+    ``cost`` is what is taken from whoever pays: the ledger, or for a ``draw`` the account. A ``step`` of a plan was
+    paid for when the account was opened and costs nothing.
+    """
+
+    kind: str
+    question: str
+    relation: Relation
+    cost: Cost
+    law: str | None = None
+    sensitivity: str | None = None
+    account: int | None = None
+    part: int | None = None
+    terms: Terms | None = None
+
+    @property
+    def plan(self) -> str:
+        """The digest a step must share with the plan it belongs to."""
+        return digest(canonical([self.question, self.law, self.sensitivity, self.relation]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event(Draft):
+    """An event of the book: charge, open, step, draw, reserve or cancel."""
+
+    number: int
+    time: str
+    who: str
+    previous: str
+    hash: str
+
+    @staticmethod
+    def of(row: Mapping[Any, Any]) -> Event:
+        """The event a row holds."""
+        terms = None if row["terms"] is None else Terms.from_json(row["terms"])
+        plain = {k: row[k] for k in _PLAIN}
+        return Event(cost=read_cost(row["cost"]), terms=terms, **plain)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event in what JSON can say."""
+        return {k: getattr(self, k) for k in _PLAIN} | {
+            "law": None if self.law is None else json.loads(self.law),
+            "sensitivity": None if self.sensitivity is None else json.loads(self.sensitivity),
+            "cost": self.cost.to_dict(),
+            "terms": None if self.terms is None else json.loads(self.terms.to_json()),
+        }
+
+
+_PLAIN = (
+    "number", "time", "who", "kind", "question", "law", "sensitivity", "relation", "account", "part", "previous",
+    "hash",
+)  # fmt: skip
+_HASHED = tuple(sorted((set(_PLAIN) | {"cost", "terms"}) - {"hash"}))
+
+
+def write_row(draft: Draft, number: int, time: str, who: str, previous: str) -> dict[str, Any]:
+    """The row of an event, sealed with its hash."""
+    row = {
+        "number": number,
+        "time": time,
+        "who": who,
+        "kind": draft.kind,
+        "question": draft.question,
+        "law": draft.law,
+        "sensitivity": draft.sensitivity,
+        "relation": draft.relation,
+        "cost": write_cost(draft.cost),
+        "account": draft.account,
+        "part": draft.part,
+        "terms": None if draft.terms is None else draft.terms.to_json(),
+        "previous": previous,
+    }
+    row["hash"] = digest(canonical(row))
+    return row
+
+
+def hash_of(row: Mapping[Any, Any]) -> str:
+    """The hash the row of an event should have."""
+    return digest(canonical({k: row[k] for k in _HASHED}))
+
+
+def origin(row: Mapping[Any, Any]) -> str:
+    """The hash every chain starts from: the facts a ledger was created with, in its own row."""
+    facts = {k: row[k] for k in ("name", "schema", "relation", "filter", "created")}
+    return digest(canonical(facts | {"kind": "ledger", "test": bool(row["test"])}))
+
+
+def seal(key: str, number: int, document: str) -> str:
+    """The hash of a stored release: its document, the question it answers and the event that paid for it."""
+    return digest(canonical({"key": key, "number": number, "document": document}))

@@ -1,0 +1,118 @@
+"""Checking a ledger: every event is hashed, linked and decided again, and the totals are composed anew.
+
+Finds a row that was altered, dropped, added or moved, a total or an account that does not follow from the events, and
+a budget changed after creation. Someone who may write to the database can also write a whole new book that holds
+together; only a head kept elsewhere shows that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sqlalchemy import Connection
+
+from discreet.accounting.filters import Filter
+from discreet.errors import DiscreetError, LedgerCorrupt, UnsupportedFormat
+from discreet.ledger import tables
+from discreet.ledger.books import Books
+from discreet.ledger.events import Event, canonical, hash_of, origin, seal, write_cost
+
+
+def read_filter(text: str | None) -> Filter | None:
+    """The filter a ledger's row holds."""
+    if text is None:
+        return None
+    try:
+        return Filter.from_dict(json.loads(text))
+    except (KeyError, TypeError, json.JSONDecodeError) as problem:
+        raise UnsupportedFormat(f"a ledger's filter needs a budget and orders, got {text}") from problem
+
+
+def verify(connection: Connection, ledger: int, head: str | None = None) -> int:
+    """Check one ledger inside a transaction that sees a single state of it; return how many events it has."""
+    row = connection.execute(tables.read_ledger, {"of_ledger": ledger}).mappings().one_or_none()
+    if row is None:
+        raise LedgerCorrupt("the ledger's own row is gone; restore a copy")
+    root = origin(row)
+    if row["filter"] is None and not row["test"]:
+        raise LedgerCorrupt("only a test ledger has no budget, and this one is not; restore a copy")
+    try:
+        books = Books(read_filter(row["filter"]), bool(row["test"]), 0, root)
+    except DiscreetError as problem:
+        raise LedgerCorrupt(f"the ledger's budget cannot be read: {problem}; restore a copy") from problem
+    seen = head is None or head == root
+    for event in _pages(connection, tables.page_of_events, ledger, tables.BEFORE_ALL, "number"):
+        _follow(books, event)
+        seen = seen or event["hash"] == head
+    stored = {
+        "number": books.number,
+        "head": books.head,
+        "spent": write_cost(books.spent),
+        "reserved": write_cost(books.reserved),
+    }
+    for name, value in stored.items():
+        if row[name] != value:
+            raise LedgerCorrupt(
+                f"the ledger's row says {name}={row[name]!r} and its {books.number} events give {value!r}: "
+                "the row was altered, or events at the end were dropped or added; restore a copy"
+            )
+    if not seen:
+        raise LedgerCorrupt(
+            f"no event has the hash {head!r} that was given: the book was cut short or written anew; restore a copy"
+        )
+    _check_accounts(connection, ledger, books)
+    _check_releases(connection, ledger)
+    return books.number
+
+
+def _pages(connection: Connection, statement: Any, ledger: int, after: Any, key: str) -> Iterator[Mapping[Any, Any]]:
+    while page := connection.execute(statement, {"of_ledger": ledger, "after": after}).mappings().all():
+        yield from page
+        after = page[-1][key]
+
+
+def _follow(books: Books, row: Mapping[Any, Any]) -> None:
+    """Check the next event and take it into the books."""
+    number = books.number + 1
+    if row["number"] != number:
+        raise LedgerCorrupt(f"event {number} is missing: the next one is number {row['number']}; restore a copy")
+    if row["previous"] != books.head:
+        culprit = "the ledger's own facts (name, relation, budget) were" if number == 1 else f"event {number - 1} was"
+        raise LedgerCorrupt(f"event {number} does not follow on what stands before it: {culprit} altered; restore a copy")
+    if row["hash"] != hash_of(row):
+        raise LedgerCorrupt(f"event {number} was altered: its hash is not that of its content; restore a copy")
+    try:
+        event = Event.of(row)
+        books.admit(event)
+        books.apply(event, number, event.hash)
+    except (DiscreetError, KeyError) as problem:
+        raise LedgerCorrupt(f"event {number} should never have been written: {problem}; restore a copy") from problem
+
+
+def _check_accounts(connection: Connection, ledger: int, books: Books) -> None:
+    rows = connection.execute(tables.all_accounts, {"of_ledger": ledger}).mappings()
+    stored = {(r["number"], r["part"]): (r["status"], r["left"], r["drawn"]) for r in rows}
+    for key, s in books.accounts.items():
+        if stored.pop(key, None) != (s.status, s.left, write_cost(s.drawn)):
+            raise LedgerCorrupt(f"account {key[0]} (part {key[1]}) is not what its events left of it; restore a copy")
+    if stored:
+        raise LedgerCorrupt(f"accounts that no event opened: {sorted(stored)[:5]}; restore a copy")
+
+
+def _check_releases(connection: Connection, ledger: int) -> None:
+    for row in _pages(connection, tables.page_of_releases, ledger, "", "key"):
+        if row["hash"] != seal(row["key"], row["number"], row["document"]):
+            raise LedgerCorrupt(f"the stored release of event {row['number']} was altered; restore a copy")
+        if _told(row["document"]) != (row["paid"], row["question"], row["law"]):
+            raise LedgerCorrupt(f"a stored release is not what event {row['number']} paid for; restore a copy")
+
+
+def _told(document: str) -> tuple[str, str, str] | None:
+    """What a stored release says of the event that paid for it: its hash, question and law."""
+    try:
+        doc = json.loads(document)
+        return doc["entry"]["hash"], canonical(doc["query"]), canonical(doc["mechanism"])
+    except (KeyError, TypeError, json.JSONDecodeError):
+        return None

@@ -1,0 +1,143 @@
+"""The tables of a ledger's database, and the statements run on them, built once.
+
+One database may hold several ledgers. The running totals live in the ledger's own row, so a charge reads one row and
+writes two, however many events came before it.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    and_,
+    bindparam,
+    select,
+)
+
+metadata = MetaData()
+BEFORE_ALL = -(2**62)  # pages of events start after this, so that a row below number 1 is seen too
+
+# SQLite numbers rows by itself only in a column of type INTEGER.
+_ID = BigInteger().with_variant(Integer, "sqlite")
+
+ledgers = Table(
+    "discreet_ledgers",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("schema", Integer, nullable=False),
+    Column("relation", String(16), nullable=False),
+    Column("filter", Text),  # null only in a test ledger without a budget
+    Column("test", Boolean, nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("number", BigInteger, nullable=False),  # of the last event
+    Column("head", String(64), nullable=False),  # its hash
+    Column("spent", Text, nullable=False),  # the total of what is gone for good
+    Column("reserved", Text, nullable=False),  # the total of what is set aside
+    UniqueConstraint("name"),
+)
+
+events = Table(
+    "discreet_events",
+    metadata,
+    Column("ledger", _ID, ForeignKey(ledgers.c.id), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("time", String(40), nullable=False),
+    Column("who", Text, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("question", Text, nullable=False),
+    Column("law", Text),
+    Column("sensitivity", Text),
+    Column("relation", String(16), nullable=False),
+    Column("cost", Text, nullable=False),
+    Column("account", BigInteger),
+    Column("part", BigInteger),
+    Column("terms", Text),
+    Column("previous", String(64), nullable=False),
+    Column("hash", String(64), nullable=False),
+)
+
+accounts = Table(
+    "discreet_accounts",
+    metadata,
+    Column("ledger", _ID, ForeignKey(ledgers.c.id), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the event that opened it
+    Column("part", BigInteger, primary_key=True, autoincrement=False),
+    Column("status", String(16), nullable=False),
+    Column("left", BigInteger, nullable=False),
+    Column("drawn", Text, nullable=False),
+    Index("discreet_accounts_status", "ledger", "status"),
+)
+
+releases = Table(
+    "discreet_releases",
+    metadata,
+    Column("ledger", _ID, ForeignKey(ledgers.c.id), primary_key=True),
+    Column("key", String(64), primary_key=True),
+    Column("number", BigInteger, nullable=False),  # of the event that paid for it
+    Column("document", Text, nullable=False),
+    Column("hash", String(64), nullable=False),
+)
+
+_ledger: BindParameter[int] = bindparam("of_ledger")
+
+find_ledger = select(ledgers).where(ledgers.c.name == bindparam("of_name"))
+read_ledger = select(ledgers).where(ledgers.c.id == _ledger)
+# SQLite has no row locks and ignores this: its transaction holds the whole file already.
+lock_ledger = (
+    select(ledgers.c.number, ledgers.c.head, ledgers.c.spent, ledgers.c.reserved)
+    .where(ledgers.c.id == _ledger)
+    .with_for_update()
+)
+update_ledger = (
+    ledgers.update()
+    .where(ledgers.c.id == _ledger)
+    .values({name: bindparam(f"new_{name}") for name in ("number", "head", "spent", "reserved")})
+)
+insert_event = events.insert()
+page_of_events = (
+    select(events)
+    .where(events.c.ledger == _ledger, events.c.number > bindparam("after"))
+    .order_by(events.c.number)
+    .limit(1000)
+)
+
+_opened_by = and_(events.c.ledger == accounts.c.ledger, events.c.number == accounts.c.number)
+_accounts = select(accounts, events.c.terms).join(events, _opened_by)
+read_account = _accounts.where(
+    accounts.c.ledger == _ledger, accounts.c.number == bindparam("of_account"), accounts.c.part == bindparam("of_part")
+)
+read_reservations = _accounts.where(accounts.c.ledger == _ledger, accounts.c.status == "reserved").order_by(
+    accounts.c.number
+)
+all_accounts = select(accounts).where(accounts.c.ledger == _ledger)
+insert_account = accounts.insert()
+update_account = (
+    accounts.update()
+    .where(
+        accounts.c.ledger == _ledger,
+        accounts.c.number == bindparam("of_account"),
+        accounts.c.part == bindparam("of_part"),
+    )
+    .values({name: bindparam(f"new_{name}") for name in ("status", "left", "drawn")})
+)
+
+find_release = select(releases).where(releases.c.ledger == _ledger, releases.c.key == bindparam("of_key"))
+insert_release = releases.insert()
+page_of_releases = (
+    select(releases, events.c.hash.label("paid"), events.c.question, events.c.law)
+    .outerjoin(events, and_(events.c.ledger == releases.c.ledger, events.c.number == releases.c.number))
+    .where(releases.c.ledger == _ledger, releases.c.key > bindparam("after"))
+    .order_by(releases.c.key)
+    .limit(1000)
+)
