@@ -1,0 +1,72 @@
+"""discreet: private statistics, models, local reports and inference, paid for from one ledger.
+
+Names are loaded when they are first used, so that ``import discreet`` stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet import accounting as accounting
+    from discreet import errors as errors
+    from discreet.accounting import calibrate as calibrate
+    from discreet.core.ask import Ask as Ask
+    from discreet.core.ask import Open as Open
+    from discreet.core.budget import Budget as Budget
+    from discreet.core.cost import Cost as Cost
+    from discreet.core.cost import Distance as Distance
+    from discreet.core.release import Release as Release
+    from discreet.core.result import Result as Result
+    from discreet.ledger import Ledger as Ledger
+    from discreet.mechanisms import DiscreteGaussian as DiscreteGaussian
+    from discreet.mechanisms import DiscreteLaplace as DiscreteLaplace
+    from discreet.mechanisms import Exponential as Exponential
+    from discreet.mechanisms import Gaussian as Gaussian
+    from discreet.mechanisms import Laplace as Laplace
+    from discreet.mechanisms import RandomizedResponse as RandomizedResponse
+    from discreet.mechanisms import SphericalLaplace as SphericalLaplace
+
+__version__ = "0.1.0"
+
+# Where each public name lives. Modules are named by themselves.
+_HOMES = {
+    "Ask": "discreet.core.ask",
+    "Budget": "discreet.core.budget",
+    "Cost": "discreet.core.cost",
+    "DiscreteGaussian": "discreet.mechanisms",
+    "DiscreteLaplace": "discreet.mechanisms",
+    "Distance": "discreet.core.cost",
+    "Exponential": "discreet.mechanisms",
+    "Gaussian": "discreet.mechanisms",
+    "Laplace": "discreet.mechanisms",
+    "Ledger": "discreet.ledger",
+    "Open": "discreet.core.ask",
+    "RandomizedResponse": "discreet.mechanisms",
+    "Release": "discreet.core.release",
+    "Result": "discreet.core.result",
+    "SphericalLaplace": "discreet.mechanisms",
+    "calibrate": "discreet.accounting",
+}
+_MODULES = ("accounting", "errors")
+# Packages that fill the registries documents are read with.
+_REGISTERED = ("discreet.mechanisms",)
+
+__all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"discreet.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    for package in _REGISTERED:
+        importlib.import_module(package)
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -283,7 +283,6 @@ def _pure(epsilon: Fraction) -> Cost:
     # below that, take the straight line rho * order there.
     margin = 2.0**-48
     curve = tuple(
-        min(line[i], e, pure_curve(a, e) + margin * ((a + 1) * e + 1) / (a - 1))
-        for i, a in enumerate(ORDERS)
+        min(line[i], e, pure_curve(a, e) + margin * ((a + 1) * e + 1) / (a - 1)) for i, a in enumerate(ORDERS)
     )
     return Cost(epsilon, Fraction(0), rho, Fraction(0), curve)

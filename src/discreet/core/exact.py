@@ -26,4 +26,4 @@ class Exact:
     @property
     def value(self) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
         """The numbers themselves: whole numbers on the unit grid, doubles on any other."""
-        return self.counts if self.grid == 1 else self.counts * float(self.grid)
+        return self.counts if self.grid == 1 else self.counts.astype(np.float64) * float(self.grid)

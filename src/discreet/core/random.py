@@ -72,7 +72,7 @@ class Random:
         step = _BLOCK
         for start in range(0, count, step):
             part = out[start : start + step]
-            once.update_into(memoryview(_ZEROS)[: part.nbytes], memoryview(part).cast("B"))
+            once.update_into(memoryview(_ZEROS)[: part.nbytes], part.view(np.uint8).data)
         return out
 
     def word(self) -> int:

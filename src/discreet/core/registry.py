@@ -88,7 +88,9 @@ class Registry(Generic[T]):
 def check_version(doc: Any, kind: str) -> None:
     """Refuse a document of another kind or of a schema newer than this package knows."""
     if not isinstance(doc, dict) or doc.get("kind") != kind:
-        raise UnsupportedFormat(f"expected a document of kind {kind!r}, got {doc if not isinstance(doc, dict) else doc.get('kind')!r}")
+        raise UnsupportedFormat(
+            f"expected a document of kind {kind!r}, got {doc if not isinstance(doc, dict) else doc.get('kind')!r}"
+        )
     version = doc.get("schema")
     if not isinstance(version, int) or version < 1:
         raise UnsupportedFormat(f"a document needs a schema version of at least 1, got {version!r}")

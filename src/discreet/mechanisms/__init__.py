@@ -1,0 +1,19 @@
+"""Noise laws, one per file. Importing this package fills the registry of mechanisms."""
+
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.exponential import Exponential
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.spherical_laplace import SphericalLaplace
+
+__all__ = [
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Exponential",
+    "Gaussian",
+    "Laplace",
+    "RandomizedResponse",
+    "SphericalLaplace",
+]

@@ -26,7 +26,6 @@ from discreet.mechanisms.sampling.uniform import (
     magnitudes,
     part,
     sign_of,
-    to_integers,
     undecided,
 )
 
@@ -35,7 +34,7 @@ def laplace(random: Random, scales: Sequence[Fraction], size: int, offset: Float
     """round(offset + s L) for independent standard Laplace L: |L| = -ln U, and a fair sign."""
     out = np.empty(size, np.int64)
     for start, _, nearest in _blocks(random, Scales(scales), size, offset, signed=True):
-        out[start : start + nearest.size] = to_integers(nearest)
+        out[start : start + nearest.size] = nearest
     return out
 
 
@@ -43,7 +42,7 @@ def geometric(random: Random, scale: Fraction, size: int) -> Integers:
     """floor(s E) for a standard exponential E: P(G >= k) = exp(-k / s), k = 0, 1, ..."""
     out = np.empty(size, np.int64)
     for start, _, nearest in _blocks(random, Scales([scale]), size, -0.5, signed=False):
-        out[start : start + nearest.size] = to_integers(nearest)
+        out[start : start + nearest.size] = nearest
     return out
 
 
@@ -60,7 +59,7 @@ def discrete_laplace(random: Random, scale: Fraction, size: int) -> Integers:
         ahead = want if again < 1e-3 else int(want / (1 - again) * 1.02) + 8
         for _, words, nearest in _blocks(random, Scales([scale]), ahead, -0.5, signed=False):
             minus = (words & np.uint64(1)).astype(np.bool_)
-            magnitude = to_integers(nearest)
+            magnitude = nearest.astype(np.int64)
             np.negative(magnitude, out=magnitude, where=minus)
             dropped = minus & (magnitude == 0)
             kept = magnitude[~dropped] if dropped.any() else magnitude
@@ -68,6 +67,14 @@ def discrete_laplace(random: Random, scale: Fraction, size: int) -> Integers:
             out[filled : filled + kept.size] = kept
             filled += kept.size
     return out
+
+
+def exponentials(uniform: Floats, least: float) -> Floats:
+    """-log, in place; a zero, of which the first bit is yet to be seen, becomes some large number to be settled."""
+    if least == 0.0:
+        uniform[uniform == 0.0] = SPAN
+    np.log(uniform, out=uniform)
+    return np.negative(uniform, out=uniform)
 
 
 def exponential_error(least: float) -> float:
@@ -86,9 +93,7 @@ def _blocks(
         words = random.words(stop - start)
         value = magnitudes(words)
         least = float(value.min())
-        with np.errstate(divide="ignore"):
-            np.log(value, out=value)
-        np.negative(value, out=value)
+        value = exponentials(value, least)
         value *= scales.near(start, stop)
         if signed:
             give_signs(value, words)
@@ -120,10 +125,9 @@ def exceeds(random: Random, near: Floats, error: Floats, exact: Callable[[int], 
     words = random.words(near.size)
     value = magnitudes(words)
     least = float(value.min()) if value.size else 1.0
-    with np.errstate(divide="ignore"):
-        np.log(value, out=value)
-    value += near  # -(E - x)
-    answer: Booleans = value < 0
+    value = exponentials(value, least)
+    value -= near
+    answer: Booleans = value > 0
     np.abs(value, out=value)
     doubt = error + (exponential_error(least) + 2 * UNIT * (near + (45 if least > 0 else math.inf)))
     for i in np.flatnonzero(~(value > doubt)):
@@ -132,9 +136,7 @@ def exceeds(random: Random, near: Floats, error: Floats, exact: Callable[[int], 
 
 
 def _settle_exceeds(random: Random, uniform: Digits, threshold: Fraction) -> bool:
-    return digits.settle(
-        random, [uniform], lambda: digits.less(digits.exactly(threshold), digits.exponential(uniform))
-    )
+    return digits.settle(random, [uniform], lambda: digits.less(digits.exactly(threshold), digits.exponential(uniform)))
 
 
 def bernoulli_exp(random: Random, x: Fraction, size: int) -> Booleans:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from discreet.core.random import Random
 from discreet.mechanisms.sampling import digits
-from discreet.mechanisms.sampling.digits import Digits
+from discreet.mechanisms.sampling.digits import Digits, Interval
 from discreet.mechanisms.sampling.exponential import discrete_laplace, exceeds
 from discreet.mechanisms.sampling.uniform import (
     BLOCK,
@@ -26,7 +27,6 @@ from discreet.mechanisms.sampling.uniform import (
     magnitudes,
     part,
     sign_of,
-    to_integers,
     undecided,
 )
 
@@ -56,7 +56,7 @@ class Pairs:
         for i in np.flatnonzero(np.abs(r - 1.0) < 16 * UNIT):
             # Whether this pair is inside the disc depends on bits not yet seen.
             first, second = self._digits(int(i))
-            keep[i] = digits.settle(random, [first, second], lambda a=first, b=second: _inside(a, b))
+            keep[i] = digits.settle(random, [first, second], partial(_inside, first, second))
         self._keep = keep
         r = r[keep]
         self.count = r.size
@@ -83,7 +83,7 @@ class Pairs:
         first, second = self._words[:, int(np.flatnonzero(self._keep)[pair])]
         return sign_of(first), sign_of(second)
 
-    def intervals(self, pair: int) -> tuple[digits.Interval, digits.Interval]:
+    def intervals(self, pair: int) -> tuple[Interval, Interval]:
         """The two normals as intervals, from the digits known so far."""
         both = digits.normals(*self.digits(pair))
         signed = zip(both, self.signs(pair), strict=True)
@@ -125,7 +125,7 @@ def gaussian(random: Random, scales: Sequence[Fraction], size: int, offset: Floa
         for pair in dict.fromkeys(int(i) % pairs.count for i in undecided(nearest, value, error)):
             places = [i for i in (pair, pair + pairs.count) if i < value.size]
             nearest[places] = _settle(random, pairs, pair, [(table.at(filled + i), at(shift, i)) for i in places])
-        out[filled:stop] = to_integers(nearest)
+        out[filled:stop] = nearest
         filled = stop
     return out
 
@@ -165,12 +165,12 @@ def discrete_gaussian(random: Random, scale: Fraction, size: int) -> Integers:
         apart *= apart
         apart *= 0.5
         error += 4 * UNIT * apart
-        keep = exceeds(random, apart, error, lambda i, k=proposal: _threshold(int(k[i]), centre, scale))
+        keep = exceeds(random, apart, error, partial(_threshold, proposal, centre, scale))
         kept = proposal[keep][: size - filled]
         out[filled : filled + kept.size] = kept
         filled += kept.size
     return out
 
 
-def _threshold(k: int, centre: Fraction, scale: Fraction) -> Fraction:
-    return (abs(k) - centre) ** 2 / (2 * scale * scale)
+def _threshold(proposal: Integers, centre: Fraction, scale: Fraction, index: int) -> Fraction:
+    return (abs(int(proposal[index])) - centre) ** 2 / (2 * scale * scale)

@@ -26,9 +26,7 @@ def exponential(random: Random, score: Floats, error: Floats, exact: Callable[[i
     return _first(random, score, error, exact, clock=False)
 
 
-def _first(
-    random: Random, score: Floats, error: Floats, exact: Callable[[int], Interval], *, clock: bool
-) -> int:
+def _first(random: Random, score: Floats, error: Floats, exact: Callable[[int], Interval], *, clock: bool) -> int:
     words = random.words(score.size)
     uniform = magnitudes(words)
     with np.errstate(divide="ignore", invalid="ignore"):

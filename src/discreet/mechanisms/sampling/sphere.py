@@ -10,15 +10,16 @@ import numpy as np
 from discreet.core.random import Random, Words
 from discreet.mechanisms.sampling import digits
 from discreet.mechanisms.sampling.digits import Interval
-from discreet.mechanisms.sampling.exponential import exponential_error
+from discreet.mechanisms.sampling.exponential import exponentials
 from discreet.mechanisms.sampling.normal import Pairs
 from discreet.mechanisms.sampling.uniform import (
+    SPAN,
+    ULPS,
     UNIT,
     Floats,
     Integers,
     digits_of,
     magnitudes,
-    to_integers,
     undecided,
 )
 
@@ -33,17 +34,17 @@ def spherical_laplace(random: Random, scale: Fraction, dimension: int, offset: F
     pairs = _enough_pairs(random, -(-dimension // 2))
     words = random.words(dimension)
     normal = pairs.values.T.reshape(-1)[:dimension]
-    length = math.sqrt(float(normal @ normal))
+    length = math.sqrt(math.fsum(normal * normal))
     uniform = magnitudes(words)
     least = float(uniform.min())
-    with np.errstate(divide="ignore"):
-        total = -float(np.log(uniform).sum())
-    # Each normal is within pairs.error, so the length within sqrt(d) of that; sums of d terms lose d units.
+    unseen = float((SPAN / uniform).sum()) if least > 0 else math.inf
+    total = math.fsum(exponentials(uniform, least))
+    # Each normal is within pairs.error, so the length within sqrt(d) of that; fsum adds no error of its own.
     if length > 0:
-        direction_error = (1 + math.sqrt(dimension)) * pairs.error / length + (dimension + 8) * UNIT
+        direction_error = (1 + math.sqrt(dimension)) * pairs.error / length + 8 * UNIT
     else:
         direction_error = math.inf
-    length_error = dimension * exponential_error(least) + dimension * UNIT * total
+    length_error = (ULPS + 2) * UNIT * total + 2 * UNIT * dimension + 2 * unseen
     near = float(scale)
     error = near * (total * direction_error + length_error * (1 + direction_error) + 8 * UNIT * total) + 4 * UNIT
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -51,7 +52,7 @@ def spherical_laplace(random: Random, scale: Fraction, dimension: int, offset: F
     nearest = np.rint(value)
     if undecided(nearest, value, error).size:
         nearest = _settle(random, pairs, words, scale, dimension, offset)
-    return to_integers(nearest)
+    return nearest.astype(np.int64)
 
 
 def _enough_pairs(random: Random, count: int) -> Pairs:

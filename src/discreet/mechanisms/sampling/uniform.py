@@ -19,12 +19,13 @@ BLOCK = 1 << 14  # draws at a time: everything stays in the second-level cache
 ULPS = 4.0  # the accuracy asked of NumPy's elementary functions, in units in the last place
 UNIT = 2.0**-53
 SPAN = 2.0**-63  # what the bits not yet seen of a magnitude can add to it
-LARGEST = Fraction(1 << 50)  # the largest scale in grid units: its tail passes 2**62 with probability e**-4096
+LARGEST = Fraction(1 << 50)  # the largest scale in grid steps: its tail passes 2**62 with probability e**-4096
+_ONE, _TOP = np.uint64(1), np.uint64(63)
 
 
 def magnitudes(words: Words) -> Floats:
     """The upper 63 bits of each word as a number in [0, 1], to within one unit in the last place."""
-    values: Floats = (words >> np.uint64(1)).view(np.int64).astype(np.float64)
+    values: Floats = (words >> _ONE).view(np.int64).astype(np.float64)
     values *= SPAN
     return values
 
@@ -32,7 +33,7 @@ def magnitudes(words: Words) -> Floats:
 def give_signs(values: Floats, words: Words) -> None:
     """Give each value, which is not negative, the sign in the lowest bit of its word."""
     bits = values.view(np.uint64)
-    bits ^= words << np.uint64(63)
+    bits ^= words << _TOP
 
 
 def digits_of(word: np.uint64) -> Digits:
@@ -50,14 +51,14 @@ class Scales:
 
     def __init__(self, exact: Sequence[Fraction]) -> None:
         self.exact = exact
-        self._near = np.array([float(s) for s in exact])
-        self.largest = float(self._near.max())
+        self._near = [float(s) for s in exact]
+        self.largest = max(self._near)
 
     def near(self, start: int, stop: int) -> Floats | float:
         """The doubles for draws start .. stop - 1."""
         if len(self.exact) == 1:
             return self.largest
-        return self._near[np.arange(start, stop) % len(self.exact)]
+        return np.array(self._near)[np.arange(start, stop) % len(self.exact)]
 
     def at(self, index: int) -> Fraction:
         """The rational for one draw."""
@@ -76,16 +77,14 @@ def at(offset: Floats | float, index: int) -> Fraction:
 
 def undecided(nearest: Floats, values: Floats, error: float) -> npt.NDArray[np.intp]:
     """Where ``values`` lie so close to a half that an error of ``error`` could change the rounding."""
-    with np.errstate(invalid="ignore"):
-        gap = np.abs(values - nearest)
+    gap = values - nearest
+    np.abs(gap, out=gap)
     if gap.size and gap.max() <= 0.5 - error:
-        return np.empty(0, np.intp)
+        return _NONE
     return np.flatnonzero(~(gap <= 0.5 - error))
 
 
-def to_integers(values: Floats) -> Integers:
-    """Whole doubles as integers, saturating at 2**62 so that nothing ever wraps."""
-    return np.clip(values, -(2.0**62), 2.0**62).astype(np.int64)
+_NONE: npt.NDArray[np.intp] = np.empty(0, np.intp)
 
 
 def bernoulli(random: Random, p: Fraction, size: int) -> Booleans:

@@ -1,0 +1,205 @@
+"""What all laws that add noise to numbers share: the grid, arrays in and out; and, coordinate by coordinate, the error."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from discreet.core import numbers
+from discreet.core.exact import Exact
+from discreet.core.mechanism import Mechanism
+from discreet.core.numbers import Number
+from discreet.core.random import Random, chosen
+from discreet.errors import GridOverflow, InvalidRequest
+from discreet.mechanisms.sampling.uniform import LARGEST, Floats, Integers
+
+Scale = Number | Sequence[Number]
+
+_FINE = 24  # a default grid is this many powers of two below the scale
+_MOST_EXPONENT = 1000
+_FAR = 2.0**62
+_FINITE = "the exact value must be finite; clip or replace missing values by a public rule first"
+
+
+@dataclass(frozen=True, init=False)
+class Gridded(Mechanism):
+    """Noise around the exact value, on a public grid.
+
+    ``scale`` is one number or one per coordinate of the last axis; ``grid`` a power of two, by default far finer than
+    the scale. What is released is (the exact value + ideal noise) rounded to the grid.
+
+    Proof: rounding to a public grid is post-processing of the ideal law, and the sampler draws the rounded value with
+    exactly that probability (see ``sampling``), so every guarantee of the ideal law holds of what is released. Exact
+    values beyond 2**62 steps of the grid are clipped to it first; clipping moves no two values further apart.
+    """
+
+    scale: Fraction | tuple[Fraction, ...]
+    grid: Fraction
+
+    def __init__(self, scale: Scale, grid: Number | None = None) -> None:
+        many = isinstance(scale, Sequence) and not isinstance(scale, str)
+        scales = tuple(numbers.positive(s, "scale") for s in scale) if many else (numbers.positive(scale, "scale"),)  # type: ignore[union-attr, arg-type]
+        if not scales:
+            raise InvalidRequest("scale must have at least one coordinate, got none")
+        step = self._default_grid(scales) if grid is None else numbers.positive(grid, "grid")
+        if not numbers.is_power_of_two(step):
+            raise InvalidRequest(f"grid must be a power of two, got {step}")
+        if abs(numbers.floor_log2(step)) > _MOST_EXPONENT:
+            raise GridOverflow(
+                f"grid must lie within 2**-{_MOST_EXPONENT} and 2**{_MOST_EXPONENT}, got {float(step):g}"
+            )
+        if max(scales) / step > LARGEST:
+            raise GridOverflow(
+                f"scale must be at most 2**50 grid steps, got {float(max(scales)):g} on a grid of {float(step):g}; "
+                "use a coarser grid"
+            )
+        object.__setattr__(self, "scale", scales if many else scales[0])
+        object.__setattr__(self, "grid", step)
+
+    @staticmethod
+    def _default_grid(scales: tuple[Fraction, ...]) -> Fraction:
+        return Fraction(2) ** (numbers.floor_log2(min(scales)) - _FINE)
+
+    @property
+    def scales(self) -> tuple[Fraction, ...]:
+        """The scale of each coordinate, or the one for all."""
+        return self.scale if isinstance(self.scale, tuple) else (self.scale,)
+
+    @abstractmethod
+    def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
+        """round(offset + noise) in grid steps; ``scales`` are in grid steps, repeated over the draws."""
+
+    def release(self, exact: Any, *, seed: int | Random | None = None) -> Any:
+        """Exact values (a number, an array, or ``Exact`` integers on this law's grid) with fresh noise.
+
+        Whole numbers come back on a unit grid, doubles on any other; a number for a number, an array for an array.
+        """
+        offset: Floats | float
+        if isinstance(exact, Exact):
+            if exact.grid != self.grid:
+                raise InvalidRequest(
+                    f"the exact value lies on a grid of {exact.grid}, the law on {self.grid}; use one grid"
+                )
+            counts, offset = exact.counts, 0.0
+        elif isinstance(exact, float | int):
+            return self._release_one(float(exact), chosen(seed))
+        else:
+            counts, offset = self._split(np.asarray(exact, np.float64))
+        shape = counts.shape
+        if len(self.scales) > 1 and (not shape or shape[-1] != len(self.scales)):
+            raise InvalidRequest(
+                f"the law has {len(self.scales)} scales, the value has shape {shape}; match the last axis"
+            )
+        flat = offset if isinstance(offset, float) else offset.reshape(-1)
+        total = self._noise(chosen(seed), self._steps, math.prod(shape), flat).reshape(shape)
+        total += counts
+        value = total if self.grid == 1 else total * float(self.grid)
+        return value if shape else value.item()
+
+    def _release_one(self, exact: float, random: Random) -> float | int:
+        """The same for one plain number, without the cost of arrays."""
+        if not math.isfinite(exact):
+            raise InvalidRequest(_FINITE)
+        if len(self.scales) > 1:
+            raise InvalidRequest(f"the law has {len(self.scales)} scales, the value is one number; give a list")
+        step = float(self.grid)
+        steps = min(max(exact / step, -_FAR), _FAR)
+        whole = math.floor(steps)
+        total = whole + int(self._noise(random, self._steps, 1, steps - whole)[0])
+        return total if self.grid == 1 else total * step
+
+    @cached_property
+    def _steps(self) -> list[Fraction]:
+        """The scales in grid steps."""
+        return [s / self.grid for s in self.scales]
+
+    def _split(self, values: Floats) -> tuple[Integers, Floats | float]:
+        """Whole grid steps and the fraction of a step above them: exact, since the grid is a power of two."""
+        if not np.isfinite(values).all():
+            raise InvalidRequest(_FINITE)
+        with np.errstate(over="ignore"):
+            steps = np.clip(values / float(self.grid), -_FAR, _FAR)
+        whole = np.floor(steps)
+        offset = np.asarray(steps - whole)
+        return np.asarray(whole).astype(np.int64), offset if offset.any() else 0.0
+
+
+@dataclass(frozen=True, init=False)
+class Additive(Gridded):
+    """A gridded law whose coordinates are independent and symmetric: it knows the error of each."""
+
+    @abstractmethod
+    def _quantile(self, p: float, scale: float) -> float:
+        """The p-quantile of the ideal noise."""
+
+    @abstractmethod
+    def _spread(self, scale: float) -> float:
+        """The standard deviation of the ideal noise."""
+
+    def log_prob(self, released: Any, exact: Any) -> Any:
+        """log of (probability of the released cell / width of the cell), for each coordinate."""
+        true = np.asarray(exact.value if isinstance(exact, Exact) else exact, np.float64)
+        steps = np.abs(np.asarray(released, np.float64) - true) / float(self.grid)
+        value = self._log_mass(steps, np.array([float(s) for s in self._steps])) - math.log(float(self.grid))
+        return value if steps.ndim or len(self.scales) > 1 else float(value[0])
+
+    @abstractmethod
+    def _log_mass(self, steps: Floats, scale: Floats) -> Floats:
+        """The log-probability that the noise is rounded to the cell ``steps`` away; all in grid steps."""
+
+    def quantile(self, p: float) -> Any:
+        """The p-quantile of the noise: the least grid value that it stays at or below with probability ``p``."""
+        if not 0 < p < 1:
+            raise InvalidRequest(f"p must lie strictly between 0 and 1, got {p}")
+        step = float(self.grid)
+        return self._each(lambda s: float(np.ceil(self._quantile(p, s) / step - 0.5)) * step)
+
+    def error(self, level: float = 0.95) -> Any:
+        """The noise stays within this, on either side, with probability at least ``level``: one per scale."""
+        if not 0 < level < 1:
+            raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
+        return self.quantile(0.5 + level / 2)
+
+    @property
+    def expected_error(self) -> Any:
+        """The root mean square of the noise, one per scale."""
+        return self._each(self._spread)
+
+    def _each(self, of: Any) -> Any:
+        values = np.array([of(float(s)) for s in self.scales])
+        return values if isinstance(self.scale, tuple) else float(values[0])
+
+    @classmethod
+    def within(cls, error: Number, level: float = 0.95, grid: Number | None = None) -> Self:
+        """The law with the largest scale whose noise stays within ``error`` with probability ``level``."""
+        wanted = numbers.positive(error, "error")
+        start = numbers.floor_log2(wanted)
+        # Scales are tried as whole 2**-20ths of a power of two around the error: exact, and fine enough.
+        unit = Fraction(2) ** (start - 30)
+
+        def fits(steps: int) -> bool:
+            return bool(cls(unit * steps, grid).error(level) <= float(wanted))
+
+        low, high = 1, 2
+        if not fits(low):
+            raise InvalidRequest(f"no scale keeps the noise within {error} with probability {level} on this grid")
+        while fits(high):
+            low, high = high, high * 2
+        while high - low > max(1, low >> 24):
+            middle = (low + high) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return cls(unit * low, grid)
+
+
+def some(distance: Fraction) -> Fraction:
+    """A distance that noise can be calibrated to."""
+    if distance <= 0:
+        raise InvalidRequest(f"sensitivity must be positive to calibrate noise to it, got {distance}")
+    return distance

@@ -1,0 +1,43 @@
+"""What the discrete laws share: exact values and noise both live on the grid, by default the whole numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.core.numbers import Number
+from discreet.core.random import Random
+from discreet.errors import InvalidRequest
+from discreet.mechanisms.additive import Additive
+from discreet.mechanisms.sampling.uniform import Floats, Integers
+
+
+@dataclass(frozen=True, init=False)
+class Lattice(Additive):
+    """An additive law whose noise is itself a whole number of grid steps; one scale for all coordinates."""
+
+    def __init__(self, scale: Number, grid: Number | None = None) -> None:
+        super().__init__(scale, grid)
+
+    @staticmethod
+    def _default_grid(scales: tuple[Fraction, ...]) -> Fraction:
+        return Fraction(1)
+
+    def _split(self, values: Floats) -> tuple[Integers, Floats | float]:
+        whole, offset = super()._split(values)
+        if not isinstance(offset, float):
+            raise InvalidRequest(
+                f"a discrete law takes values on its grid of {self.grid}; round them, or use the continuous law"
+            )
+        return whole, offset
+
+    def _release_one(self, exact: float, random: Random) -> Any:
+        return self.release(np.asarray(exact), seed=random)
+
+
+def on_lattice(steps: Floats, value: Floats) -> Floats:
+    """``value`` at whole steps, minus infinity between them."""
+    return np.where(steps == np.rint(steps), value, -np.inf)
