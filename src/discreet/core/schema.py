@@ -1,0 +1,360 @@
+"""The public facts about a table: declared by a person, never read off the data.
+
+A ``Schema`` says what each column may hold, what a missing value becomes, who is one person, how many rows a person
+keeps, and which tables are neighbours. Whatever breaks a declaration is refused here, before any record is looked at.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from numbers import Integral
+from numbers import Real as RealNumber
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+from discreet.core.query import Relation, check_relation
+from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
+
+Label: TypeAlias = str | int | bool
+
+_LARGEST_WHOLE = 2**53  # whole numbers up to here are exact in doubles
+_KEYS = ("columns", "person", "max_rows", "neighbors", "expected_rows")
+
+
+def canonical(label: Label) -> str:
+    """The text by which a category or a person id is compared: ``1``, ``"1"`` and ``1.0`` are the same."""
+    return ("true" if label else "false") if isinstance(label, bool) else str(label)
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'age'?`` when a known name is near, else the known names."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names) or 'none'}"
+
+
+@dataclass(frozen=True)
+class _Bounded:
+    """What the two kinds of number share: public bounds, and what a missing value becomes."""
+
+    lo: float
+    hi: float
+    missing: float | str | None = None
+    type: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for side in ("lo", "hi"):
+            object.__setattr__(self, side, self._number(getattr(self, side), side))
+        if not self.lo < self.hi or not math.isfinite(self.hi - self.lo):
+            raise InvalidRequest(
+                f"bounds must be finite with lo < hi, got ({self.lo}, {self.hi}); declare the public range"
+            )
+        if self.missing is not None and self.missing != "drop":
+            value = self._number(self.missing, "missing")
+            if not self.lo <= value <= self.hi:
+                raise InvalidRequest(
+                    f"missing must lie within the bounds ({self.lo}, {self.hi}), got {value}; choose a value inside"
+                )
+            object.__setattr__(self, "missing", value)
+
+    @classmethod
+    def _number(cls, value: Any, name: str) -> float:
+        try:
+            number = float(value) if isinstance(value, RealNumber) and not isinstance(value, bool) else math.nan
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise InvalidRequest(f"{name} must be a finite number, got {value!r}; declare a number")
+        return number
+
+    def fill(self, relation: Relation) -> float | None:
+        """The number a missing value becomes, or None where it contributes nothing."""
+        if isinstance(self.missing, float | int):
+            return float(self.missing)
+        return (self.lo + (self.hi - self.lo) / 2) if relation == "replace" else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What TOML and JSON hold."""
+        rule = {} if self.missing is None else {"missing": self.missing}
+        return {"type": self.type, "bounds": [self.lo, self.hi], **rule}
+
+
+@dataclass(frozen=True)
+class Real(_Bounded):
+    """A number between public bounds; values outside are clipped to them.
+
+    ``missing``: None (contributes nothing under add/remove and both, the middle of the bounds under replace), a
+    number within the bounds, or ``"drop"`` (contributes nothing; not under replace, where the row count is public).
+    """
+
+    type: ClassVar[str] = "real"
+
+
+@dataclass(frozen=True)
+class Integer(_Bounded):
+    """A whole number between public bounds; as ``Real`` otherwise."""
+
+    type: ClassVar[str] = "integer"
+
+    @classmethod
+    def _number(cls, value: Any, name: str) -> float:
+        number = super()._number(value, name)
+        if number != int(number) or abs(number) > _LARGEST_WHOLE:
+            raise InvalidRequest(f"{name} must be a whole number of size at most 2**53, got {value!r}; or declare Real")
+        return int(number)
+
+
+@dataclass(frozen=True)
+class Categories:
+    """One of a public list of labels (text, whole numbers or true/false), compared by their canonical text.
+
+    ``other`` is the label of every undeclared value; without it an undeclared value counts as missing. ``missing`` is
+    None (belongs to no category; to ``other`` under replace where that is declared), a declared label, or ``"drop"``
+    (belongs to no category; not under replace).
+    """
+
+    values: tuple[Label, ...]
+    other: Label | None = None
+    missing: Label | None = None
+    type: ClassVar[str] = "category"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.values, str) or not isinstance(self.values, Iterable):
+            raise InvalidRequest(f"categories must be a list of labels, got {self.values!r}; write ['f', 'm']")
+        object.__setattr__(self, "values", tuple(self.values))
+        if not self.values:
+            raise InvalidRequest("categories must name at least one label, got none; list the public labels")
+        for label in (*self.values, *(x for x in (self.other, self.missing) if x is not None)):
+            if not isinstance(label, str | int):
+                raise InvalidRequest(f"a category must be text, a whole number or true/false, got {label!r}")
+            if label == "":
+                raise InvalidRequest("a category must not be the empty text: empty cells are missing; use missing=")
+        texts = [canonical(v) for v in self.values]
+        if twice := sorted({t for t in texts if texts.count(t) > 1}):
+            raise InvalidRequest(f"categories must differ as text, got {twice[0]!r} twice; remove one")
+        if self.missing == "drop" and "drop" in self.lookup():
+            raise InvalidRequest("missing='drop' is not clear where 'drop' is a category; rename the category")
+        if self.missing is not None and self.missing != "drop" and canonical(self.missing) not in self.lookup():
+            raise InvalidRequest(
+                f"missing must be a declared category, got {self.missing!r}{closest(canonical(self.missing), texts)}"
+            )
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Every label a code can stand for: the declared values, then ``other`` where it is not one of them."""
+        texts = [canonical(v) for v in self.values]
+        extra = () if self.other is None or canonical(self.other) in texts else (self.other,)
+        return (*self.values, *extra)
+
+    def lookup(self) -> dict[str, int]:
+        """From the text of a label to its code; ``True`` and ``TRUE`` are other spellings of a declared true."""
+        codes = {canonical(label): code for code, label in enumerate(self.labels)}
+        for code, label in enumerate(self.labels):
+            if isinstance(label, bool):
+                for spelling in (canonical(label).capitalize(), canonical(label).upper()):
+                    codes.setdefault(spelling, code)
+        return codes
+
+    def fill(self, relation: Relation) -> int:
+        """The code of a missing value; -1 where it belongs to no category."""
+        if self.missing is not None and self.missing != "drop":
+            return self.lookup()[canonical(self.missing)]
+        return self.lookup()[canonical(self.other)] if self.other is not None and relation == "replace" else -1
+
+    def stray(self, relation: Relation) -> int:
+        """The code of an undeclared value: ``other``, or as a missing one."""
+        return self.fill(relation) if self.other is None else self.lookup()[canonical(self.other)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What TOML and JSON hold."""
+        rest = {"other": self.other, "missing": self.missing}
+        return {"type": self.type, "values": list(self.values), **{k: v for k, v in rest.items() if v is not None}}
+
+
+Column: TypeAlias = Real | Integer | Categories
+_TYPES = (Real.type, Integer.type, Categories.type)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The declared columns, who is one person, and which tables are neighbours.
+
+    ``person`` names the id column and ``max_rows`` the most rows of one person that count. ``expected_rows`` is a
+    public guess of the number of rows, for planning only.
+    """
+
+    columns: Mapping[str, Column]
+    person: str | None = None
+    max_rows: int | None = None
+    neighbors: Relation = "add_remove"
+    expected_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.columns, Mapping):
+            raise InvalidRequest(f"columns must map names to declarations, got {self.columns!r}")
+        object.__setattr__(self, "columns", dict(self.columns))
+        check_relation(self.neighbors)
+        for name, column in self.columns.items():
+            if not isinstance(name, str) or not name:
+                raise InvalidRequest(f"a column name must be text, got {name!r}; rename the column")
+            if not isinstance(column, Real | Integer | Categories):
+                raise InvalidRequest(f"column {name!r} must be a Real, Integer or Categories, got {column!r}")
+            if column.missing == "drop" and self.neighbors == "replace":
+                raise InvalidRequest(
+                    f"column {name!r}: missing='drop' must not be used under neighbors='replace', where the number of "
+                    "rows is public; declare the value that a missing one becomes"
+                )
+        if self.person is not None and (not isinstance(self.person, str) or not self.person):
+            raise InvalidRequest(f"person must be the name of the id column, got {self.person!r}")
+        if (self.person is None) != (self.max_rows is None):
+            raise InvalidRequest(
+                f"person and max_rows must be given together, got person={self.person!r} and "
+                f"max_rows={self.max_rows!r}; declare both or neither"
+            )
+        for rule in ("max_rows", "expected_rows"):
+            value = getattr(self, rule)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
+                raise InvalidRequest(f"{rule} must be a whole number of at least 1, got {value!r}")
+            if value is not None:
+                object.__setattr__(self, rule, int(value))  # a NumPy integer would not go into JSON
+
+    def __getitem__(self, name: str) -> Column:
+        try:
+            return self.columns[name]
+        except (KeyError, TypeError):
+            raise UnknownName(f"no column is declared as {name!r}{closest(str(name), self.columns)}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What JSON and TOML hold; ``from_dict`` reads it back."""
+        facts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "columns"}
+        columns = {name: column.to_dict() for name, column in self.columns.items()}
+        return {k: v for k, v in facts.items() if v is not None} | {"columns": columns}
+
+    @classmethod
+    def from_dict(cls, doc: Any) -> Schema:
+        """From what ``to_dict`` gives; refuses unknown keys and wrong types."""
+        return _read(doc, lambda *path: "schema: ")
+
+    def to_toml(self) -> str:
+        """The schema as a TOML document; ``from_toml`` reads it back."""
+        doc = self.to_dict()
+        columns = doc.pop("columns")
+        lines = [f"{key} = {_toml(value)}" for key, value in doc.items()]
+        for name, column in columns.items():
+            quoted = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_text(name)
+            lines += ["", f"[columns.{quoted}]", *(f"{key} = {_toml(value)}" for key, value in column.items())]
+        return "\n".join([*lines, ""])
+
+    @classmethod
+    def from_toml(cls, source: str | Path) -> Schema:
+        """From a TOML file, or from its text; every refusal says the file and the line."""
+        if isinstance(source, Path) or ("\n" not in source and "=" not in source and source.strip()):
+            name = str(source)
+            try:
+                text = Path(source).read_text(encoding="utf-8")
+            except (OSError, ValueError) as problem:
+                raise UnsupportedFormat(f"{name}: the schema cannot be read ({problem}); check the path") from None
+        else:
+            name, text = "schema", source
+        try:
+            doc = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as problem:
+            raise UnsupportedFormat(f"{name}: not valid TOML: {problem}") from None
+        lines = _line_numbers(text)
+
+        def place(*path: str) -> str:
+            while path and path not in lines:
+                path = path[:-1]
+            return f"{name}, line {lines.get(path, 1)}: "
+
+        return _read(doc, place)
+
+
+def _toml_text(text: str) -> str:
+    """JSON's escapes are TOML's too, except that TOML wants DEL escaped and no surrogate pairs."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return _toml_text(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _line_numbers(text: str) -> dict[tuple[str, ...], int]:
+    """The line of every table header and key: tomllib does not keep them."""
+    found: dict[tuple[str, ...], int] = {}
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        header = re.match(r"\s*\[([^\[\]]+)\]\s*(#.*)?$", line)
+        key = re.match(r"""\s*((?:[\w.\- ]|"[^"]*"|'[^']*')+?)\s*=""", line)
+        if header or key:
+            try:
+                path = _keys(tomllib.loads(f"[{header[1]}]" if header else f"{key[1]}=0" if key else ""))
+            except tomllib.TOMLDecodeError:  # a line inside a longer text that only looks like a key
+                continue
+            if header:
+                table = path
+            found.setdefault(path if header else table + path, number)
+    return found
+
+
+def _keys(doc: dict[str, Any]) -> tuple[str, ...]:
+    for key, value in doc.items():
+        return (key, *(_keys(value) if isinstance(value, dict) else ()))
+    return ()
+
+
+def _read(doc: Any, place: Any) -> Schema:
+    """A schema from plain values; ``place`` turns the path of a key into the start of the error message."""
+    if not isinstance(doc, dict):
+        raise UnsupportedFormat(f"{place()}a schema is a table of keys, got {doc!r}")
+    for key in doc:
+        if key not in _KEYS:
+            raise UnsupportedFormat(f"{place(key)}unknown key {key!r}{closest(key, _KEYS)}")
+    if not isinstance(doc.get("columns"), dict):
+        raise UnsupportedFormat(
+            f"{place('columns')}columns must be a table, got {doc.get('columns')!r}; write [columns.age]"
+        )
+    columns = {name: _read_column(name, value, place) for name, value in doc["columns"].items()}
+    try:
+        return Schema(**{**doc, "columns": columns})
+    except DiscreetError as problem:
+        at = next((k for k in _KEYS if str(problem).startswith(k) and k in doc), "")
+        named = re.match(r"column '(.*?)':", str(problem))
+        path = ("columns", named[1], "missing") if named else (at,)
+        raise type(problem)(f"{place(*path)}{problem}") from None
+
+
+def _read_column(name: str, doc: Any, place: Any) -> Column:
+    def refuse(key: str, text: str) -> UnsupportedFormat:
+        return UnsupportedFormat(f"{place('columns', name, key)}column {name!r}: {text}")
+
+    if not isinstance(doc, dict):
+        raise refuse("", f"a column is a table, got {doc!r}; write [columns.{name}]")
+    kind = doc.get("type")
+    if not isinstance(kind, str) or kind not in _TYPES:
+        raise refuse("type", f"type must be one of {', '.join(_TYPES)}, got {kind!r}{closest(str(kind), _TYPES)}")
+    known = ("type", "values", "other", "missing") if kind == "category" else ("type", "bounds", "missing")
+    for key in doc:
+        if key not in known:
+            raise refuse(key, f"unknown key {key!r}{closest(key, known)}")
+    main = known[1]
+    given = doc.get(main)
+    if not isinstance(given, list) or (main == "bounds" and len(given) != 2):
+        wanted = "a list of labels" if main == "values" else "two numbers [lo, hi]"
+        raise refuse(main, f"{main} must be {wanted}, got {given!r}")
+    rest = {key: value for key, value in doc.items() if key not in ("type", main)}
+    try:
+        if kind == "category":
+            return Categories(tuple(given), **rest)
+        return Integer(*given, **rest) if kind == "integer" else Real(*given, **rest)
+    except DiscreetError as problem:
+        at = next((k for k in known if str(problem).startswith(k) and k in doc), main)
+        raise InvalidRequest(f"{place('columns', name, at)}column {name!r}: {problem}") from None

@@ -1,0 +1,57 @@
+"""Where records live: in memory, in files, on a cluster. All give the same records to the same NumPy code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.core.schema import Schema
+from discreet.errors import InvalidRequest
+from discreet.sources.batch import Batch
+from discreet.sources.people import DEFAULT_SALT
+
+if TYPE_CHECKING:
+    from discreet.sources.base import BaseSource
+
+__all__ = ["Batch", "open_source"]
+
+_FILE_ROWS = 1 << 17  # twice the batch of a table in memory: an arrival from a file costs more than a slice
+
+
+def open_source(
+    table: Any,
+    schema: Schema,
+    *,
+    spark: Any = None,
+    salt: int = DEFAULT_SALT,
+    batch_rows: int | None = None,
+    memory: str = "400MB",
+) -> BaseSource:
+    """The source of a table under a schema.
+
+    ``table`` is a dict of arrays, a NumPy array (columns in the order of the schema, the id last), a pandas, Polars or
+    Arrow table, the path of a CSV or Parquet file, a pattern or a list of paths, or a Spark DataFrame; with
+    ``spark=session`` a path is read by that session. ``salt`` decides which rows a person keeps and which part of a
+    split a person is in; ``memory`` is DuckDB's share when files are read. A source opens without looking at a record.
+    """
+    if not isinstance(schema, Schema):
+        raise InvalidRequest(f"schema must be a Schema, got {type(schema).__name__}; read one with Schema.from_toml")
+    if spark is not None or type(table).__module__.startswith("pyspark."):
+        from discreet.sources.spark import SparkSource
+
+        return SparkSource(table, schema, spark, salt, batch_rows or _FILE_ROWS)
+    if _is_paths(table):
+        from discreet.sources.files import FileSource
+
+        return FileSource(table, schema, salt, batch_rows or _FILE_ROWS, memory)
+    from discreet.sources.base import BATCH_ROWS
+    from discreet.sources.memory import MemorySource
+
+    return MemorySource(table, schema, salt, batch_rows or BATCH_ROWS)
+
+
+def _is_paths(table: Any) -> bool:
+    if isinstance(table, str | Path):
+        return True
+    return isinstance(table, Sequence) and bool(table) and all(isinstance(path, str | Path) for path in table)

@@ -1,0 +1,174 @@
+"""What every source does alike: fold, restrict, split, sample. An engine only has to deliver batches."""
+
+from __future__ import annotations
+
+import copy
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, Literal, Self, TypeVar
+
+import numpy as np
+
+from discreet.core.numbers import Number, rational
+from discreet.core.random import system
+from discreet.core.schema import Categories, Label, Schema, canonical, closest
+from discreet.errors import InvalidRequest, UnknownName
+from discreet.sources.batch import Batch, Rules
+from discreet.sources.people import ALL, DEFAULT_SALT, Choice, divide, public_key
+
+S = TypeVar("S")
+BATCH_ROWS = 1 << 16
+
+
+class Selection:
+    """Which records of a table a source stands for: declared categories, parts and samples. Travels to workers."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.where: tuple[tuple[str, tuple[int, ...]], ...] = ()
+        self.choices: tuple[Choice, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.where or self.choices)
+
+    def columns(self, asked: Sequence[str]) -> list[str]:
+        """Everything that has to be read for these columns, each once."""
+        extra = [name for name, _ in self.where]
+        if any(choice.by == "values" for choice in self.choices):
+            extra += sorted(self.rules.schema.columns)
+        return list(dict.fromkeys([*asked, *extra]))
+
+    def apply(self, batch: Batch) -> Batch:
+        """The chosen records of a batch. A person's rows are filtered before they are counted against max_rows."""
+        mask = np.ones(batch.size, bool)
+        for choice in self.choices:
+            if choice.by == "person":
+                inputs = batch.identities()[1]
+            else:
+                inputs = batch.value_hashes() if choice.by == "values" else batch.row_numbers()
+            mask &= choice.mask(inputs, 0 if choice.by == "values" else batch.stream)
+        for name, wanted in self.where:
+            mask &= np.isin(batch.codes(name), wanted)
+        return batch.choose(mask)
+
+
+class BaseSource(ABC):
+    """A table with its schema. It knows nothing of noise, budgets or algorithms."""
+
+    def __init__(self, schema: Schema, salt: int = DEFAULT_SALT, batch_rows: int = BATCH_ROWS) -> None:
+        if batch_rows < 1:
+            raise InvalidRequest(f"batch_rows must be at least 1, got {batch_rows}")
+        self.schema = schema
+        self._batch_rows = batch_rows
+        self._selection = Selection(Rules(schema, salt))
+
+    @abstractmethod
+    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """Batches of about ``batch_rows`` records with whole people in them, before any choice."""
+
+    @abstractmethod
+    def _content(self) -> str:
+        """A word that changes whenever the table may have changed."""
+
+    def fold(self, map: Callable[[Batch], S], combine: Callable[[S, S], S], columns: Sequence[str]) -> S:  # noqa: A002
+        """``map`` over batches with whole people in them, and the results combined.
+
+        ``combine`` must be commutative and associative: the order of batches is not promised. A table without records
+        is one empty batch. ``map`` must not write into the arrays of a batch: they may be the caller's own memory.
+        """
+        total: S | None = None
+        first = True
+        chosen = self._selection if self._selection else None
+        for found in self._batches(self._needed(columns)):
+            part = map(found if chosen is None else chosen.apply(found))
+            total = part if first else combine(total, part)  # type: ignore[arg-type]
+            first = False
+        return map(self._empty(columns)) if first else total  # type: ignore[return-value]
+
+    def where(self, **wanted: Label | Sequence[Label]) -> Self:
+        """The source of the records in the given categories: ``where(sex="f", region=["north", "east"])``."""
+        conditions = []
+        for name, given in wanted.items():
+            column = self.schema[name]
+            if not isinstance(column, Categories):
+                raise InvalidRequest(f"where needs a column of categories, got {name!r}, a number; declare Categories")
+            labels = [given] if isinstance(given, str | int) else list(given)
+            lookup = column.lookup()
+            for label in labels:
+                if not isinstance(label, str | int) or canonical(label) not in lookup:
+                    known = [canonical(v) for v in column.labels]
+                    raise UnknownName(f"column {name!r} has no category {label!r}{closest(str(label), known)}")
+            conditions.append((name, tuple(sorted({lookup[canonical(v)] for v in labels}))))
+        return self._with(where=(*self._selection.where, *conditions))
+
+    def split(self, parts: int) -> list[Self]:
+        """``parts`` sources on disjoint people that together are this one.
+
+        With a person column, by a salted hash of the id; the relation replace keeps the ids. Without one, by the
+        remainder of the row's number under replace, and by a random label for each row number otherwise, under a key
+        drawn once from the system. See ``Choice`` for why one person is in one part.
+        """
+        if isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
+            raise InvalidRequest(f"parts must be a whole number of at least 1, got {parts!r}")
+        by = self._split_by()
+        depth = len(self._selection.choices)
+        public = by in ("person", "values")
+        key = public_key(self._selection.rules.salt, depth) if public else system().words(2).tobytes()
+        return [self._with(choices=(*self._selection.choices, choice)) for choice in divide(by, key, parts)]
+
+    def sample(self, rate: Number) -> Self:
+        """Each person (each row, without a person column) independently with probability ``rate``.
+
+        The key is drawn anew at every call and stays with the source it makes. The probability is rounded down to a
+        multiple of 2**-64.
+        """
+        exact = rational(rate, "rate")
+        if not 0 < exact <= 1:
+            raise InvalidRequest(f"rate must lie in (0, 1], got {rate}")
+        by: Literal["person", "row"] = "row" if self.schema.person is None else "person"
+        choice = Choice(by, system().words(2).tobytes(), 0, int(exact * ALL))
+        return self._with(choices=(*self._selection.choices, choice))
+
+    @property
+    def version(self) -> str:
+        """A word that changes whenever the records may have changed, or the schema, or what was chosen of them."""
+        selection = self._selection
+        facts = [
+            json.dumps(self.schema.to_dict(), sort_keys=True),
+            str(selection.rules.salt),
+            str(selection.where),
+            *(choice.describe() for choice in selection.choices),
+            self._content(),
+        ]
+        return blake2b("\n".join(facts).encode(), digest_size=16).hexdigest()
+
+    def _split_by(self) -> Literal["person", "row", "values", "remainder"]:
+        if self.schema.person is not None:
+            return "person"
+        return "remainder" if self.schema.neighbors == "replace" else "row"
+
+    def _needed(self, columns: Sequence[str]) -> list[str]:
+        for name in columns:
+            self.schema[name]
+        person = [] if self.schema.person is None else [self.schema.person]
+        return list(dict.fromkeys([*self._selection.columns(columns), *person]))
+
+    def _empty(self, columns: Sequence[str]) -> Batch:
+        return Batch(self._selection.rules, {name: np.empty(0) for name in self._needed(columns)}, 0)
+
+    def _with(self, **changes: Any) -> Self:
+        """A source on the same table with another selection; the table and what is known of it are shared."""
+        made = copy.copy(self)
+        made._selection = Selection(self._selection.rules)
+        made._selection.where = changes.get("where", self._selection.where)
+        made._selection.choices = changes.get("choices", self._selection.choices)
+        return made
+
+
+def check_columns(schema: Schema, present: Sequence[str]) -> None:
+    """Refuse a schema that names columns the table does not have."""
+    for name in [*schema.columns, *([] if schema.person is None else [schema.person])]:
+        if name not in present:
+            raise UnknownName(f"the table has no column {name!r}{closest(name, present)}")

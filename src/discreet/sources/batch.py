@@ -1,0 +1,192 @@
+"""Records as NumPy arrays: what a fold hands to its map.
+
+A batch holds whole people: all rows of a person that the source holds are in the same batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from discreet.core.grid import quantise
+from discreet.core.schema import Categories, Integer, Real, Schema
+from discreet.errors import InvalidRequest, UnknownName
+from discreet.sources import cells
+from discreet.sources.cells import Codes, Column, Floats, Keys, Words
+from discreet.sources.people import Mask, row_hashes, smallest_rows
+
+Rows = slice | npt.NDArray[np.intp]
+_MISSING = np.int64(2**62)  # the code of a missing number: no quantised value reaches it
+_NONE: Mapping[str, Codes] = {}
+
+
+class Rules:
+    """A schema worked out for reading: the bounds, fills and lookups of every column."""
+
+    def __init__(self, schema: Schema, salt: int) -> None:
+        self.schema = schema
+        self.salt = salt
+        self.numeric: dict[str, float | None] = {}
+        self.category: dict[str, tuple[dict[str, int], int, int]] = {}
+        for name, column in schema.columns.items():
+            if isinstance(column, Categories):
+                relation = schema.neighbors
+                self.category[name] = (column.lookup(), column.stray(relation), column.fill(relation))
+            else:
+                self.numeric[name] = column.fill(schema.neighbors)
+
+
+class Batch:
+    """Some records of a source, whole people only.
+
+    Arrays are made when they are asked for. They may be the memory of the table itself: do not write into them.
+    ``start`` is the number of the first record in its table and ``stream`` tells tables' parts apart that are counted
+    separately; both serve the choice of rows by number. ``ready`` holds codes that were worked out for whole columns.
+    """
+
+    __slots__ = ("_arrays", "_columns", "_identities", "_ready", "_rows", "_rules", "size", "start", "stream")
+
+    def __init__(
+        self,
+        rules: Rules,
+        columns: Mapping[str, Column],
+        size: int,
+        rows: Rows | None = None,
+        start: int = 0,
+        stream: int = 0,
+        identities: tuple[Keys, Words] | None = None,
+        ready: Mapping[str, Codes] = _NONE,
+    ) -> None:
+        self.size = size
+        self.start = start
+        self.stream = stream
+        self._rules = rules
+        self._columns = columns
+        self._rows = rows
+        self._identities = identities
+        self._ready = ready
+        self._arrays: dict[Any, Any] | None = None
+
+    def numeric(self, name: str) -> Floats:
+        """The column as doubles after the missing rule: NaN where a row contributes nothing. Not clipped yet."""
+        if self._arrays is not None and name in self._arrays:
+            known: Floats = self._arrays[name]
+            return known
+        if name not in self._rules.numeric or name not in self._columns:
+            raise self._refusal(name, "categories; ask for its codes")
+        fill = self._rules.numeric[name]
+        values = cells.numbers(self._pick(self._columns[name]))
+        if fill is not None:
+            gone = np.isnan(values)
+            if gone.any():
+                values = np.where(gone, fill, values)
+        self._keep(name, values)
+        return values
+
+    def codes(self, name: str) -> Codes:
+        """The column as places in the declared labels; -1 where a row belongs to none of them."""
+        if self._arrays is not None and name in self._arrays:
+            known: Codes = self._arrays[name]
+            return known
+        if name not in self._rules.category or (name not in self._columns and name not in self._ready):
+            raise self._refusal(name, "a number; ask for its numeric values")
+        values: Codes
+        if name in self._ready:
+            values = self._pick(self._ready[name])
+        else:
+            values = cells.codes(self._pick(self._columns[name]), *self._rules.category[name])
+        self._keep(name, values)
+        return values
+
+    @property
+    def people(self) -> Keys | None:
+        """For every row the number of its person, 0 .. people in this batch - 1; None without a person column."""
+        if self._rules.schema.person is None:
+            return None
+        if self._arrays is not None and "" in self._arrays:
+            known: Keys = self._arrays[""]
+            return known
+        numbers = np.unique(self.identities()[0], return_inverse=True)[1].astype(np.int64, copy=False)
+        self._keep("", numbers)
+        return numbers
+
+    def kept(self, columns: Sequence[str]) -> Mask | None:
+        """Which rows count when these columns are used: at most ``max_rows`` of a person; None without people.
+
+        The rows with the smallest hash of their quantised codes are kept; see ``people.smallest_rows`` for why that
+        depends neither on the order of rows nor on the engine.
+        """
+        most = self._rules.schema.max_rows
+        if most is None:
+            return None
+        wanted = tuple(sorted(set(columns)))
+        if self._arrays is not None and wanted in self._arrays:
+            known: Mask = self._arrays[wanted]
+            return known
+        for name in wanted:
+            self._rules.schema[name]  # an unknown name is refused whether or not any person has too many rows
+        keys, hashes = self.identities()
+        mask = smallest_rows(keys, hashes, most, lambda rows: [self.grid(name, rows) for name in wanted])
+        self._keep(wanted, mask)
+        return mask
+
+    def grid(self, name: str, rows: Rows = slice(None)) -> Keys:
+        """The column as whole numbers: the quantised value of a number, the code of a category."""
+        column = self._rules.schema[name]
+        if not isinstance(column, Real | Integer):
+            return self.codes(name)[rows].astype(np.int64)
+        values = quantise(self.numeric(name)[rows], column.lo, column.hi)
+        gone = np.isnan(values)
+        return np.where(gone, _MISSING, np.where(gone, 0.0, values).astype(np.int64))
+
+    def identities(self) -> tuple[Keys, Words]:
+        """The key and the salted hash of every row's person."""
+        if self._identities is None:
+            person = self._rules.schema.person
+            if person is None:
+                raise InvalidRequest("this needs a person column, and the schema has none; declare person= and max_rows=")
+            self._identities = cells.identities(self._pick(self._columns[person]), self._rules.salt)
+        return self._identities
+
+    def row_numbers(self) -> Words:
+        """The number of every row in its table. Only for batches not chosen from yet."""
+        return np.arange(self.start, self.start + self.size, dtype=np.uint64)
+
+    def value_hashes(self) -> Words:
+        """A salted hash of the codes of all declared columns."""
+        start = np.full(self.size, self._rules.salt & (2**64 - 1), np.uint64)
+        return row_hashes([self.grid(name) for name in sorted(self._rules.schema.columns)], start)
+
+    def choose(self, mask: Mask) -> Batch:
+        """The batch of the chosen rows."""
+        rows = np.flatnonzero(mask)
+        known = self._identities
+        inside = rows
+        if isinstance(self._rows, slice):
+            inside = rows + (self._rows.start or 0)
+        elif self._rows is not None:
+            inside = self._rows[rows]
+        picked = None if known is None else (known[0][rows], known[1][rows])
+        return Batch(self._rules, self._columns, len(rows), inside, self.start, self.stream, picked, self._ready)
+
+    def _pick(self, column: Column) -> Column:
+        if self._rows is None:
+            return column
+        if isinstance(column, np.ndarray):
+            return column[self._rows]
+        return cells.arrow(column).take(pa.array(np.arange(len(column))[self._rows]))
+
+    def _keep(self, name: Any, values: Any) -> None:
+        if self._arrays is None:
+            self._arrays = {}
+        self._arrays[name] = values
+
+    def _refusal(self, name: str, hint: str) -> UnknownName | InvalidRequest:
+        self._rules.schema[name]  # refuses a name that is not declared
+        if name not in self._columns and name not in self._ready:
+            return UnknownName(f"column {name!r} is declared but was not asked for; name it in the columns of the fold")
+        return InvalidRequest(f"column {name!r} is declared as {hint}")

@@ -1,0 +1,192 @@
+"""A table in memory: NumPy arrays, pandas, Polars or Arrow. Doubles are handed out as they lie, without a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from discreet.core.schema import Schema
+from discreet.errors import InvalidRequest
+from discreet.sources import cells
+from discreet.sources.base import BATCH_ROWS, BaseSource, check_columns
+from discreet.sources.batch import Batch, Rules
+from discreet.sources.cells import Codes, Column, Keys, Words
+from discreet.sources.people import DEFAULT_SALT
+
+
+class MemorySource(BaseSource):
+    """A table in memory. Its version is a digest of the content, worked out at the first use and kept.
+
+    Change the table in place and the version does not notice: make a new source then.
+    """
+
+    def __init__(self, table: Any, schema: Schema, salt: int = DEFAULT_SALT, batch_rows: int = BATCH_ROWS) -> None:
+        super().__init__(schema, salt, batch_rows)
+        self._table = _Table(table, self._selection.rules)
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        table, rules = self._table, self._selection.rules
+        numeric = {name: table.numeric(name) for name in columns if name in rules.numeric}
+        ready = {name: table.codes(name) for name in columns if name in rules.category}
+        step = self._batch_rows
+        if self.schema.person is None:
+            for start in range(0, table.size, step):
+                stop = min(start + step, table.size)
+                yield Batch(rules, numeric, stop - start, slice(start, stop), start, 0, None, ready)
+            return
+        keys, hashes, order, ends = table.people()
+        start = 0
+        while start < table.size:
+            # The last person to begin within the step goes in whole.
+            stop = int(ends[np.searchsorted(ends, min(start + step, table.size))])
+            rows = slice(start, stop) if order is None else order[start:stop]
+            yield Batch(rules, numeric, stop - start, rows, start, 0, (keys[start:stop], hashes[start:stop]), ready)
+            start = stop
+
+    def _content(self) -> str:
+        return self._table.digest()
+
+
+class _Table:
+    """The columns of a table, read when first needed and shared by all sources made from it."""
+
+    def __init__(self, table: Any, rules: Rules) -> None:
+        self._rules = rules
+        self._raw: dict[str, Column] = {}
+        self._known: dict[str, Any] = {}
+        self._people: tuple[Keys, Words, npt.NDArray[np.intp] | None, npt.NDArray[np.intp]] | None = None
+        self._digest: str | None = None
+        schema = rules.schema
+        person = [] if schema.person is None or schema.person in schema.columns else [schema.person]
+        if isinstance(table, np.ndarray):
+            table = _named(table, [*schema.columns, *person])
+        if isinstance(table, Mapping):
+            check_columns(schema, [str(name) for name in table])
+            self._raw = {name: _column(table[name], name) for name in [*schema.columns, *person]}
+            sizes = {len(column) for column in self._raw.values()}
+            if len(sizes) > 1:
+                raise InvalidRequest(f"the columns of a table must have one length, got {sorted(sizes)}")
+            self.size = sizes.pop() if sizes else 0
+            self._frame = None
+        else:
+            try:
+                self._frame = nw.from_native(table, eager_only=True)
+            except (TypeError, ValueError) as problem:
+                raise InvalidRequest(
+                    "table must be a dict of arrays, a NumPy array, a pandas, Polars or Arrow table in memory, or the "
+                    f"path of a CSV or Parquet file, got {type(table).__name__}: {problem}"
+                ) from None
+            check_columns(schema, self._frame.columns)
+            self.size = len(self._frame)
+
+    def raw(self, name: str) -> Column:
+        """A column as it is stored, as a NumPy or an Arrow array."""
+        if name not in self._raw and self._frame is not None:
+            self._raw[name] = _series(self._frame[name])
+        return self._raw[name]
+
+    def numeric(self, name: str) -> npt.NDArray[Any]:
+        """A column of numbers: numbers as they lie, made unwritable; anything else is read once and kept."""
+        if name not in self._known:
+            raw = self.raw(name)
+            if not isinstance(raw, np.ndarray) or isinstance(raw, np.ma.MaskedArray) or raw.dtype.kind not in "fiub":
+                raw = cells.numbers(raw)
+            view = raw.view(np.ndarray)
+            view.flags.writeable = False
+            self._known[name] = view
+        known: npt.NDArray[Any] = self._known[name]
+        return known
+
+    def codes(self, name: str) -> Codes:
+        """A column of categories, read once and kept."""
+        if name not in self._known:
+            made = cells.codes(self.raw(name), *self._rules.category[name])
+            made.flags.writeable = False
+            self._known[name] = made
+        known: Codes = self._known[name]
+        return known
+
+    def people(self) -> tuple[Keys, Words, npt.NDArray[np.intp] | None, npt.NDArray[np.intp]]:
+        """Keys and hashes person by person, the order of rows that puts them so (None: as they lie), and the ends."""
+        if self._people is None:
+            person = self._rules.schema.person
+            keys, hashes = cells.identities(self.raw(person or ""), self._rules.salt)
+            order = None
+            if len(keys) and (keys[1:] < keys[:-1]).any():
+                order = np.argsort(keys, kind="stable")
+                keys, hashes = keys[order], hashes[order]
+            ends = np.append(np.flatnonzero(keys[1:] != keys[:-1]) + 1, len(keys))
+            self._people = keys, hashes, order, ends
+        return self._people
+
+    def digest(self) -> str:
+        """BLAKE2b of the declared columns and the ids."""
+        if self._digest is None:
+            state = blake2b(digest_size=16)
+            schema = self._rules.schema
+            for name in sorted({*schema.columns, *([] if schema.person is None else [schema.person])}):
+                column = self.raw(name)
+                state.update(f"{name}\0{len(column)}\0".encode())
+                _digest_column(state, column)
+            self._digest = state.hexdigest()
+        return self._digest
+
+
+def _named(array: npt.NDArray[Any], names: list[str]) -> dict[str, npt.NDArray[Any]]:
+    """The columns of an array in the order of the schema, the person's id last."""
+    if array.dtype.names is not None or array.ndim not in (1, 2):
+        raise InvalidRequest(f"an array must have one or two dimensions and no fields, got shape {array.shape}; pass a dict")
+    wide = array.reshape(len(array), -1) if array.ndim == 1 else array
+    if wide.shape[1] != len(names):
+        raise InvalidRequest(
+            f"an array must have one column for each of {', '.join(names)}, got {wide.shape[1]} columns; pass a dict"
+        )
+    return {name: wide[:, place] for place, name in enumerate(names)}
+
+
+def _column(given: Any, name: str) -> Column:
+    if isinstance(given, np.ndarray):
+        if given.ndim != 1:
+            raise InvalidRequest(f"column {name!r} must have one dimension, got shape {given.shape}")
+        return given
+    if isinstance(given, pa.Array | pa.ChunkedArray):
+        return cells.arrow(given)
+    if isinstance(given, list | tuple):
+        return cells.objects(given)
+    try:
+        return _series(nw.from_native(given, series_only=True))
+    except TypeError:
+        raise InvalidRequest(f"column {name!r} must be an array, a list or a series, got {type(given).__name__}") from None
+
+
+def _series(series: Any) -> Column:
+    if series.dtype == nw.Float64:
+        return series.to_numpy()
+    try:
+        return cells.arrow(series.to_arrow())
+    except Exception:  # objects that Arrow cannot hold: read one at a time
+        return cells.objects(series.to_list())
+
+
+def _digest_column(state: Any, column: Column) -> None:
+    if isinstance(column, np.ndarray) and column.dtype.kind in "fiubUSmM" and not isinstance(column, np.ma.MaskedArray):
+        state.update(f"{column.dtype}\0".encode())
+        for start in range(0, len(column), BATCH_ROWS):  # a strided column is copied a block at a time
+            state.update(np.ascontiguousarray(column[start : start + BATCH_ROWS]).view(np.uint8))
+        return
+    made = cells.arrow(column)
+    if isinstance(made, np.ndarray):
+        for cell in made:
+            state.update(f"{type(cell).__name__}\0{cells.label(cell)}\0".encode())
+        return
+    state.update(f"{made.type}\0{made.offset}\0{len(made)}\0".encode())
+    for buffer in made.buffers():
+        state.update(b"\0" if buffer is None else memoryview(buffer))
+    if pa.types.is_dictionary(made.type):
+        _digest_column(state, made.dictionary)

@@ -1,0 +1,136 @@
+"""Who is chosen: the rows a person keeps, the parts of a split, the people of a sample.
+
+Every choice is a function of public parameters, a key, and the one thing that is chosen (a person's hash or a row's
+position); never of the order of rows or of where a batch ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from discreet.sources.cells import Keys, Words, mix
+
+Mask = npt.NDArray[np.bool_]
+ALL = 1 << 64  # one more than the largest word
+DEFAULT_SALT = 0x64697363726565746C79  # a fixed public number: capping need not be secret, only arbitrary
+
+
+def smallest_rows(keys: Keys, hashes: Words, most: int, values: Callable[[npt.NDArray[np.intp]], Sequence[Keys]]) -> Mask:
+    """Which rows are kept: of every person the ``most`` rows with the smallest hash of their codes.
+
+    ``values`` gives the codes of some rows, one array per column; it is asked only for people with too many rows. The
+    person's own hash goes into the hash of a row, so that different people keep different values: with one hash for
+    all, the same values would win everywhere and statistics over what is kept would be biased.
+
+    Proof: a person's rows are ordered by (hash, codes). Rows that tie in both have equal codes in every column asked
+    for, so which of them is kept cannot be seen in those columns. The multiset of kept codes is therefore a function of
+    the person's own rows as a multiset: it does not depend on the order of rows, on batches (a batch holds whole
+    people), or on anyone else's rows; and at most ``most`` rows of one person are kept.
+    """
+    kept = np.ones(len(keys), bool)
+    if len(keys) <= most:
+        return kept
+    sorted_already = not (keys[1:] < keys[:-1]).any()  # files and tables with people deliver them in order
+    order = np.arange(len(keys)) if sorted_already else np.argsort(keys)
+    ordered = keys[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    sizes = np.diff(np.append(starts, len(keys)))
+    crowded = sizes > most
+    if not crowded.any():
+        return kept
+    rows = order[np.repeat(crowded, sizes)]
+    codes = values(rows)
+    sizes = sizes[crowded]
+    ranked = _ranked(np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes), row_hashes(codes, hashes[rows]), codes)
+    first = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    kept[rows[ranked[np.arange(len(rows)) - first >= most]]] = False
+    return kept
+
+
+def _ranked(groups: Words, hashes: Words, codes: Sequence[Keys]) -> npt.NDArray[np.intp]:
+    """The order by (group, hash, codes). One word of group and leading bits of the hash nearly always decides it."""
+    bits = max(1, int(groups[-1]).bit_length())
+    words = groups << np.uint64(64 - bits) | hashes >> np.uint64(bits)
+    ranked = np.argsort(words)
+    ties = np.flatnonzero(words[ranked[1:]] == words[ranked[:-1]])
+    one, other = ranked[ties], ranked[ties + 1]
+    if any((column[one] != column[other]).any() for column in (hashes, *codes)):
+        ranked = np.lexsort((*codes, hashes, groups))
+    return ranked
+
+
+def row_hashes(codes: Sequence[Keys], start: Words) -> Words:
+    """A 64-bit hash of each row's codes, in the order of the columns given."""
+    words = mix(start)
+    for column in codes:
+        words = mix(words ^ mix(column.view(np.uint64)))
+    return words
+
+
+def cipher_words(key: bytes, inputs: Words, stream: int = 0) -> Words:
+    """One pseudorandom word per input: AES of (input, stream) under the key, the first half of each block."""
+    blocks = np.empty((len(inputs), 2), np.uint64)
+    blocks[:, 0] = inputs
+    blocks[:, 1] = stream
+    # One block per input is the cipher as a plain function, which is what is wanted here: nothing is being hidden.
+    cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305
+    return np.frombuffer(cipher.update(blocks.tobytes()), np.uint64)[::2]
+
+
+def public_key(salt: int, depth: int) -> bytes:
+    """The key of a split by person: a function of the salt, another one for every split of a split."""
+    return blake2b(f"discreet split {salt} {depth}".encode(), digest_size=16).digest()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Part of the people: those whose word lies in ``[lo, hi)``, or whose row number is ``lo`` modulo ``hi``.
+
+    ``by`` is what is chosen: a person (by the hash of the id), a row (by its number in the table), the values of a row,
+    or the remainder of a row's number.
+
+    Proof: the ranges of a split divide all 64-bit words, so every person or row is in exactly one part, which is found
+    from that person's id (or that row's number and the key) alone. By person: adding, removing or changing the rows
+    of one person touches the part of that id only. By row: the words are independent and uniform, so when a row is
+    added or removed the others can keep the words they have without a change of law, and one part changes; when a row
+    is replaced its number stays, and one part changes. By remainder: the same under replace, with public part sizes.
+    By values: adding or removing a row touches the part its own values send it to; replacing one may touch two, so
+    it is offered under add/remove only. A sample takes each person or row with probability ``hi`` / 2**64,
+    independently as far as AES cannot be told from a random function.
+    """
+
+    by: Literal["person", "row", "values", "remainder"]
+    key: bytes
+    lo: int
+    hi: int
+
+    def mask(self, inputs: Words, stream: int = 0) -> Mask:
+        """Which of the people, rows or values (one word each) are chosen."""
+        if self.by == "remainder":
+            remainder: Mask = inputs % np.uint64(self.hi) == np.uint64(self.lo)
+            return remainder
+        words = cipher_words(self.key, inputs, stream)
+        chosen: Mask = words >= np.uint64(self.lo)
+        if self.hi < ALL:
+            chosen &= words < np.uint64(self.hi)
+        return chosen
+
+    def describe(self) -> str:
+        """For the version of a source; the key is secret where it is random, so only its digest is said."""
+        return f"{self.by} {blake2b(self.key, digest_size=16).hexdigest()} {self.lo} {self.hi}"
+
+
+def divide(by: Literal["person", "row", "values", "remainder"], key: bytes, parts: int) -> list[Choice]:
+    """The choices of a split into ``parts``."""
+    if by == "remainder":
+        return [Choice(by, key, part, parts) for part in range(parts)]
+    edges = [part * ALL // parts for part in range(parts + 1)]
+    return [Choice(by, key, lo, hi) for lo, hi in pairwise(edges)]
