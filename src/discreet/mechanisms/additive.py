@@ -51,14 +51,12 @@ class Gridded(Mechanism):
         step = self._default_grid(scales) if grid is None else numbers.positive(grid, "grid")
         if not numbers.is_power_of_two(step):
             raise InvalidRequest(f"grid must be a power of two, got {step}")
-        if abs(numbers.floor_log2(step)) > _MOST_EXPONENT:
-            raise GridOverflow(
-                f"grid must lie within 2**-{_MOST_EXPONENT} and 2**{_MOST_EXPONENT}, got {float(step):g}"
-            )
+        exponent = numbers.floor_log2(step)
+        if abs(exponent) > _MOST_EXPONENT:
+            raise GridOverflow(f"grid must lie within 2**-{_MOST_EXPONENT} and 2**{_MOST_EXPONENT}, got 2**{exponent}")
         if max(scales) / step > LARGEST:
             raise GridOverflow(
-                f"scale must be at most 2**50 grid steps, got {float(max(scales)):g} on a grid of {float(step):g}; "
-                "use a coarser grid"
+                f"scale must be at most 2**50 grid steps, got {float(max(scales) / step):.4g}; use a coarser grid"
             )
         object.__setattr__(self, "scale", scales if many else scales[0])
         object.__setattr__(self, "grid", step)

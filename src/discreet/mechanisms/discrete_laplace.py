@@ -58,5 +58,5 @@ class DiscreteLaplace(Lattice):
         return steps * float(self.grid)
 
     def _spread(self, scale: float) -> float:
-        s = scale / float(self.grid)
-        return math.sqrt(0.5) / math.sinh(0.5 / s) * float(self.grid)
+        q = math.exp(-float(self.grid) / scale)
+        return math.sqrt(2 * q) / (1 - q) * float(self.grid)
