@@ -1,0 +1,221 @@
+"""Prepaid plans, disjoint parts, reservations, and releases that are paid for once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+
+from discreet.core.ask import Account, Ask, Open
+from discreet.core.budget import Budget
+from discreet.core.cost import Cost
+from discreet.core.query import Relation
+from discreet.core.random import Random
+from discreet.core.release import Entry, Release
+from discreet.core.runner import Desk
+from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, LedgerCorrupt, NotPrivate
+from discreet.ledger import Ledger
+
+from .laws import People, Plain, Sevens, eps
+
+Make = Callable[..., Ledger]
+
+
+def pay(ledger: Ledger, *asks: Ask, relation: Relation = "add_remove") -> list[Entry]:
+    """What the runner does: compute distance and cost, and pay for all at once."""
+    distances = [a.query.distance(relation) for a in asks]
+    return ledger.pay([(a, d, a.mechanism.cost(d)) for a, d in zip(asks, distances, strict=True)], relation)
+
+
+def test_several_asks_are_paid_together_or_not_at_all(make: Make) -> None:
+    ledger = make(Budget(epsilon=1))
+    a, b = Ask(Sevens("a"), eps("0.6")), Ask(Sevens("b"), eps("0.6"))
+    with pytest.raises(BudgetExceeded):
+        pay(ledger, a, b)
+    assert ledger.verify() == 0
+    assert [e.number for e in pay(ledger, a, Ask(Sevens("c"), eps("0.4")))] == [1, 2]
+    assert pay(ledger) == []
+    assert ledger.spent().epsilon == 1
+    assert ledger.verify() == 2
+
+
+def test_a_plan_takes_exactly_its_steps(make: Make) -> None:
+    ledger = make(Budget(epsilon=1))
+    (account,) = ledger.open(Open(Cost.pure("0.5"), plan=Ask(Sevens("gradient"), eps("0.4")), steps=3), "add_remove")
+    step = Ask(Sevens("gradient"), eps("0.4"), account)
+    others = [
+        Ask(Sevens("gradient"), eps("0.3"), account),
+        Ask(Sevens("another"), eps("0.4"), account),
+        Ask(Sevens("gradient", width=2), eps("0.4"), account),
+    ]
+    for other in others:
+        with pytest.raises(AccountClosed):
+            pay(ledger, other)
+    with pytest.raises(AccountClosed):
+        pay(ledger, step, relation="both")
+    pay(ledger, step)
+    with pytest.raises(AccountClosed, match="opened for 3 steps and all were taken"):
+        pay(ledger, step, step, step)
+    pay(ledger, step, step)
+    with pytest.raises(AccountClosed):
+        pay(ledger, step)
+    assert ledger.spent().epsilon == Fraction(1, 2)
+    assert [(e.kind, e.account) for e in ledger.events()] == [("open", None)] + [("step", account.number)] * 3
+    assert all(e.cost == Cost.nothing() for e in ledger.events() if e.kind == "step")
+    assert ledger.verify() == 4
+
+
+def test_a_step_whose_own_cost_differs_is_refused(make: Make) -> None:
+    ledger = make(Budget(epsilon=1))
+    ask = Ask(Sevens(), eps("0.4"))
+    (account,) = ledger.open(Open(Cost.pure("0.5"), plan=ask), "add_remove")
+    with pytest.raises(AccountClosed, match=r"each cost ε=0.4 by themselves, got ε=0.5"):
+        ledger.pay(
+            [(Ask(ask.query, ask.mechanism, account), ask.query.distance("add_remove"), Cost.pure("0.5"))], "add_remove"
+        )
+    assert ledger.verify() == 1
+
+
+def test_opening_is_paid_and_can_be_refused(make: Make) -> None:
+    ledger = make(Budget(epsilon=1))
+    plan = Ask(Sevens(), eps("0.1"))
+    with pytest.raises(BudgetExceeded):
+        ledger.open(Open(Cost.pure(2), plan=plan), "add_remove")
+    with pytest.raises(BudgetExceeded):
+        ledger.open(Open(Cost.pure("1.01"), parts=3), "add_remove")
+    with pytest.raises(NotPrivate):
+        ledger.open(Open(Cost.infinite(), plan=plan), "add_remove")
+    assert ledger.verify() == 0
+
+
+def test_each_part_is_capped_and_all_cost_what_one_may(make: Make) -> None:
+    ledger = make(Budget(epsilon=1))
+    accounts = ledger.open(Open(Cost.pure("0.5"), parts=3), "add_remove")
+    assert [(a.part, a.parts) for a in accounts] == [(0, 3), (1, 3), (2, 3)]
+    for account in accounts:
+        for _ in range(5):
+            pay(ledger, Ask(Sevens(), eps("0.1"), account))
+        with pytest.raises(BudgetExceeded, match=r"capped at ε=0.5: ε=0.5 is drawn"):
+            pay(ledger, Ask(Sevens(), eps("0.001"), account))
+    assert ledger.spent() == Cost.pure("0.5").padded()
+    assert ledger.verify() == 16
+
+
+def test_an_account_that_was_not_opened_pays_for_nothing(make: Make) -> None:
+    """Naming part 0 with other parts would ask all the people at the price of some."""
+    ledger = make(Budget(epsilon=1))
+    number = ledger.open(Open(Cost.pure("0.5"), parts=3), "add_remove")[0].number
+    for forged in (Account(number), Account(number, 0, 2), Account(number, 3, 3), Account(number + 1), Account(0)):
+        with pytest.raises(AccountClosed):
+            pay(ledger, Ask(Sevens(), eps("0.1"), forged))
+    with pytest.raises(AccountClosed, match="only an open reservation"):
+        ledger.cancel(Account(number, 0, 3))
+    assert ledger.verify() == 1
+
+
+def test_a_reservation_is_out_of_others_reach(make: Make) -> None:
+    ledger = make(Budget(epsilon=1))
+    account = ledger.reserve(Cost.pure("0.8"), "for the model")
+    with pytest.raises(BudgetExceeded, match=r"ε=0.2 is left"):
+        ledger.charge(eps("0.3"))
+    pay(ledger, Ask(Sevens(), eps("0.3"), account), Ask(Sevens("own"), eps("0.1")))
+    with pytest.raises(BudgetExceeded, match=r"capped at ε=0.8: ε=0.3 is drawn"):
+        pay(ledger, Ask(Sevens(), eps("0.6"), account))
+    assert ledger.spent().epsilon == Fraction(9, 10)
+    ledger.cancel(account)
+    assert ledger.spent() == Cost.pure("0.1") + Cost.pure("0.3")
+    for late in (lambda: ledger.cancel(account), lambda: pay(ledger, Ask(Sevens(), eps("0.1"), account))):
+        with pytest.raises(AccountClosed):
+            late()
+    ledger.charge(eps("0.6"))
+    assert [e.kind for e in ledger.events()] == ["reserve", "draw", "charge", "cancel", "charge"]
+    assert ledger.verify() == 5
+
+
+def test_cancelling_one_reservation_leaves_the_others_whole(make: Make) -> None:
+    ledger = make(Budget(epsilon=1))
+    first, second, third = (ledger.reserve(Cost.pure(c), "aside") for c in ("0.1", "0.2", "0.3"))
+    pay(ledger, Ask(Sevens(), eps("0.1"), third))
+    ledger.cancel(second)
+    assert ledger.spent().epsilon == Fraction(4, 10)
+    ledger.cancel(third)
+    ledger.cancel(first)
+    assert ledger.spent() == Cost.pure("0.1")
+    assert ledger.verify() == 7
+
+
+def test_the_runner_asks_again_for_free(make: Make) -> None:
+    ledger = make(Budget(epsilon=1))
+    ask = Ask(Sevens("again"), eps("0.6"))
+    desk = Desk(People("1"), ledger, Random(), "add_remove")
+    first, second = desk.answer((ask,))[0], desk.answer((ask,))[0]
+    assert first.to_json() == second.to_json()
+    assert second.entry == Entry("default", 1, ledger.head)
+    with pytest.raises(BudgetExceeded):  # other data is another question
+        Desk(People("2"), ledger, Random(), "add_remove").answer((ask,))
+    with pytest.raises(NotPrivate):
+        Desk(People("1"), ledger, Random(seed=1), "add_remove").answer((ask,))
+    assert ledger.verify() == 1
+
+
+def test_the_runner_drives_a_plan_and_parts(make: Make) -> None:
+    ledger = make(Budget(epsilon=1))
+
+    def procedure():
+        account = yield Open(Cost.pure("0.5"), plan=Ask(Sevens(), eps("0.4")), steps=2)
+        yield Ask(Sevens(), eps("0.4"), account), Ask(Sevens(), eps("0.4"), account)
+        left, right = yield Open(Cost.pure("0.4"), parts=2)
+        a, b = yield Ask(Sevens(), eps("0.4"), left), Ask(Sevens(), eps("0.4"), right)
+        return a.value + b.value
+
+    assert Desk(People(), ledger, Random(), "add_remove").run(procedure()) == 14
+    assert ledger.remaining().epsilon == Fraction(1, 10)
+    assert ledger.verify() == 6
+
+
+def test_the_first_release_stays_and_a_seeded_one_is_not_kept(make: Make) -> None:
+    ledger, ask, people = make(Budget(epsilon=1)), Ask(Sevens(), eps("0.1")), People()
+    (entry,) = pay(ledger, ask)
+
+    def made(value: int, private: bool = True) -> Release:
+        return Release(value, ask.mechanism, ask.query, "add_remove", entry=entry, private=private)
+
+    ledger.remember(ask, people, made(1, private=False))
+    assert ledger.recall(ask, people) is None
+    ledger.remember(ask, people, made(2))
+    ledger.remember(ask, people, made(3))
+    assert ledger.recall(ask, people).value == 2
+    assert ledger.recall(Ask(Sevens("other"), ask.mechanism), people) is None
+    assert ledger.recall(Ask(ask.query, eps("0.2")), people) is None
+    with pytest.raises(InvalidRequest, match="only what it was paid for"):
+        ledger.remember(ask, people, Release.of(ask.mechanism, 1))
+    assert ledger.verify() == 1
+
+
+def test_a_test_ledger_keeps_what_a_seed_made() -> None:
+    with Ledger("test") as ledger:
+        desk = Desk(People(), ledger, Random(seed=1), "add_remove")
+        ask = Ask(Sevens(), Plain(1, "nothing"))
+        desk.answer((ask, ask))
+        assert not ledger.recall(ask, People()).private
+        assert ledger.verify() == 2
+
+
+@pytest.mark.parametrize(
+    "change", ["document = replace(document, '\"value\": 7', '\"value\": 8')", "number = 2", "hash = 'x'"]
+)
+def test_an_altered_release_is_found(file: str, change: str) -> None:
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        ask = Ask(Sevens(), eps("0.1"))
+        Desk(People(), ledger, Random(), "add_remove").answer((ask,))
+        pay(ledger, ask)
+        assert ledger.verify() == 2
+        with sqlite3.connect(file.removeprefix("sqlite:///")) as raw:
+            assert raw.execute(f"UPDATE discreet_releases SET {change}").rowcount == 1
+        raw.close()
+        with pytest.raises(LedgerCorrupt, match="stored release"):
+            ledger.recall(ask, People())
+        with pytest.raises(LedgerCorrupt, match="stored release"):
+            ledger.verify()
