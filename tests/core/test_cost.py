@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.budget import Budget
-from discreet.core.cost import ORDERS, Cost, Distance
+from discreet.core.cost import ORDERS, Block, Cost, Distance
 from discreet.errors import InvalidRequest, UnsupportedFormat
 
 costs = st.one_of(
@@ -86,8 +86,13 @@ def test_text_for_people() -> None:
 
 def test_distances() -> None:
     d = Distance.of([3, 4])
-    assert (d.l1, d.l2, d.linf, d.each) == (7, 5, 4, (3, 4))
-    assert (d * 2).each == (6, 8)
+    assert (d.l1, d.l2, d.linf, d.blocks) == (7, 5, 4, (Block(1, 3, 3), Block(1, 4, 4)))
+    assert (d * 2).blocks == (Block(1, 6, 6), Block(1, 8, 8))
+    joined = Distance.joined([Distance.of(3), Distance.of([4])], [2, 1])
+    assert (joined.l1, joined.l2, joined.linf) == (7, 5, 4)
+    assert [b.size for b in joined.blocks_for(3)] == [2, 1]
+    assert joined.blocks_for(5) == (Block(5, joined.l1, joined.l2),)
+    assert Distance.from_dict(joined.to_dict()) == joined
     assert Distance.from_dict(d.to_dict()) == d
     assert Distance.of("0.5").l2 == Fraction(1, 2)
     for bad in (-1, math.nan, math.inf, [], "x"):

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.mechanism import mechanisms
 from discreet.errors import DiscreetError, GridOverflow, InvalidRequest, UnknownName, UnsupportedFormat
@@ -51,6 +52,18 @@ def test_calibrations_of_the_gaussian() -> None:
     weighted = Gaussian.costing([1, 2], epsilon="0.9", delta="0.01", weights=[1, 3])
     assert weighted.cost([1, 2]).epsilon == Fraction(9, 10)
     assert weighted.cost([1, 2]).rho == pytest.approx(joint.cost([1, 1]).rho, rel=1e-12)
+
+
+def test_blocks_of_a_vector_pay_for_themselves() -> None:
+    """Two histograms side by side: each pays its own L1 or L2 over its own scale, not that of the whole."""
+    both = Distance.joined([Distance.of(1), Distance.of(2)], [3, 2])
+    laplace = Laplace.costing(both, epsilon=1, proportions=[1, 3])
+    assert laplace.scales == (4, 4, 4, Fraction(8, 3), Fraction(8, 3))
+    assert laplace.cost(both).epsilon == 1
+    gaussian = Gaussian.costing(both, rho="0.5", weights=[1, 3])
+    assert gaussian.cost(both).rho == Fraction(1, 2)
+    assert len(gaussian.scales) == 5
+    assert Gaussian(2).cost(both).rho == Fraction(5, 8)
 
 
 def test_cost_is_exactly_what_was_asked_and_recomputed_elsewhere() -> None:
@@ -231,7 +244,7 @@ def test_overflow_of_the_grid_is_refused(bad: Any) -> None:
 
 
 def test_documents_with_unknown_or_broken_content_are_refused() -> None:
-    with pytest.raises(UnknownName, match="no mechanism is called 'os.system'; known: "):
+    with pytest.raises(UnknownName, match=r"no mechanism is called 'os.system'; known: "):
         mechanisms.read({"name": "os.system", "scale": "1"})
     for bad in (
         {"name": "laplace"},

@@ -9,7 +9,6 @@ from fractions import Fraction
 from discreet.accounting.plans import Step, epsilon_of
 from discreet.core.budget import Budget
 from discreet.core.mechanism import Mechanism, Sensitivity
-
 from discreet.errors import InvalidRequest
 
 _FINE = 20  # scales are tried to this many binary digits

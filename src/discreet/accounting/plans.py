@@ -80,7 +80,7 @@ def _scalar(step: Step) -> Fraction | None:
     if isinstance(step.sensitivity, Distance):
         return None
     distance = Distance.of(step.sensitivity)
-    return distance.linf if distance.each is None or len(distance.each) == 1 else None
+    return distance.linf if distance.blocks is None or len(distance.blocks) == 1 else None
 
 
 def _laplace(law: Any, sensitivity: Fraction) -> Any:

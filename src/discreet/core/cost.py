@@ -13,7 +13,7 @@ A ``Cost`` keeps every true statement about a mechanism side by side, because ea
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -31,48 +31,75 @@ _PAD = 1.0 + 2.0**-40
 
 
 @dataclass(frozen=True)
-class Distance:
-    """How far one person can move an exact value, in each norm, or coordinate by coordinate.
+class Block:
+    """A run of ``size`` coordinates of a vector and how far one person moves it, in L1 and in L2."""
 
-    ``each`` holds, where it is known, the most each coordinate moves; all may move at once. The three norms are
-    then implied, and a law with one scale per coordinate uses ``each`` itself.
+    size: int
+    l1: Fraction
+    l2: Fraction
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far one person can move an exact value, in each norm; and, where it is known, block by block.
+
+    ``blocks`` cut the vector into runs of coordinates. All may move at once, each by no more than its own distance; a
+    law with different scales uses them instead of the norms of the whole.
     """
 
     l1: Fraction
     l2: Fraction
     linf: Fraction
-    each: tuple[Fraction, ...] | None = None
+    blocks: tuple[Block, ...] | None = None
 
     @staticmethod
     def of(value: Distance | Number | tuple[Number, ...] | list[Number]) -> Distance:
-        """A distance from a number (a scalar's sensitivity, or a vector's in the norm of the law) or one per coordinate."""
+        """From one number (in the norm of the law), or from one per coordinate."""
         if isinstance(value, Distance):
             return value
         if isinstance(value, tuple | list):
-            each = tuple(numbers.non_negative(v, "sensitivity") for v in value)
-            if not each:
-                raise InvalidRequest("sensitivity must have at least one coordinate, got none")
-            squares = sum((e * e for e in each), Fraction(0))
-            return Distance(sum(each, Fraction(0)), numbers.square_root_up(squares), max(each), each)
+            each = [numbers.non_negative(v, "sensitivity") for v in value]
+            return Distance.joined([Distance(e, e, e, (Block(1, e, e),)) for e in each])
         one = numbers.non_negative(value, "sensitivity")
         return Distance(one, one, one)
 
+    @staticmethod
+    def joined(parts: Sequence[Distance], sizes: Sequence[int] | None = None) -> Distance:
+        """The distance of several exact values put side by side; ``sizes`` are their numbers of coordinates.
+
+        Proof: one person may move all parts at once, so L1 adds, squares of L2 add, and L-infinity is the largest.
+        """
+        if not parts:
+            raise InvalidRequest("sensitivity must have at least one coordinate, got none")
+        blocks = tuple(Block(n, p.l1, p.l2) for n, p in zip(sizes or [1] * len(parts), parts, strict=True))
+        square = sum((p.l2**2 for p in parts), Fraction(0))
+        l2 = parts[0].l2 if len(parts) == 1 else numbers.square_root_up(square)
+        return Distance(sum((p.l1 for p in parts), Fraction(0)), l2, max(p.linf for p in parts), blocks)
+
     def __mul__(self, factor: Number) -> Distance:
         f = numbers.non_negative(factor, "factor")
-        each = None if self.each is None else tuple(f * e for e in self.each)
-        return Distance(f * self.l1, f * self.l2, f * self.linf, each)
+        blocks = None if self.blocks is None else tuple(Block(b.size, f * b.l1, f * b.l2) for b in self.blocks)
+        return Distance(f * self.l1, f * self.l2, f * self.linf, blocks)
+
+    def blocks_for(self, coordinates: int) -> tuple[Block, ...]:
+        """The blocks, if they cut a vector of that many coordinates; else the whole as one block."""
+        if self.blocks is not None and sum(b.size for b in self.blocks) == coordinates:
+            return self.blocks
+        return (Block(coordinates, self.l1, self.l2),)
 
     def to_dict(self) -> dict[str, Any]:
         doc: dict[str, Any] = {k: numbers.write(getattr(self, k)) for k in ("l1", "l2", "linf")}
-        if self.each is not None:
-            doc["each"] = [numbers.write(e) for e in self.each]
+        if self.blocks is not None:
+            doc["blocks"] = [[b.size, numbers.write(b.l1), numbers.write(b.l2)] for b in self.blocks]
         return doc
 
     @staticmethod
     def from_dict(doc: dict[str, Any]) -> Distance:
-        each = tuple(numbers.read(e, "distance") for e in doc["each"]) if "each" in doc else None
-        l1, l2, linf = (numbers.read(doc[k], "distance") for k in ("l1", "l2", "linf"))
-        return Distance(l1, l2, linf, each)
+        read = [numbers.read(doc[k], "distance") for k in ("l1", "l2", "linf")]
+        blocks = None
+        if "blocks" in doc:
+            blocks = tuple(Block(int(n), numbers.read(a, "l1"), numbers.read(b, "l2")) for n, a, b in doc["blocks"])
+        return Distance(*read, blocks)
 
 
 def _add(a: Fraction | None, b: Fraction | None) -> Fraction | None:
@@ -282,7 +309,5 @@ def _pure(epsilon: Fraction) -> Cost:
     # The difference of two logarithms in pure_curve loses at most a few units of the larger one: never trust it
     # below that, take the straight line rho * order there.
     margin = 2.0**-48
-    curve = tuple(
-        min(line[i], e, pure_curve(a, e) + margin * ((a + 1) * e + 1) / (a - 1)) for i, a in enumerate(ORDERS)
-    )
+    curve = tuple(min(line[i], e, pure_curve(a, e) + margin * ((a + 1) * e + 1) / (a - 1)) for i, a in enumerate(ORDERS))
     return Cost(epsilon, Fraction(0), rho, Fraction(0), curve)

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from discreet.core import numbers
+from discreet.core.cost import Block, Distance
 from discreet.core.exact import Exact
 from discreet.core.mechanism import Mechanism
 from discreet.core.numbers import Number
@@ -82,9 +83,7 @@ class Gridded(Mechanism):
         offset: Floats | float
         if isinstance(exact, Exact):
             if exact.grid != self.grid:
-                raise InvalidRequest(
-                    f"the exact value lies on a grid of {exact.grid}, the law on {self.grid}; use one grid"
-                )
+                raise InvalidRequest(f"the exact value lies on a grid of {exact.grid}, the law on {self.grid}; use one grid")
             counts, offset = exact.counts, 0.0
         elif isinstance(exact, float | int):
             return self._release_one(float(exact), chosen(seed))
@@ -92,9 +91,7 @@ class Gridded(Mechanism):
             counts, offset = self._split(np.asarray(exact, np.float64))
         shape = counts.shape
         if len(self.scales) > 1 and (not shape or shape[-1] != len(self.scales)):
-            raise InvalidRequest(
-                f"the law has {len(self.scales)} scales, the value has shape {shape}; match the last axis"
-            )
+            raise InvalidRequest(f"the law has {len(self.scales)} scales, the value has shape {shape}; match the last axis")
         flat = offset if isinstance(offset, float) else offset.reshape(-1)
         total = self._noise(chosen(seed), self._steps, math.prod(shape), flat).reshape(shape)
         total += counts
@@ -201,3 +198,23 @@ def some(distance: Fraction) -> Fraction:
     if distance <= 0:
         raise InvalidRequest(f"sensitivity must be positive to calibrate noise to it, got {distance}")
     return distance
+
+
+def scales_by_block(scales: tuple[Fraction, ...], distance: Distance) -> list[tuple[Block, Fraction]]:
+    """Each block of the exact value with the least scale inside it; one scale for all makes one block of all."""
+    if len(scales) == 1:
+        blocks = distance.blocks or (Block(1, distance.l1, distance.l2),)
+        return [(b, scales[0]) for b in blocks]
+    pairs, start = [], 0
+    for block in distance.blocks_for(len(scales)):
+        pairs.append((block, min(scales[start : start + block.size])))
+        start += block.size
+    return pairs
+
+
+def one_per_coordinate(distance: Distance, per_block: list[Fraction]) -> list[Fraction] | Fraction:
+    """Scales given block by block as scales of the coordinates; a single number where there is nothing to tell apart."""
+    blocks = distance.blocks or ()
+    if len(set(per_block)) == 1:
+        return per_block[0]
+    return [scale for block, scale in zip(blocks, per_block, strict=True) for _ in range(block.size)]

@@ -64,9 +64,7 @@ class Exponential(Mechanism):
         if weights is not None and not any(weights):
             raise InvalidRequest("measure must be positive somewhere, got zeros only")
         if candidates is not None and (not candidates or (weights is not None and len(weights) != len(candidates))):
-            raise InvalidRequest(
-                f"candidates and measure must match and not be empty, got {len(candidates)} candidates"
-            )
+            raise InvalidRequest(f"candidates and measure must match and not be empty, got {len(candidates)} candidates")
         for key, value in {
             "rate": numbers.positive(rate, "rate"),
             "candidates": None if candidates is None else tuple(candidates),

@@ -16,7 +16,7 @@ from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
-from discreet.mechanisms.additive import Additive, Scale, some
+from discreet.mechanisms.additive import Additive, Scale, one_per_coordinate, scales_by_block, some
 from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.hockey_stick import analytic_ratio, epsilon_at, hockey_stick
 from discreet.mechanisms.sampling import normal
@@ -69,18 +69,17 @@ class Gaussian(Additive):
             )
         ratio = _ratio(claim, calibration)
         distance = Distance.of(sensitivity)
-        if distance.each is None:
+        if distance.blocks is None:
             if weights is not None:
                 raise InvalidRequest("weights need one sensitivity each; give sensitivity as a list of the same length")
             return cls(ratio * some(distance.l2), grid, claim)
-        shares = [numbers.positive(w, "weight") for w in weights or [1] * len(distance.each)]
-        if len(shares) != len(distance.each):
-            raise InvalidRequest(f"{len(distance.each)} sensitivities need as many weights, got {len(shares)}")
+        shares = [numbers.positive(w, "weight") for w in weights or [1] * len(distance.blocks)]
+        if len(shares) != len(distance.blocks):
+            raise InvalidRequest(f"{len(distance.blocks)} sensitivities need as many weights, got {len(shares)}")
         whole = sum(shares, Fraction(0))
-        scales = [
-            ratio * some(d) * numbers.square_root_up(whole / w) for d, w in zip(distance.each, shares, strict=True)
-        ]
-        return cls(scales, grid, claim)
+        pairs = zip(distance.blocks, shares, strict=True)
+        scales = [ratio * some(b.l2) * numbers.square_root_up(whole / w) for b, w in pairs]
+        return cls(one_per_coordinate(distance, scales), grid, claim)
 
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
         square = squared_shift(self.scales, Distance.of(sensitivity))
@@ -109,9 +108,7 @@ class Gaussian(Additive):
 
 def squared_shift(scales: tuple[Fraction, ...], d: Distance) -> Fraction:
     """t**2: the squared distance in units of the scales."""
-    if d.each is not None and len(scales) == len(d.each):
-        return sum((e * e / (s * s) for e, s in zip(d.each, scales, strict=True)), Fraction(0))
-    return d.l2**2 / min(scales) ** 2
+    return sum(((b.l2 / s) ** 2 for b, s in scales_by_block(scales, d)), Fraction(0))
 
 
 def _ratio(claim: Claim, calibration: Calibration) -> Fraction:

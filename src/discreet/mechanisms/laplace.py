@@ -16,7 +16,7 @@ from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
-from discreet.mechanisms.additive import Additive, some
+from discreet.mechanisms.additive import Additive, one_per_coordinate, scales_by_block, some
 from discreet.mechanisms.sampling import exponential
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
@@ -30,7 +30,7 @@ class Laplace(Additive):
 
     Proof: moving coordinate i by D_i changes its log-density by at most D_i / b_i, and coordinates are independent, so
     the log-ratio is at most the sum. With one scale b that is (L1 distance) / b; with different scales it is the sum of
-    each / scale where each coordinate's move is known, else L1 over the least scale. The Rényi curve is the one of a
+    each block's L1 over its least scale where the blocks are known, else L1 over the least of all. The Rényi curve is the one of a
     scalar moved by t = epsilon scales, ln((a e^((a-1)t) + (a-1) e^(-a t)) / (2a-1)) / (a-1) (Mironov 2017): its
     logarithm is a log-sum-exp of linear functions of t that is zero at zero, hence convex and superadditive, so moving
     several coordinates costs no more than moving one by the sum.
@@ -50,18 +50,15 @@ class Laplace(Additive):
         if proportions is None:
             return cls(some(distance.l1) / e, grid)
         shares = [numbers.positive(p, "proportion") for p in proportions]
-        if distance.each is None or len(shares) != len(distance.each):
+        if distance.blocks is None or len(shares) != len(distance.blocks):
             raise InvalidRequest("proportions need one sensitivity each; give sensitivity as a list of the same length")
         whole = sum(shares, Fraction(0))
-        return cls([some(d) * whole / (p * e) for d, p in zip(distance.each, shares, strict=True)], grid)
+        scales = [some(b.l1) * whole / (p * e) for b, p in zip(distance.blocks, shares, strict=True)]
+        return cls(one_per_coordinate(distance, scales), grid)
 
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
-        d = Distance.of(sensitivity)
-        if d.each is not None and len(self.scales) in (1, len(d.each)):
-            scales = self.scales * len(d.each) if len(self.scales) == 1 else self.scales
-            epsilon = sum((e / s for e, s in zip(d.each, scales, strict=True)), Fraction(0))
-        else:
-            epsilon = d.l1 / min(self.scales)
+        pairs = scales_by_block(self.scales, Distance.of(sensitivity))
+        epsilon = sum((block.l1 / scale for block, scale in pairs), Fraction(0))
         pure = Cost.pure(epsilon)
         t = float(epsilon)
         own = Cost.renyi(lambda a: _renyi(a, t))

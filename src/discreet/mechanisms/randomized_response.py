@@ -38,9 +38,7 @@ class RandomizedResponse(Mechanism):
     categories: tuple[Hashable, ...]
     claim: Claim | None
 
-    def __init__(
-        self, keep: Number, categories: Sequence[Hashable], claim: Claim | dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, keep: Number, categories: Sequence[Hashable], claim: Claim | dict[str, Any] | None = None) -> None:
         kept, labels = numbers.rational(keep, "keep"), tuple(categories)
         if len(labels) < 2 or len(set(labels)) != len(labels):
             raise InvalidRequest(f"categories must be at least two different values, got {list(labels)!r}")
@@ -102,8 +100,6 @@ class RandomizedResponse(Mechanism):
     def _codes(self, values: Any) -> Integers:
         places = {label: i for i, label in enumerate(self.categories)}
         try:
-            return np.array(
-                [places[v] for v in (values.tolist() if isinstance(values, np.ndarray) else values)], np.int64
-            )
+            return np.array([places[v] for v in (values.tolist() if isinstance(values, np.ndarray) else values)], np.int64)
         except (KeyError, TypeError):
             raise InvalidRequest(f"values must be among the declared categories {list(self.categories)!r}") from None

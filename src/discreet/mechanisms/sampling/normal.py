@@ -46,17 +46,19 @@ class Pairs:
 
     def __init__(self, random: Random, asked: int) -> None:
         words = random.words(2 * asked).reshape(2, asked)
-        v, w = magnitudes(words[0]), magnitudes(words[1])
-        give_signs(v, words[0])
-        give_signs(w, words[1])
-        r = v * v
-        r += w * w
+        v = magnitudes(words)
+        give_signs(v, words)
+        square = v * v
+        r = square[0]
+        r += square[1]
         keep = r < 1.0
         self._words, self._known = words, dict[int, tuple[Digits, Digits]]()
-        for i in np.flatnonzero(np.abs(r - 1.0) < 16 * UNIT):
-            # Whether this pair is inside the disc depends on bits not yet seen.
-            first, second = self._digits(int(i))
-            keep[i] = digits.settle(random, [first, second], partial(_inside, first, second))
+        gap = np.abs(r - 1.0)
+        if gap.min() < 16 * UNIT:
+            for i in np.flatnonzero(gap < 16 * UNIT):
+                # Whether this pair is inside the disc depends on bits not yet seen.
+                first, second = self._digits(int(i))
+                keep[i] = digits.settle(random, [first, second], partial(_inside, first, second))
         self._keep = keep
         r = r[keep]
         self.count = r.size
@@ -64,10 +66,11 @@ class Pairs:
         stretch = np.log(r)
         stretch /= r
         stretch *= -2.0
+        # Abs: a pair next to the edge of the disc, which is settled elsewhere, may have a logarithm above zero here.
         np.sqrt(np.abs(stretch, out=stretch), out=stretch)
         self.values = np.empty((2, r.size))
-        np.multiply(v[keep], stretch, out=self.values[0])
-        np.multiply(w[keep], stretch, out=self.values[1])
+        np.multiply(v[0][keep], stretch, out=self.values[0])
+        np.multiply(v[1][keep], stretch, out=self.values[1])
 
     def _digits(self, place: int) -> tuple[Digits, Digits]:
         if place not in self._known:

@@ -40,10 +40,7 @@ def spherical_laplace(random: Random, scale: Fraction, dimension: int, offset: F
     unseen = float((SPAN / uniform).sum()) if least > 0 else math.inf
     total = math.fsum(exponentials(uniform, least))
     # Each normal is within pairs.error, so the length within sqrt(d) of that; fsum adds no error of its own.
-    if length > 0:
-        direction_error = (1 + math.sqrt(dimension)) * pairs.error / length + 8 * UNIT
-    else:
-        direction_error = math.inf
+    direction_error = (1 + math.sqrt(dimension)) * pairs.error / length + 8 * UNIT if length > 0 else math.inf
     length_error = (ULPS + 2) * UNIT * total + 2 * UNIT * dimension + 2 * unseen
     near = float(scale)
     error = near * (total * direction_error + length_error * (1 + direction_error) + 8 * UNIT * total) + 4 * UNIT
@@ -66,9 +63,7 @@ def _enough_pairs(random: Random, count: int) -> Pairs:
             return pairs
 
 
-def _settle(
-    random: Random, pairs: Pairs, words: Words, scale: Fraction, dimension: int, offset: Floats | float
-) -> Floats:
+def _settle(random: Random, pairs: Pairs, words: Words, scale: Fraction, dimension: int, offset: Floats | float) -> Floats:
     halves = [pairs.digits(i) for i in range(-(-dimension // 2))]
     waits = [digits_of(word) for word in words]
     offsets = np.broadcast_to(np.asarray(offset, np.float64), (dimension,))

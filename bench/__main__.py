@@ -1,0 +1,36 @@
+"""Run the studies, print what was measured, write ``bench/results.json``, and fail where a promise does not hold."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+STUDIES = ("noise", "ledger")
+RESULTS = Path(__file__).parent / "results.json"
+
+
+def main(names: list[str]) -> int:
+    known: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    failed = 0
+    for name in names or STUDIES:
+        study = importlib.import_module(f"bench.{name}")
+        start = time.perf_counter()
+        result = study.run()
+        rows = study.checks(result)
+        known[name] = {"machine": f"{platform.machine()}, Python {platform.python_version()}", **result}
+        print(f"\n{name} ({time.perf_counter() - start:.0f} s)")
+        for what, value, sign, bound in rows:
+            holds = value >= bound if sign == ">=" else value <= bound
+            failed += not holds
+            print(f"  {'holds ' if holds else 'FAILS '} {what}: {value:.4g} (promised {sign} {bound:g})")
+    RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
