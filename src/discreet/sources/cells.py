@@ -100,7 +100,7 @@ def identities(column: Column, salt: int) -> tuple[Keys, Words]:
 def label(cell: Any) -> str | None:
     """The canonical text of one cell, None where it is missing."""
     if isinstance(cell, np.generic):
-        cell = cell.item()
+        cell = float(cell) if isinstance(cell, np.floating) else cell.item()  # a long double is its own item
     try:
         if cell is None or not cell == cell:  # noqa: PLR0124, SIM201  NaN and NaT differ from themselves
             return None

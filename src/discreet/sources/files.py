@@ -13,6 +13,7 @@ import gzip
 import io
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,15 +63,10 @@ class FileSource(BaseSource):
         if person is not None:
             query += f" ORDER BY {_one_missing(person, self._types[person])}"
         with tempfile.TemporaryDirectory(prefix="discreet-") as spill:
-            connection = duckdb.connect(
-                config={
-                    "memory_limit": self._memory,
-                    "temp_directory": spill,
-                    "threads": _THREADS,
-                    "enable_progress_bar": False,
-                }
-            )
+            limits = {"memory_limit": self._memory, "temp_directory": spill, "threads": _THREADS}
+            connection = duckdb.connect(config=limits)
             try:
+                connection.execute("SET enable_progress_bar = false")  # how far a scan is, is not for standard output
                 # Row numbers mean something only in the order of the file; otherwise order costs memory for nothing.
                 connection.execute(f"SET preserve_insertion_order = {str(counted).lower()}")
                 # A relation streams; the result of ``execute`` would be copied whole into memory first.
@@ -182,9 +178,11 @@ def _header(path: Path, delimiter: str) -> dict[str, str]:
     try:
         with path.open("rb") as stored:
             content = gzip.GzipFile(fileobj=stored) if path.suffix.lower() == ".gz" else stored
-            lines = io.TextIOWrapper(content, encoding="utf-8-sig", newline="")
+            # Bytes that are no text are let through here: the buffer reaches past the header, into the records.
+            lines = io.TextIOWrapper(content, encoding="utf-8-sig", errors="surrogateescape", newline="")
             names = next(csv.reader(lines, delimiter=delimiter), [])
-    except (OSError, UnicodeDecodeError, csv.Error, EOFError):
+            "".join(names).encode()
+    except (OSError, UnicodeEncodeError, csv.Error, EOFError, zlib.error):
         names = ["\0"]
     if any("\0" in name for name in names):
         raise UnsupportedFormat(f"{path.name!r} is not a CSV file in UTF-8; convert it or give it its proper ending")

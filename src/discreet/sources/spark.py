@@ -7,6 +7,7 @@ each partition, so a worker sees whole people without holding a whole partition.
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -50,8 +51,11 @@ class SparkSource(BaseSource):
     def fold(self, map: Callable[[Batch], S], combine: Callable[[S, S], S], columns: Sequence[str]) -> S:  # noqa: A002
         frame = self._gathered(self._needed(columns))
         work = _Work(map, combine, self._selection, self._batch_rows)
-        partial = frame.mapInArrow(work.partition, "part binary")
-        partial = partial.repartition(_MERGERS).mapInArrow(work.merge, "part binary")
+        with warnings.catch_warnings():
+            # PySpark 4 says so of every pandas 3; records come here as Arrow and never meet pandas.
+            warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+            partial = frame.mapInArrow(work.partition, "part binary")
+            partial = partial.repartition(_MERGERS).mapInArrow(work.merge, "part binary")
         total: S | None = None
         first = True
         for row in partial.collect():

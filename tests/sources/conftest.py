@@ -1,0 +1,131 @@
+"""One messy table, opened in every way there is."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from discreet.core.schema import Categories, Integer, Real, Schema
+from discreet.sources import open_source
+
+KINDS = ("numpy", "pandas", "polars", "arrow", "csv", "parquet", "spark")
+COLUMNS = {
+    "x": Real(-10, 50),
+    "visits": Integer(0, 50, missing=7),
+    "sex": Categories(["f", "m"], other="x"),
+    "ward": Categories([1, 2, 3], missing=2),
+}
+SCHEMA = Schema(COLUMNS, person="id", max_rows=3)
+ROWLESS = Schema(COLUMNS)
+REPLACE = Schema(COLUMNS, neighbors="replace")
+Rows = list[dict[str, Any]]
+
+
+def typed_rows(count: int = 600, seed: int = 1) -> Rows:
+    """Numbers as numbers: repeated people, missing cells, out of range, undeclared categories."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(count):
+        x = rng.choice([rng.normal(20, 30), np.nan, np.inf, -np.inf, -0.0, 1e300, float(rng.integers(0, 4))])
+        rows.append(
+            {
+                "id": None if rng.random() < 0.05 else int(rng.integers(-5, 60)),
+                "x": None if rng.random() < 0.1 else float(x),
+                "visits": None if rng.random() < 0.1 else int(rng.choice([3, 4, 49, 99, -7, 10**17])),
+                "sex": rng.choice(["f", "m", "q", "", None]),
+                "ward": None if rng.random() < 0.1 else int(rng.integers(0, 5)),
+            }
+        )
+    return rows
+
+
+def text_rows(count: int = 600, seed: int = 2) -> Rows:
+    """Everything as text, some of it nonsense, with ids that are words."""
+    rng = np.random.default_rng(seed)
+    cells = ["3.5", "abc", " 7 ", "1e400", "-inf", "nan", "+4", "1_0", "0x1", "٣", ".5", "5.", "--1", "", None, "true"]
+    return [
+        {
+            "id": rng.choice([f"p{rng.integers(0, 40)}", str(rng.integers(0, 20)), "007", "", None]),
+            "x": rng.choice(cells),
+            "visits": rng.choice(cells),
+            "sex": rng.choice(["f", "m", "F", "f ", "", None, "é"]),
+            "ward": rng.choice(["1", "2", "3", "4", "1.0", "", None]),
+        }
+        for _ in range(count)
+    ]
+
+
+TABLES: dict[str, Rows] = {"typed": typed_rows(), "text": text_rows()}
+
+
+def arrow_table(rows: Rows) -> pa.Table:
+    numbers = not any(isinstance(row["x"], str) for row in rows)
+    kinds = {"id": pa.int64(), "x": pa.float64(), "visits": pa.int64(), "sex": pa.string(), "ward": pa.int32()}
+    return pa.table({k: pa.array([r[k] for r in rows], t if numbers else pa.string()) for k, t in kinds.items()})
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    from pyspark.sql import SparkSession
+
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "3", "spark.log.level": "ERROR"}
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """``opened(kind, rows, schema)``: the same rows as a source of any kind."""
+
+    def make(kind: str, rows: Rows, schema: Schema, **options: Any) -> Any:
+        table = arrow_table(rows)
+        if kind == "numpy":
+            made: Any = {name: np.array([row[name] for row in rows], object) for name in table.column_names}
+        elif kind == "pandas":
+            made = table.to_pandas()
+        elif kind == "polars":
+            made = pl.from_arrow(table)
+        elif kind == "arrow":
+            made = table
+        elif kind == "csv":
+            made = tmp_path / "table.csv"
+            with made.open("w", newline="", encoding="utf-8") as out:
+                writer = csv.writer(out)
+                writer.writerow(table.column_names)
+                writer.writerows([row[name] for name in table.column_names] for row in rows)
+        elif kind == "parquet":
+            made = tmp_path / "table.parquet"
+            pyarrow.parquet.write_table(table, made)
+        else:
+            session = request.getfixturevalue("spark")
+            plain = [
+                tuple(row[name] if row[name] is None else _plain(row[name]) for name in table.column_names) for row in rows
+            ]
+            kinds = (
+                ["bigint", "double", "bigint", "string", "int"] if pa.types.is_int64(table["id"].type) else ["string"] * 5
+            )
+            layout = ", ".join(f"{name} {kind}" for name, kind in zip(table.column_names, kinds, strict=True))
+            made = session.createDataFrame(plain, layout).repartition(4)
+        return open_source(made, schema, **options)
+
+    return make
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, str) else value

@@ -1,0 +1,136 @@
+"""Files: what is refused at opening, and what a broken record does (nothing)."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from discreet.core.schema import Categories, Real, Schema
+from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
+from discreet.sources import open_source
+
+SCHEMA = Schema({"x": Real(0, 9)})
+
+
+def xs(table: Any, schema: Schema = SCHEMA, **options: Any) -> list[float]:
+    found: list[float] = open_source(table, schema, **options).fold(lambda b: b.numeric("x").tolist(), list.__add__, ["x"])
+    return sorted(found)
+
+
+def parquet(path: Path, **columns: Any) -> Path:
+    pyarrow.parquet.write_table(pa.table(columns), path)
+    return path
+
+
+def test_several_files_are_one_table(tmp_path: Path) -> None:
+    for place in range(3):
+        parquet(tmp_path / f"part-{place}.parquet", x=[float(place)])
+        (tmp_path / f"part [{place}].csv").write_text(f"y,x\n1,{place}\n")
+    assert xs(str(tmp_path / "*.parquet")) == [0, 1, 2]
+    assert xs([tmp_path / "part-0.parquet", tmp_path / "part-2.parquet"]) == [0, 2]
+    assert xs(str(tmp_path / "*.csv")) == [0, 1, 2]
+    assert xs(tmp_path / "part [1].csv") == [1]
+    with gzip.open(tmp_path / "zipped.csv.gz", "wt") as out:
+        out.write("x\n4\n")
+    assert xs(tmp_path / "zipped.csv.gz") == [4]
+    (tmp_path / "tabs.tsv").write_text("a\tx\n1\t5\n")
+    assert xs(tmp_path / "tabs.tsv") == [5]
+
+
+def test_broken_files_are_refused_when_opened(tmp_path: Path) -> None:
+    whole = parquet(tmp_path / "whole.parquet", x=[1.0] * 1000).read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(whole[:-20])
+    (tmp_path / "text.parquet").write_text("x\n1\n")
+    (tmp_path / "binary.csv").write_bytes(whole)
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "twice.csv").write_text("x,x\n1,2\n")
+    (tmp_path / "table.xlsx").write_text("x")
+    for name in ("cut.parquet", "text.parquet", "binary.csv", "empty.csv", "twice.csv", "table.xlsx"):
+        with pytest.raises(UnsupportedFormat, match=name.replace(".", r"\.")):
+            open_source(tmp_path / name, SCHEMA)
+    parquet(tmp_path / "other.parquet", x=["1"])
+    with pytest.raises(UnsupportedFormat, match="same columns"):
+        open_source([tmp_path / "whole.parquet", tmp_path / "other.parquet"], SCHEMA)
+    for missing in (tmp_path / "no.parquet", str(tmp_path / "no*.csv"), tmp_path):
+        with pytest.raises((InvalidRequest, UnsupportedFormat), match=r"exists|must end"):
+            open_source(missing, SCHEMA)
+    (tmp_path / "one.csv").write_text("age,xx\n")
+    with pytest.raises(UnknownName, match="did you mean 'xx'"):
+        open_source(tmp_path / "one.csv", SCHEMA)
+    with pytest.raises(InvalidRequest, match="all CSV or all Parquet"):
+        open_source([tmp_path / "whole.parquet", tmp_path / "one.csv"], SCHEMA)
+
+
+def test_a_file_that_breaks_later_says_nothing_of_its_records(tmp_path: Path) -> None:
+    path = parquet(tmp_path / "x.parquet", x=[float(i) for i in range(50_000)])
+    source = open_source(path, SCHEMA)
+    broken = bytearray(path.read_bytes())
+    broken[100:-2000] = b"\xff" * (len(broken) - 2100)
+    path.write_bytes(broken)
+    with pytest.raises(UnsupportedFormat, match="damaged, changed or gone"):
+        source.fold(lambda b: b.size, int.__add__, ["x"])
+
+
+def test_a_broken_line_stops_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b'id,x,c\n1,3,a\n2\n3,4,a,9,9\n4,\xff\xfe,a\n5,"6",a\n6,"2\n7",a\n\n7,8,"q""q"\n')
+    schema = Schema({"x": Real(0, 9), "c": Categories(["a", 'q"q'])})
+    found = open_source(path, schema).fold(
+        lambda b: list(zip(b.numeric("x").tolist(), b.codes("c").tolist(), strict=True)), list.__add__, ["x", "c"]
+    )
+    for record in ((3.0, 0), (4.0, 0), (6.0, 0), (8.0, 1)):
+        assert record in found
+    path.write_bytes(b'x\n1\n2\n"3\n4\n5\n')
+    assert set(xs(path)) >= {1.0, 2.0}
+
+
+def test_names_and_paths_are_quoted(tmp_path: Path) -> None:
+    odd = "a \"b\" 'c'"
+    path = parquet(tmp_path / "it's; --.parquet", **{odd: [1.0], "order": ["p"]})
+    schema = Schema({odd: Real(0, 9)}, person="order", max_rows=1)
+    assert open_source(path, schema).fold(lambda b: b.numeric(odd).tolist(), list.__add__, [odd]) == [1]
+
+
+def test_a_person_with_very_many_rows_is_one_batch(tmp_path: Path) -> None:
+    count = 30_000
+    path = parquet(tmp_path / "x.parquet", x=[1.0] * count, id=["p"] * (count - 5) + ["q"] * 5)
+    schema = Schema({"x": Real(0, 9)}, person="id", max_rows=2)
+    sizes = open_source(path, schema, batch_rows=100).fold(lambda b: [b.size], list.__add__, ["x"])
+    assert max(sizes) >= count - 5
+    assert sum(sizes) == count
+
+
+def test_missing_ids_of_every_kind_are_one_person(tmp_path: Path) -> None:
+    schema = Schema({"x": Real(0, 9)}, person="id", max_rows=1)
+    for ids in (["a", "", None, ""], [1.5, float("nan"), None, float("nan")]):
+        path = parquet(tmp_path / "x.parquet", x=[1.0] * 4, id=ids)
+        kept = open_source(path, schema, batch_rows=1).fold(lambda b: int(b.kept(["x"]).sum()), int.__add__, ["x"])
+        assert kept == 2
+
+
+def test_the_version_follows_the_file(tmp_path: Path) -> None:
+    path = parquet(tmp_path / "x.parquet", x=[1.0])
+    before = open_source(path, SCHEMA).version
+    assert open_source(path, SCHEMA).version == before
+    os.utime(path, ns=(1, 1))
+    assert open_source(path, SCHEMA).version != before
+
+
+def test_spark_reads_the_same_path(tmp_path: Path, spark: Any) -> None:
+    path = parquet(tmp_path / "x.parquet", x=[1.0, 2.0])
+    (tmp_path / "x.csv").write_text("x\n1\nbad\n")
+    assert xs(path, spark=spark) == [1, 2]
+    assert xs(str(tmp_path / "x.csv"), spark=spark)[0] == 1
+    assert open_source(path, SCHEMA, spark=spark).version == open_source(path, SCHEMA, spark=spark).version
+    frame = spark.createDataFrame([(1.0,)], "x double")
+    assert open_source(frame, SCHEMA).version != open_source(frame, SCHEMA).version
+    with pytest.raises(UnsupportedFormat, match="cannot open"):
+        open_source(str(tmp_path / "no.parquet"), SCHEMA, spark=spark)
+    with pytest.raises(UnknownName, match="no column 'x'"):
+        open_source(spark.createDataFrame([(1.0,)], "y double"), SCHEMA)
