@@ -246,6 +246,8 @@ class Schema:
         doc = self.to_dict()
         columns = doc.pop("columns")
         lines = [f"{key} = {_toml(value)}" for key, value in doc.items()]
+        if not columns:
+            lines.append("[columns]")
         for name, column in columns.items():
             quoted = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_text(name)
             lines += ["", f"[columns.{quoted}]", *(f"{key} = {_toml(value)}" for key, value in column.items())]
