@@ -37,6 +37,7 @@ class Rows:
         return combine(map(self.values[:half]), map(self.values[half:]))
 
     def split(self, parts: int) -> list[Rows]:
+        self.log.append("split")
         return [Rows(self.values[i::parts], self.log) for i in range(parts)]
 
 
@@ -44,7 +45,7 @@ class Rows:
 @dataclass(frozen=True)
 class CountAbove(FoldQuery):
     threshold: int
-    columns = ("x",)
+    columns = ("x",)  # type: ignore[assignment]
 
     def distance(self, relation: Relation) -> Distance:
         return Distance.of(1)
@@ -58,7 +59,7 @@ class CountAbove(FoldQuery):
     def finish(self, total: int) -> Exact:
         return Exact(np.asarray(total, np.int64))
 
-    def blank(self) -> Exact:
+    def blank(self, rows: int) -> Exact:
         return Exact(np.asarray(0, np.int64))
 
 
@@ -152,9 +153,11 @@ def test_parts_are_answered_on_their_own_people() -> None:
     def split() -> Procedure[list[Any]]:
         accounts = yield Open(Cost.pure(1), parts=2)
         releases = yield tuple(ask(0, account) for account in accounts)
-        return [r.value for r in releases]
+        again = yield ask(2, accounts[0])
+        return [r.value for r in (*releases, again)]
 
-    assert desk(log).run(split()) == [2, 1]
+    assert desk(log).run(split()) == [2, 1, 1]
+    assert log.count("split") == 1  # a second cut could put a person into another part
 
 
 def test_a_seed_needs_a_test_ledger() -> None:
@@ -167,7 +170,7 @@ def test_a_seed_needs_a_test_ledger() -> None:
 
 
 def test_a_plan_asks_the_same_and_sees_nothing() -> None:
-    result, asked = plan(one(), "add_remove")
+    result, asked = plan(one(), "add_remove", 10)
     assert asked == [ask()]
     assert result.cost == ask().mechanism.cost(1)
     assert not result.private
@@ -178,7 +181,7 @@ def test_a_plan_asks_the_same_and_sees_nothing() -> None:
         second = yield ask(0, account)
         return first.value, second.value
 
-    values, asked = plan(prepaid(), "add_remove")
+    values, asked = plan(prepaid(), "add_remove", 10)
     assert len(values) == 2
     assert len(asked) == 3
 
@@ -237,7 +240,7 @@ def test_queries_that_are_not_folds_stand_beside_folds() -> None:
         def evaluate(self, source: Any) -> Exact:
             return Exact(np.asarray(source.values.size))
 
-        def blank(self) -> Exact:
+        def blank(self, rows: int) -> Exact:
             return Exact(np.asarray(0))
 
     def both() -> Procedure[list[Any]]:

@@ -72,7 +72,7 @@ class Sevens(Query):
             time.sleep(self.wait)
         return 7
 
-    def blank(self) -> Any:
+    def blank(self, rows: int) -> Any:
         return 0
 
 

@@ -48,7 +48,7 @@ def test_calibrations_of_the_gaussian() -> None:
         cost = law.cost("0.05")
         assert (cost.epsilon, cost.delta) == (Fraction(9, 10), Fraction(1, 100))
     joint = Gaussian.costing([1, 1], epsilon="0.9", delta="0.01")
-    assert [round(float(s), 2) for s in joint.scales] == [2.87, 2.87]
+    assert round(float(joint.scale), 2) == 2.87  # type: ignore[arg-type]
     weighted = Gaussian.costing([1, 2], epsilon="0.9", delta="0.01", weights=[1, 3])
     assert weighted.cost([1, 2]).epsilon == Fraction(9, 10)
     assert weighted.cost([1, 2]).rho == pytest.approx(joint.cost([1, 1]).rho, rel=1e-12)
@@ -137,6 +137,10 @@ def test_shapes_and_types() -> None:
     assert DiscreteGaussian(2).release(np.array([1, 2])).dtype == np.int64
     exact = Exact(np.array([5, 7]), Fraction(1, 4))
     assert (Laplace("1e-9", grid=Fraction(1, 4)).release(exact, seed=1) == [1.25, 1.75]).all()
+    finer, coarser = Exact(np.array([21, -7]), Fraction(1, 16)), Exact(np.array([3, -2]), Fraction(4))
+    assert (Laplace("1e-9", grid=Fraction(1, 4)).release(finer, seed=1) == [1.25, -0.5]).all()
+    assert (Laplace("1e-9", grid=Fraction(1, 4)).release(coarser, seed=1) == [12, -8]).all()
+    assert abs(Laplace("1e-9", grid=Fraction(1, 4)).release(Exact(np.array([2**60]), Fraction(1 << 40)))[0]) == 2.0**60
     assert Laplace(1).release(np.zeros(0)).shape == (0,)
     assert Gaussian(1).release(np.zeros(0)).shape == (0,)
     assert RandomizedResponse.keeping(1, ["a", "b"]).release(np.array(["a", "b"])).tolist() == ["a", "b"]
@@ -189,7 +193,7 @@ BAD = [
     lambda: Laplace(1).release([1.0, INF]),
     lambda: Laplace([1, 2]).release([1.0, 2.0, 3.0]),
     lambda: Laplace([1, 2]).release(1.0),
-    lambda: Laplace(1).release(Exact(np.zeros(1, np.int64), Fraction(1))),
+    lambda: DiscreteLaplace(1).release(Exact(np.ones(1, np.int64), Fraction(1, 2))),
     lambda: Laplace(1).quantile(1),
     lambda: Laplace(1).error(0),
     lambda: Laplace.within(-1),

@@ -50,8 +50,6 @@ class Open:
 
     def __post_init__(self) -> None:
         if (self.plan is None) == (self.parts is None):
-            raise InvalidRequest(
-                "an account is opened either for a plan of steps or for disjoint parts; give one of them"
-            )
+            raise InvalidRequest("an account is opened either for a plan of steps or for disjoint parts; give one of them")
         if self.steps < 1 or (self.parts is not None and self.parts < 1):
             raise InvalidRequest(f"steps and parts must be at least 1, got steps={self.steps}, parts={self.parts}")

@@ -95,11 +95,11 @@ class Distance:
 
     @staticmethod
     def from_dict(doc: dict[str, Any]) -> Distance:
-        read = [numbers.read(doc[k], "distance") for k in ("l1", "l2", "linf")]
+        l1, l2, linf = (numbers.read(doc[k], "distance") for k in ("l1", "l2", "linf"))
         blocks = None
         if "blocks" in doc:
             blocks = tuple(Block(int(n), numbers.read(a, "l1"), numbers.read(b, "l2")) for n, a, b in doc["blocks"])
-        return Distance(*read, blocks)
+        return Distance(l1, l2, linf, blocks)
 
 
 def _add(a: Fraction | None, b: Fraction | None) -> Fraction | None:

@@ -93,11 +93,7 @@ def floor_log2(value: Fraction) -> int:
 
 def is_power_of_two(value: Fraction) -> bool:
     """Whether ``value`` is 2**k for a whole k of either sign."""
-    return (
-        value > 0
-        and value.numerator & (value.numerator - 1) == 0
-        and (value.denominator & (value.denominator - 1) == 0)
-    )
+    return value > 0 and value.numerator & (value.numerator - 1) == 0 and (value.denominator & (value.denominator - 1) == 0)
 
 
 def write(value: Fraction) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
 from discreet.core.cost import Distance
@@ -47,14 +48,22 @@ class Query(Named, ABC):
         """The exact value: whole numbers on a grid, utilities, or a problem to be minimised."""
 
     @abstractmethod
-    def blank(self) -> Any:
-        """A value of the shape ``evaluate`` gives, made from declarations alone: what a plan runs on."""
+    def blank(self, rows: int) -> Any:
+        """A value like those of ``evaluate``, made up for a table of ``rows`` rows: what a plan runs on."""
 
 
 class FoldQuery(Query, ABC):
     """A query that is one fold: several of them share one pass over the data."""
 
-    columns: tuple[str, ...]
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The columns that ``step`` reads."""
+
+    @property
+    def step_key(self) -> Any:
+        """Queries with equal keys make the same steps, which are then made once for all of them."""
+        return self
 
     @abstractmethod
     def step(self, batch: Any) -> Any:
@@ -73,18 +82,27 @@ class FoldQuery(Query, ABC):
 
 
 def evaluate_together(asked: Sequence[Query], source: Any) -> list[Any]:
-    """Every query's exact value; all that are folds in a single pass."""
-    folds = [q for q in asked if isinstance(q, FoldQuery)]
-    totals: dict[int, Any] = {}
+    """Every query's exact value; all that are folds in a single pass, and equal steps made once."""
+    folds = {q.step_key: q for q in asked if isinstance(q, FoldQuery)}
+    totals: dict[Any, Any] = {}
     if folds:
-        columns = list(dict.fromkeys(c for q in folds for c in q.columns))
-        result = source.fold(
-            lambda batch: [q.step(batch) for q in folds],
-            lambda left, right: [q.combine(a, b) for q, a, b in zip(folds, left, right, strict=True)],
-            columns,
-        )
-        totals = {id(q): q.finish(t) for q, t in zip(folds, result, strict=True)}
-    return [totals[id(q)] if id(q) in totals else q.evaluate(source) for q in asked]
+        columns = list(dict.fromkeys(c for q in folds.values() for c in q.columns))
+        together = Together(tuple(folds.values()))
+        totals = dict(zip(folds, source.fold(together.step, together.combine, columns), strict=True))
+    return [q.finish(totals[q.step_key]) if isinstance(q, FoldQuery) else q.evaluate(source) for q in asked]
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several folds as one. A plain object, so that a cluster can send it to its workers."""
+
+    folds: tuple[FoldQuery, ...]
+
+    def step(self, batch: Any) -> list[Any]:
+        return [q.step(batch) for q in self.folds]
+
+    def combine(self, left: list[Any], right: list[Any]) -> list[Any]:
+        return [q.combine(a, b) for q, a, b in zip(self.folds, left, right, strict=True)]
 
 
 queries: Registry[Query] = Registry("query")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from discreet.core.ask import Account, Ask, Open
@@ -63,6 +63,7 @@ class Desk:
     ledger: Payer
     random: Random
     relation: Relation
+    _splits: dict[int, list[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def run(self, procedure: Procedure[R]) -> R:
         """Drive a procedure to its end."""
@@ -95,7 +96,7 @@ class Desk:
         made = iter(
             [
                 Release(a.mechanism.release(v, seed=self.random), a.mechanism, a.query, self.relation, d, c, e,
-                        self.random.private)
+                        self.random.private and c.is_finite)
                 for a, v, d, c, e in zip(fresh, values, distances, costs, entries, strict=True)
             ]
         )  # fmt: skip
@@ -115,13 +116,19 @@ class Desk:
             places.setdefault((account.parts, account.part if account.parts else 0), []).append(i)
         values: dict[int, Any] = {}
         for (parts, part), members in places.items():
-            source = self.source if parts is None else self.source.split(parts)[part]
+            source = self.source if parts is None else self._split(parts)[part]
             values.update(zip(members, evaluate_together([asks[i].query for i in members], source), strict=True))
         return [values[i] for i in range(len(asks))]
 
+    def _split(self, parts: int) -> list[Any]:
+        """The parts, cut once: a person who changed parts between two asks would be paid for in neither."""
+        if parts not in self._splits:
+            self._splits[parts] = self.source.split(parts)
+        return self._splits[parts]
 
-def plan(procedure: Procedure[R], relation: Relation) -> tuple[R, list[Ask | Open]]:
-    """A dry run on made-up releases: what would be asked, and a result whose uncertainty is the expected one.
+
+def plan(procedure: Procedure[R], relation: Relation, rows: int) -> tuple[R, list[Ask | Open]]:
+    """A dry run on releases made up for ``rows`` rows: what would be asked, and a result as uncertain as the real one.
 
     Proof: what an ask costs never depends on an answer, so the asks of a dry run are those of the real one; no data
     is in reach here.
@@ -142,13 +149,13 @@ def plan(procedure: Procedure[R], relation: Relation) -> tuple[R, list[Ask | Ope
                 answer = accounts if request.parts is not None else accounts[0]
             case Ask():
                 seen.append(request)
-                answer = _made_up(request, relation, noise)
+                answer = _made_up(request, relation, rows, noise)
             case _:
                 seen.extend(request)
-                answer = tuple(_made_up(a, relation, noise) for a in request)
+                answer = tuple(_made_up(a, relation, rows, noise) for a in request)
 
 
-def _made_up(ask: Ask, relation: Relation, noise: Random) -> Release:
+def _made_up(ask: Ask, relation: Relation, rows: int, noise: Random) -> Release:
     distance = ask.query.distance(relation)
-    value = ask.mechanism.release(ask.query.blank(), seed=noise)
+    value = ask.mechanism.release(ask.query.blank(rows), seed=noise)
     return Release(value, ask.mechanism, ask.query, relation, distance, ask.mechanism.cost(distance), private=False)

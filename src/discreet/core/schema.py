@@ -52,9 +52,7 @@ class _Bounded:
         for side in ("lo", "hi"):
             object.__setattr__(self, side, self._number(getattr(self, side), side))
         if not self.lo < self.hi or not math.isfinite(self.hi - self.lo):
-            raise InvalidRequest(
-                f"bounds must be finite with lo < hi, got ({self.lo}, {self.hi}); declare the public range"
-            )
+            raise InvalidRequest(f"bounds must be finite with lo < hi, got ({self.lo}, {self.hi}); declare the public range")
         if self.missing is not None and self.missing != "drop":
             value = self._number(self.missing, "missing")
             if not self.lo <= value <= self.hi:

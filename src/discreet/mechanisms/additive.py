@@ -82,9 +82,7 @@ class Gridded(Mechanism):
         """
         offset: Floats | float
         if isinstance(exact, Exact):
-            if exact.grid != self.grid:
-                raise InvalidRequest(f"the exact value lies on a grid of {exact.grid}, the law on {self.grid}; use one grid")
-            counts, offset = exact.counts, 0.0
+            counts, offset = self._regrid(exact)
         elif isinstance(exact, float | int):
             return self._release_one(float(exact), chosen(seed))
         else:
@@ -114,6 +112,18 @@ class Gridded(Mechanism):
     def _steps(self) -> list[Fraction]:
         """The scales in grid steps."""
         return [s / self.grid for s in self.scales]
+
+    def _regrid(self, exact: Exact) -> tuple[Integers, Floats | float]:
+        """Whole steps of this law's grid and the fraction above them, from integers on another grid."""
+        bits = numbers.floor_log2(self.grid) - numbers.floor_log2(exact.grid)
+        if bits == 0:
+            return exact.counts, 0.0
+        if bits > 0:
+            whole = exact.counts >> min(bits, 63)
+            offset = (exact.counts - (whole << min(bits, 63))).astype(np.float64) * 0.5**bits
+            return whole, offset if offset.any() else 0.0
+        most = (1 << 62) >> min(-bits, 62)
+        return np.clip(exact.counts, -most, most) << min(-bits, 62), 0.0
 
     def _split(self, values: Floats) -> tuple[Integers, Floats | float]:
         """Whole grid steps and the fraction of a step above them: exact, since the grid is a power of two."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.exact import Exact
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
@@ -26,8 +27,13 @@ class Lattice(Additive):
     def _default_grid(scales: tuple[Fraction, ...]) -> Fraction:
         return Fraction(1)
 
+    def _regrid(self, exact: Exact) -> tuple[Integers, Floats | float]:
+        return self._whole(*super()._regrid(exact))
+
     def _split(self, values: Floats) -> tuple[Integers, Floats | float]:
-        whole, offset = super()._split(values)
+        return self._whole(*super()._split(values))
+
+    def _whole(self, whole: Integers, offset: Floats | float) -> tuple[Integers, Floats | float]:
         if not isinstance(offset, float):
             raise InvalidRequest(
                 f"a discrete law takes values on its grid of {self.grid}; round them, or use the continuous law"
