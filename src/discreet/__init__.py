@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from discreet.core.cost import Distance as Distance
     from discreet.core.release import Release as Release
     from discreet.core.result import Result as Result
+    from discreet.core.schema import Categories as Categories
+    from discreet.core.schema import Integer as Integer
+    from discreet.core.schema import Real as Real
+    from discreet.core.schema import Schema as Schema
     from discreet.ledger import Ledger as Ledger
     from discreet.mechanisms import DiscreteGaussian as DiscreteGaussian
     from discreet.mechanisms import DiscreteLaplace as DiscreteLaplace
@@ -27,6 +31,21 @@ if TYPE_CHECKING:
     from discreet.mechanisms import Laplace as Laplace
     from discreet.mechanisms import RandomizedResponse as RandomizedResponse
     from discreet.mechanisms import SphericalLaplace as SphericalLaplace
+    from discreet.session import Session as Session
+    from discreet.statistics.functions import correlation as correlation
+    from discreet.statistics.functions import count as count
+    from discreet.statistics.functions import covariance as covariance
+    from discreet.statistics.functions import crosstab as crosstab
+    from discreet.statistics.functions import histogram as histogram
+    from discreet.statistics.functions import mean as mean
+    from discreet.statistics.functions import median as median
+    from discreet.statistics.functions import pooled_covariance as pooled_covariance
+    from discreet.statistics.functions import pooled_variance as pooled_variance
+    from discreet.statistics.functions import quantile as quantile
+    from discreet.statistics.functions import std as std
+    from discreet.statistics.functions import sum as sum  # noqa: A004
+    from discreet.statistics.functions import together as together
+    from discreet.statistics.functions import variance as variance
 
 __version__ = "0.1.0"
 
@@ -48,10 +67,34 @@ _HOMES = {
     "Result": "discreet.core.result",
     "SphericalLaplace": "discreet.mechanisms",
     "calibrate": "discreet.accounting",
+    "Schema": "discreet.core.schema",
+    "Real": "discreet.core.schema",
+    "Integer": "discreet.core.schema",
+    "Categories": "discreet.core.schema",
+    "Session": "discreet.session",
+    **dict.fromkeys(
+        (
+            "count",
+            "sum",
+            "mean",
+            "variance",
+            "std",
+            "covariance",
+            "correlation",
+            "pooled_variance",
+            "pooled_covariance",
+            "histogram",
+            "crosstab",
+            "quantile",
+            "median",
+            "together",
+        ),
+        "discreet.statistics.functions",
+    ),
 }
 _MODULES = ("accounting", "errors")
 # Packages that fill the registries documents are read with.
-_REGISTERED = ("discreet.mechanisms",)
+_REGISTERED = ("discreet.mechanisms", "discreet.statistics")
 
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 

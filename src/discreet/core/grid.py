@@ -18,14 +18,14 @@ UNIT = Fraction(1, 1 << BITS)
 Floats = npt.NDArray[np.float64]
 
 
-def quantise(values: Floats, lo: float, hi: float, out: Floats | None = None) -> Floats:
-    """Whole numbers 0 .. 2**BITS as doubles; a missing value (NaN) stays NaN, an infinite one is clipped.
+def quantise(values: Floats, lo: float, hi: float, *, steps: float = ONE) -> Floats:
+    """Whole numbers 0 .. steps as doubles; a missing value (NaN) stays NaN, an infinite one is clipped.
 
     Proof: clip, subtraction, product and rint are each monotone in doubles, and lo maps to 0 and hi to at most
-    2**BITS after the final clip, so the result always lies within the declared range, whatever the record holds.
+    ``steps`` after the last minimum, so the result always lies within the declared range, whatever the record holds.
     """
-    codes = np.clip(values, lo, hi, out=out)
+    codes = np.clip(values, lo, hi).astype(np.float64, copy=False)
     codes -= lo
-    codes *= ONE / (hi - lo)
+    codes *= steps / (hi - lo)
     np.rint(codes, out=codes)
-    return np.minimum(codes, ONE, out=codes)
+    return np.minimum(codes, steps, out=codes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -74,11 +75,47 @@ class Result:
         """Whether the noise came from the operating system; false for what a seed made."""
         return all(r.private for r in self.releases)
 
+    @property
+    def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        """The axes of an answer with several numbers: their names and labels."""
+        return tuple(getattr(self.reading, "labels", ()))
+
+    def rows(self, level: float = 0.95) -> dict[str, list[Any]]:
+        """The answer as columns: the labels of each number, its value, interval and expected error."""
+        value = np.asarray(self.value)
+        low, high = (np.broadcast_to(np.asarray(end), value.shape) for end in self.interval(level))
+        error = self.expected_error
+        errors = np.broadcast_to(np.asarray(np.nan if error is None else error, np.float64), value.shape)
+        places = list(np.ndindex(value.shape))
+        columns: dict[str, list[Any]] = {}
+        for axis, (name, known) in enumerate(self.labels):
+            columns[name] = [known[place[axis]] for place in places]
+        for name, array in (("value", value), ("low", low), ("high", high), ("expected_error", errors)):
+            columns[name] = [array[place].item() for place in places]
+        return columns
+
+    def to_frame(self, backend: str = "pandas", level: float = 0.95) -> Any:
+        """A data frame with one row for each number; ``backend`` is "pandas" or "polars"."""
+        if backend not in ("pandas", "polars"):
+            raise InvalidRequest(f"backend must be 'pandas' or 'polars', got {backend!r}")
+        import importlib
+
+        return importlib.import_module(backend).DataFrame(self.rows(level))
+
+    def _repr_html_(self) -> str:
+        columns = self.rows()
+        cells = zip(*columns.values(), strict=True)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+        body = "".join("<tr>" + "".join(f"<td>{_shown(c)}</td>" for c in row) + "</tr>" for row in cells)
+        note = "" if self.private else " · <b>not private</b> (seeded or without noise)"
+        words = f"cost {self.cost} · neighbours: {self.relation} · intervals of 95 % cover the noise{note}"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody><caption>{words}</caption></table>"
+
     def __float__(self) -> float:
         return float(np.asarray(self.value).item())
 
     def __repr__(self) -> str:
-        mark = "" if self.private else ", not private (seeded)"
+        mark = "" if self.private else ", not private"
         return f"Result({self.value!r}, cost: {self.cost}, neighbors: {self.relation}{mark})"
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,6 +147,10 @@ class Result:
             return Result(readings.read(doc["reading"]), releases, Cost.from_dict(doc["cost"]))
         except (KeyError, TypeError) as problem:
             raise UnsupportedFormat(f"a result lacks or garbles a field: {problem}") from problem
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else html.escape(str(value))
 
 
 def _listed(value: Any) -> Any:

@@ -5,6 +5,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.no_noise import NoNoise
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.spherical_laplace import SphericalLaplace
 
@@ -14,6 +15,7 @@ __all__ = [
     "Exponential",
     "Gaussian",
     "Laplace",
+    "NoNoise",
     "RandomizedResponse",
     "SphericalLaplace",
 ]

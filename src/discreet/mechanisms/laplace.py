@@ -29,9 +29,9 @@ class Laplace(Additive):
     ``cost``: epsilon = sum of (sensitivity / scale) over coordinates, exactly.
 
     Proof: moving coordinate i by D_i changes its log-density by at most D_i / b_i, and coordinates are independent, so
-    the log-ratio is at most the sum. With one scale b that is (L1 distance) / b; with different scales it is the sum of
-    each block's L1 over its least scale where the blocks are known, else L1 over the least of all. The Rényi curve is the one of a
-    scalar moved by t = epsilon scales, ln((a e^((a-1)t) + (a-1) e^(-a t)) / (2a-1)) / (a-1) (Mironov 2017): its
+    the log-ratio is at most the sum. With one scale b that is (L1 distance) / b; with different scales the sum of each
+    block's L1 over its least scale where the blocks are known, else L1 over the least of all. The Rényi curve is the one
+    of a scalar moved by t = epsilon scales, ln((a e^((a-1)t) + (a-1) e^(-a t)) / (2a-1)) / (a-1) (Mironov 2017): its
     logarithm is a log-sum-exp of linear functions of t that is zero at zero, hence convex and superadditive, so moving
     several coordinates costs no more than moving one by the sum.
     """

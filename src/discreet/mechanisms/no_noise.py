@@ -1,0 +1,61 @@
+"""No noise at all: for tests and teaching, and only where a test ledger pays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.core import numbers
+from discreet.core.cost import Cost
+from discreet.core.exact import Exact
+from discreet.core.mechanism import Mechanism, Sensitivity, mechanisms
+from discreet.core.numbers import Number
+from discreet.core.random import Random
+
+
+@mechanisms("no_noise")
+@dataclass(frozen=True, init=False)
+class NoNoise(Mechanism):
+    """The exact value itself: the limit of every law as epsilon grows.
+
+    Proof: there is none, and ``cost`` says so: no guarantee. Every ledger but a test ledger refuses it.
+    """
+
+    grid: Fraction
+
+    def __init__(self, grid: Number = 1) -> None:
+        object.__setattr__(self, "grid", numbers.positive(grid, "grid"))
+
+    @property
+    def scales(self) -> tuple[Fraction, ...]:
+        """As the additive laws have them: nothing."""
+        return (Fraction(0),)
+
+    def release(self, exact: Any, *, seed: int | Random | None = None) -> Any:
+        value = np.asarray(exact.value if isinstance(exact, Exact) else exact)
+        return value if value.ndim else value.item()
+
+    def log_prob(self, released: Any, exact: Any) -> Any:
+        true = np.asarray(exact.value if isinstance(exact, Exact) else exact)
+        with np.errstate(divide="ignore"):
+            value = np.log((np.asarray(released) == true).astype(np.float64))
+        return value if value.ndim else float(value)
+
+    def cost(self, sensitivity: Sensitivity = 1) -> Cost:
+        return Cost.infinite()
+
+    def quantile(self, p: float) -> float:
+        """Zero."""
+        return 0.0
+
+    def error(self, level: float = 0.95) -> float:
+        """Zero."""
+        return 0.0
+
+    @property
+    def expected_error(self) -> float:
+        """Zero."""
+        return 0.0

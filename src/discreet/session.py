@@ -1,0 +1,233 @@
+"""A table, a ledger, and questions: every question is paid for before anything is looked at."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, Unpack
+
+from discreet.accounting.filters import Remaining
+from discreet.core.ask import Ask, Open
+from discreet.core.budget import Budget
+from discreet.core.cost import Cost
+from discreet.core.numbers import Number
+from discreet.core.random import chosen
+from discreet.core.result import Result
+from discreet.core.runner import Desk, Procedure, plan
+from discreet.core.schema import Label, Schema
+from discreet.errors import InvalidRequest, NotPrivate
+from discreet.ledger import Ledger
+from discreet.sources import open_source
+from discreet.statistics.joint import ask, ask_each, ask_together
+from discreet.statistics.question import Question, Table, builder
+from discreet.statistics.spend import Keywords, Spend
+
+R = TypeVar("R")
+_ROWS_WITHOUT_A_GUESS = 1000  # what a preview assumes where the schema has no expected_rows
+
+
+class Options(Keywords, total=False):
+    """What to spend, and on whom: ``by`` groups by declared categories, ``where`` restricts to some of them."""
+
+    by: str | Sequence[str] | None
+    where: dict[str, Label | Sequence[Label]]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a question would cost and how wrong its answer is expected to be. No data was touched."""
+
+    cost: Cost
+    expected_error: Any
+    fits: bool
+    remaining: Remaining | None
+
+    def __str__(self) -> str:
+        after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
+        return f"costs {self.cost}; expected error {self.expected_error}; {after}"
+
+
+class Session:
+    """Questions to a table with a budget.
+
+    ``table`` is anything ``discreet.sources.open_source`` opens; ``schema`` a Schema or the path of a TOML file;
+    ``ledger`` a Ledger or its url (``"sqlite:///ledger.db"``; in memory by default, and then gone with the process;
+    ``"test"`` for tests, which alone allows a seed and an infinite epsilon). ``name`` is the ledger of this table of people
+    within the database.
+
+    Errors come from declarations and requests. What a record holds never raises, warns or stops anything.
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        schema: Schema | str | Path,
+        budget: Budget | None = None,
+        ledger: Ledger | str = "sqlite://",
+        *,
+        seed: int | None = None,
+        name: str = "default",
+        who: str | None = None,
+        spark: Any = None,
+    ) -> None:
+        self.schema = schema if isinstance(schema, Schema) else Schema.from_toml(schema)
+        self._source = open_source(table, self.schema, spark=spark)
+        relation = self.schema.neighbors
+        if not isinstance(ledger, Ledger):
+            ledger = Ledger(ledger, budget, name=name, neighbors=relation, who=who)
+        elif budget is not None and ledger.budget != budget:
+            raise InvalidRequest(f"the ledger has the budget {ledger.budget}, got {budget}; leave it out, or open another")
+        if seed is not None and not ledger.test:
+            raise NotPrivate("a seed makes noise that is not private; use ledger='test', or no seed")
+        self.ledger = ledger
+        self._random = chosen(seed)
+        self._rows: int | None = None
+
+    def remaining(self) -> Remaining | None:
+        """What is left of the budget; None where nothing is limited."""
+        return self.ledger.remaining()
+
+    def spent(self) -> Cost:
+        """What was spent so far."""
+        return self.ledger.spent()
+
+    def count(self, **options: Unpack[Options]) -> Result:
+        """The number of rows, in all or by group."""
+        return self.ask("count", **options)
+
+    def sum(self, column: str, **options: Unpack[Options]) -> Result:
+        """The sum of a column."""
+        return self.ask("sum", column, **options)
+
+    def mean(self, column: str, **options: Unpack[Options]) -> Result:
+        """The mean of a column."""
+        return self.ask("mean", column, **options)
+
+    def variance(self, column: str, **options: Unpack[Options]) -> Result:
+        """The variance of a column, divisor n - 1."""
+        return self.ask("variance", column, **options)
+
+    def std(self, column: str, **options: Unpack[Options]) -> Result:
+        """The standard deviation of a column."""
+        return self.ask("std", column, **options)
+
+    def covariance(self, x: str, y: str, **options: Unpack[Options]) -> Result:
+        """The covariance of two columns."""
+        return self.ask("covariance", x, y, **options)
+
+    def correlation(self, x: str, y: str, **options: Unpack[Options]) -> Result:
+        """Pearson's correlation of two columns."""
+        return self.ask("correlation", x, y, **options)
+
+    def pooled_variance(self, column: str, *, by: str, **options: Any) -> Result:
+        """The variance within groups; ``labels="public"`` and ``largest_group=`` where who is in which is no secret."""
+        return self.ask("pooled_variance", column, by=by, **options)
+
+    def pooled_covariance(self, x: str, y: str, *, by: str, **options: Any) -> Result:
+        """The covariance within groups; options as for ``pooled_variance``."""
+        return self.ask("pooled_covariance", x, y, by=by, **options)
+
+    def histogram(self, column: str, **options: Any) -> Result:
+        """Counts in public bins: ``bins`` (a number or edges), ``normalize``, ``allow_negative``."""
+        return self.ask("histogram", column, **options)
+
+    def crosstab(self, *columns: str, **options: Any) -> Result:
+        """Counts of every combination of declared categories."""
+        return self.ask("crosstab", *columns, **options)
+
+    def median(self, column: str, **options: Unpack[Options]) -> Result:
+        """The median of a column."""
+        return self.ask("median", column, **options)
+
+    def quantile(self, column: str, q: Number, **options: Unpack[Options]) -> Result:
+        """The value below which a share ``q`` of the rows lies."""
+        return self.ask("quantile", column, q=q, **options)
+
+    def quantiles(self, column: str, q: Sequence[Number], **options: Unpack[Options]) -> list[Result]:
+        """Several quantiles in one pass; what is spent is divided equally between them."""
+        where = options.pop("where", {})
+        spend, rest = _separate(dict(options))
+        table = self._table(bool(where))
+        questions = [builder("quantile")(table, column, q=each, **rest) for each in q]
+        return self._run(ask_each(questions, spend.split(max(1, len(q))), self.schema.neighbors), where)
+
+    def ask(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Result:
+        """Any registered statistic by its name."""
+        spend, rest = _separate(options)
+        question = builder(statistic)(self._table(bool(where)), *args, **rest)
+        return self._run(ask(question, spend, self.schema.neighbors), where or {})
+
+    def together(
+        self,
+        questions: Sequence[tuple[Any, ...]],
+        *,
+        shares: Sequence[Number] | None = None,
+        where: dict[str, Any] | None = None,
+        **spend: Unpack[Keywords],
+    ) -> list[Result]:
+        """Several questions, each a tuple of a statistic's name and its columns, for one price and in one pass."""
+        table = self._table(bool(where))
+        asked = [builder(name)(table, *columns) for name, *columns in questions]
+        return self._run(ask_together(asked, Spend(**spend), self.schema.neighbors, shares), where or {})
+
+    def preview(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Preview:
+        """What a question would cost, how wrong it is expected to be, whether it fits; touches no data.
+
+        Made up for the schema's ``expected_rows`` (1000 without it), values in the middle of their bounds.
+        """
+        spend, rest = _separate(options)
+        rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
+        public = rows if self._rows_are_public(bool(where)) else None
+        question = builder(statistic)(Table(self.schema, public), *args, **rest)
+        result, _ = self._plan(question, spend, rows)
+        would = self.ledger.preview(result.cost)
+        return Preview(result.cost, result.expected_error, would.fits, would.remaining)
+
+    def _plan(self, question: Question, spend: Spend, rows: int) -> tuple[Result, list[Ask | Open]]:
+        return plan(ask(question, spend, self.schema.neighbors), self.schema.neighbors, rows)
+
+    def _run(self, procedure: Procedure[R], where: dict[str, Any]) -> R:
+        source = self._source.where(**where) if where else self._source
+        with _waiting():
+            return Desk(source, self.ledger, self._random, self.schema.neighbors).run(procedure)
+
+    def _rows_are_public(self, filtered: bool) -> bool:
+        """Under replace the number of rows is public: of the whole table, and where one row is one person."""
+        return self.schema.neighbors == "replace" and self.schema.person is None and not filtered
+
+    def _table(self, filtered: bool) -> Table:
+        if not self._rows_are_public(filtered):
+            return Table(self.schema)
+        if self._rows is None:
+            self._rows = self._source.fold(_size, _plus, [])
+        return Table(self.schema, self._rows)
+
+
+def _size(batch: Any) -> int:
+    return int(batch.size)
+
+
+def _plus(left: int, right: int) -> int:
+    return left + right
+
+
+def _separate(options: dict[str, Any]) -> tuple[Spend, dict[str, Any]]:
+    """What to spend, and the statistic's own arguments; an argument of None is one not given."""
+    spend = {k: v for k, v in options.items() if k in Keywords.__annotations__}
+    rest = {k: v for k, v in options.items() if k not in spend and v is not None}
+    return Spend(**spend), rest
+
+
+@contextlib.contextmanager
+def _waiting() -> Iterator[None]:
+    """A sign of life on a terminal. It shows no count: how many rows there are is not public."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("reading the table", spinner="dots"):
+        yield

@@ -1,0 +1,13 @@
+"""Private statistics, one per file. Importing this package fills the registries of queries, readings and statistics."""
+
+from discreet.statistics import (
+    count,
+    covariance,
+    histogram,
+    mean,
+    quantile,
+    sum,  # noqa: A004
+    variance,
+)
+
+__all__ = ["count", "covariance", "histogram", "mean", "quantile", "sum", "variance"]

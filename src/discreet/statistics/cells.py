@@ -1,0 +1,289 @@
+"""Sums over people, cell by cell: the one query behind nearly every statistic, and the one place that adds up.
+
+A *factor* spreads one row over a few cells with weights that are not negative and sum to 1 (a partition of unity): a
+category into its label, a number into a bin, or a number t in [0, 1] into (1 - t, t) or ((1 - t)**2, 2t(1 - t), t**2).
+The product of factors is again a partition of unity, so one row always adds exactly 1 to the cells together, whatever
+it holds: sums of moments, cross-moments, groups and tables all have the same small sensitivity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.core import grid as quantum
+from discreet.core import numbers
+from discreet.core.cost import Distance
+from discreet.core.exact import Exact
+from discreet.core.grid import quantise
+from discreet.core.query import FoldQuery, Relation, queries
+from discreet.errors import InvalidRequest
+
+Kind = Literal["category", "bins", "linear", "square", "level", "signed"]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+WIDTH: dict[str, int] = {"linear": 2, "square": 3, "level": 1, "signed": 1}
+
+
+@dataclass(frozen=True)
+class Factor:
+    """How one column spreads a row over cells.
+
+    ``category``: its label. ``bins``: the interval [edge_i, edge_i+1) that holds the clipped value, the last one closed.
+    ``linear``: (1 - t, t). ``square``: ((1 - t)**2, 2t(1 - t), t**2). Not partitions of unity, and only for themselves:
+    ``level``: t alone; ``signed``: x / max(|lo|, |hi|) alone.
+    """
+
+    kind: Kind
+    column: str
+    lo: float = 0.0
+    hi: float = 1.0
+    edges: tuple[float, ...] = ()
+    labels: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "edges", tuple(float(e) for e in self.edges))
+        object.__setattr__(self, "labels", tuple(self.labels))
+
+    @property
+    def size(self) -> int:
+        """The number of its cells."""
+        return len(self.labels) or len(self.edges) - 1 if self.kind in ("category", "bins") else WIDTH[self.kind]
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it spreads over moments rather than picking one cell."""
+        return self.kind in WIDTH
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "column": self.column, "lo": self.lo, "hi": self.hi, "edges": list(self.edges),
+                "labels": list(self.labels)}  # fmt: skip
+
+
+@queries("cells")
+@dataclass(frozen=True)
+class Cells(FoldQuery):
+    """The sum over rows of the product of ``factors``, as whole numbers on a grid; ``rows`` of a person count at most.
+
+    ``distance``: with k rows a person, L1 and L2 are k under add/remove; 2k and sqrt(2) k under replace and both.
+
+    Proof: a row's weights are not negative and sum to at most 1 (exactly 1 unless a value is missing, then 0), also
+    after rounding: ``_spread`` cuts a whole number into whole numbers that are not negative and sum to it. A person has
+    at most k rows (the source keeps no more), so the person's vector v has v >= 0 and |v|_1 <= k. Adding or removing it
+    moves the sum by v: L1 at most k, L2 at most |v|_1, and so does any change of a single cell. Replacing v by w moves it
+    by v - w: L1 at most 2k and |v - w|_2^2 <= |v|_2^2 + |w|_2^2 <= 2 k^2 because v and w are not negative. ``level`` is one
+    number in [0, 1]: it moves by k either way. ``signed`` is one number between lo/m and hi/m, m = max(|lo|, |hi|), so in
+    [-1, 1]: adding or removing moves it by k, replacing one row by another by (hi - lo)/m; with k > 1 rows, or beside
+    categories, by 2k at most.
+    """
+
+    factors: tuple[Factor, ...]
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        made = tuple(f if isinstance(f, Factor) else Factor(**f) for f in self.factors)
+        object.__setattr__(self, "factors", made)
+        alone = [f for f in made if f.kind in ("level", "signed")]
+        if len(alone) > 1 or (alone and sum(f.is_number for f in made) > 1):
+            raise InvalidRequest("a level or signed factor stands beside categories only; use linear factors")
+        if isinstance(self.rows, bool) or self.rows < 1:
+            raise InvalidRequest(f"rows must be a whole number of at least 1, got {self.rows}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(f.column for f in self.factors))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells of each factor: the shape of the value."""
+        return tuple(f.size for f in self.factors)
+
+    @property
+    def grid(self) -> Fraction:
+        """Whole numbers where every factor picks a cell, fine steps where one spreads."""
+        return quantum.UNIT if any(f.is_number for f in self.factors) else Fraction(1)
+
+    def distance(self, relation: Relation) -> Distance:
+        k = Fraction(self.rows)
+        number = next((f for f in self.factors if f.kind in ("level", "signed")), None)
+        if relation == "add_remove" or (number is None and math.prod(self.shape) == 1):
+            return Distance(k, k, k)
+        if number is not None and len(self.factors) == 1:
+            largest = max(abs(number.lo), abs(number.hi)) if number.kind == "signed" else None
+            reach = Fraction(1) if largest is None else _ratio_up(number.hi - number.lo, largest)
+            if relation == "both":
+                reach = max(reach, Fraction(1))
+            if number.kind == "level" or self.rows == 1:
+                return Distance(k * reach, k * reach, k * reach)
+        root = numbers.square_root_up(Fraction(2))
+        return Distance(2 * k, root * k, 2 * k if number is not None else k)
+
+    def step(self, batch: Any) -> Integers:
+        kept = batch.kept(self.columns) if self.columns else batch.kept(())
+        return _add_up(self, batch, kept)
+
+    def combine(self, left: Integers, right: Integers) -> Integers:
+        return left + right
+
+    def finish(self, total: Integers) -> Exact:
+        return Exact(total, self.grid)
+
+    def blank(self, rows: int) -> Exact:
+        """As if every value lay in the middle of its bounds and every category were as frequent as any other."""
+        weights = np.array(float(rows) / float(self.grid))
+        for factor in self.factors:
+            weights = weights[..., None] * _MIDDLE.get(factor.kind, np.full(factor.size, 1 / factor.size))
+        return Exact(np.rint(weights).astype(np.int64), self.grid)
+
+
+_MIDDLE: dict[str, Floats] = {
+    "linear": np.array([0.5, 0.5]),
+    "square": np.array([0.25, 0.5, 0.25]),
+    "level": np.array([0.5]),
+    "signed": np.array([0.5]),
+}
+
+
+def _ratio_up(a: float, b: float) -> Fraction:
+    """a / b for bounds as they were declared, with room for the one rounding that scaling by doubles makes."""
+    return Fraction(a) / Fraction(b) + quantum.UNIT
+
+
+def _add_up(query: Cells, batch: Any, kept: npt.NDArray[np.bool_] | None) -> Integers:
+    """The cells of one batch. Sums of a block stay below 2**53, so doubles add exactly, in any order."""
+    picks = [f for f in query.factors if not f.is_number]
+    spreads = [f for f in query.factors if f.is_number]
+    if not picks and kept is None and len(spreads) == 1:
+        quick = _one_number(spreads[0], batch.numeric(spreads[0].column))
+        if quick is not None:
+            return quick
+    place, valid = _places(picks, batch, kept)
+    size = math.prod(f.size for f in picks)
+    if not spreads:
+        chosen = place if valid is None else place[valid]
+        count = np.bincount(chosen, minlength=size) if picks else np.array(chosen.size)
+        return count.astype(np.int64).reshape(query.shape)
+    codes = [_codes(f, batch.numeric(f.column)) for f in spreads]
+    for code in codes:
+        gone = np.isnan(code)
+        if gone.any():
+            valid = ~gone if valid is None else valid & ~gone
+    if valid is not None:
+        place, codes = place[valid], [c[valid] for c in codes]
+    columns = [np.full(place.size, quantum.ONE)]
+    for factor, code in zip(spreads, codes, strict=True):
+        columns = [part for weight in columns for part in _spread(factor, weight, code)]
+    sums = np.stack([np.bincount(place, weights=c, minlength=size) for c in columns], -1)
+    # Cells are listed with the numbers last; the query's own order may differ.
+    order = [*picks, *spreads]
+    table = sums.astype(np.int64).reshape([f.size for f in order])
+    return np.transpose(table, [order.index(f) for f in query.factors]) if len(order) > 1 else table.reshape(query.shape)
+
+
+def _places(
+    picks: Sequence[Factor], batch: Any, kept: npt.NDArray[np.bool_] | None
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_] | None]:
+    """Which cell of the picking factors each row falls into, and which rows count; None where all do."""
+    place = np.zeros(batch.size, np.intp)
+    valid = kept
+    for factor in picks:
+        if factor.kind == "category":
+            code = batch.codes(factor.column).astype(np.intp)
+        else:
+            code = _bin(factor, batch.numeric(factor.column))
+        outside = code < 0
+        if outside.any():
+            valid = ~outside if valid is None else valid & ~outside
+        place = place * factor.size + code
+    return place, valid
+
+
+def _bin(factor: Factor, values: Floats) -> npt.NDArray[np.intp]:
+    """The bin of each clipped value; -1 where it is missing.
+
+    A first guess by arithmetic is corrected against the edges themselves, so equal edges give equal bins everywhere.
+    """
+    edges = np.array(factor.edges)
+    last = edges.size - 2
+    clipped = np.clip(values, edges[0], edges[-1])
+    gone = np.isnan(clipped)
+    some_gone = bool(gone.any())
+    if some_gone:
+        clipped = np.where(gone, edges[0], clipped)
+    if _even(factor.edges):
+        guess = ((clipped - edges[0]) * ((last + 1) / (edges[-1] - edges[0]))).astype(np.intp)
+        np.minimum(guess, last, out=guess)
+        guess -= clipped < edges[guess]
+        guess += (clipped >= edges[guess + 1]) & (guess < last)
+    else:
+        guess = np.minimum(np.searchsorted(edges, clipped, side="right") - 1, last)
+    if some_gone:
+        guess[gone] = -1
+    return np.asarray(guess, np.intp)
+
+
+def _even(edges: tuple[float, ...]) -> bool:
+    """Whether edges are as far apart as an even spread would have them, to a tenth of a bin."""
+    spread = np.linspace(edges[0], edges[-1], len(edges))
+    return bool(np.abs(spread - np.array(edges)).max() < 0.1 * (edges[-1] - edges[0]) / (len(edges) - 1))
+
+
+def _codes(factor: Factor, values: Floats) -> Floats:
+    if factor.kind == "signed":
+        largest = max(abs(factor.lo), abs(factor.hi))
+        return np.rint(np.clip(values, factor.lo, factor.hi) * (quantum.ONE / largest))
+    return quantise(values, factor.lo, factor.hi)
+
+
+def _spread(factor: Factor, weight: Floats, code: Floats) -> list[Floats]:
+    """Cut whole weights into whole parts: the parts are never negative and sum to the weight."""
+    if factor.kind in ("level", "signed"):
+        return [code]
+    share = code * (1 / quantum.ONE)
+    top = np.rint(weight * share)
+    if factor.kind == "linear":
+        return [weight - top, top]
+    both = np.rint(top * share)
+    middle = np.minimum(2 * (top - both), weight - both)
+    return [weight - both - middle, middle, both]
+
+
+def _one_number(factor: Factor, values: Floats) -> Integers | None:
+    """The cells of one number by itself, without a cell's array for each; None where a value is missing.
+
+    For weights of 2**BITS the parts of ``_spread`` are never cut short: with a the code and b = rint(a**2 / 2**BITS), the
+    lowest part 2**BITS - 2a + b is not negative because 2a - 2**BITS is a whole number at most a**2 / 2**BITS.
+    """
+    one, count = quantum.ONE, values.size
+    first = second = 0.0
+    for start in range(0, count, _STEP):
+        code = _codes(factor, values[start : start + _STEP])
+        first += float(code.sum())
+        if factor.kind == "square":
+            second += _square_sum(code)
+    if math.isnan(first):
+        return None
+    top, whole = int(first), int(one) * count
+    if factor.kind in ("level", "signed"):
+        return np.array([top])
+    if factor.kind == "linear":
+        return np.array([whole - top, top])
+    both = int(second)
+    return np.array([whole - 2 * top + both, 2 * (top - both), both])
+
+
+_STEP = 1 << 14  # values at a time: they and what is made of them stay in the cache
+
+
+def _square_sum(code: Floats) -> float:
+    share = code * (1 / quantum.ONE)
+    share *= code
+    np.rint(share, out=share)
+    return float(share.sum())

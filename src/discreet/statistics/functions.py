@@ -1,0 +1,207 @@
+"""The statistics as plain functions on arrays, for someone who holds the data.
+
+All take the keywords of ``Keywords`` (epsilon, delta, rho, mechanism, calibration) and of ``Setting``: ``neighbors``
+("add_remove" by default, "replace", "both"), ``ledger`` (a Ledger that pays; none by default) and ``seed`` (for tests only).
+Arrays are validated as NumPy would; a NaN counts as missing: it contributes nothing, or the middle of the bounds under
+replace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+import numpy as np
+
+from discreet.core.numbers import Number
+from discreet.core.query import Relation, check_relation
+from discreet.core.random import Random, chosen
+from discreet.core.result import Result
+from discreet.core.runner import Desk, NoLedger, Payer
+from discreet.core.schema import Categories, Column, Real, Schema
+from discreet.errors import InvalidRequest
+from discreet.sources import open_source
+from discreet.statistics.joint import ask, ask_each, ask_together
+from discreet.statistics.question import Table, builder
+from discreet.statistics.spend import Keywords, Spend
+
+Bounds = Sequence[float]
+
+
+class Setting(Keywords, total=False):
+    """What to spend, and where: the neighbouring relation, who pays, and a seed for tests."""
+
+    neighbors: Relation
+    ledger: Payer | None
+    seed: int | Random | None
+
+
+def _desk(columns: Mapping[str, tuple[Any, Column]], setting: Setting) -> tuple[Desk, Table, Spend]:
+    relation = check_relation(setting.get("neighbors", "add_remove"))
+    schema = Schema({name: declared for name, (_, declared) in columns.items()}, neighbors=relation)
+    arrays = {name: values for name, (values, _) in columns.items()}
+    source = open_source(arrays, schema)
+    ledger = setting.get("ledger")
+    desk = Desk(source, NoLedger() if ledger is None else ledger, chosen(setting.get("seed")), relation)
+    size = len(next(iter(arrays.values())))
+    spend = Spend(**{k: v for k, v in setting.items() if k in Keywords.__annotations__})  # type: ignore[arg-type]
+    return desk, Table(schema, size if relation == "replace" else None), spend
+
+
+def _one(columns: Mapping[str, tuple[Any, Column]], setting: Setting, name: str, *args: Any, **kwargs: Any) -> Result:
+    desk, table, spend = _desk(columns, setting)
+    return desk.run(ask(builder(name)(table, *args, **kwargs), spend, desk.relation))
+
+
+def _numbers(values: Any, name: str = "x") -> Any:
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "fiub":
+        raise InvalidRequest(f"{name} must be one column of numbers, got shape {array.shape} of {array.dtype}")
+    return array.astype(np.float64, copy=False)
+
+
+def _real(bounds: Bounds) -> Real:
+    if np.shape(bounds) != (2,):
+        raise InvalidRequest(f"bounds must be two public numbers (lo, hi), got {bounds!r}; they are never read off the data")
+    return Real(*bounds)
+
+
+def _x(x: Any, bounds: Bounds) -> dict[str, tuple[Any, Column]]:
+    return {"x": (_numbers(x), _real(bounds))}
+
+
+def _xy(x: Any, y: Any, bounds: Sequence[Bounds]) -> dict[str, tuple[Any, Column]]:
+    if np.shape(bounds) != (2, 2):
+        raise InvalidRequest(f"bounds must be ((lo, hi) of x, (lo, hi) of y), got {bounds!r}")
+    return {"x": (_numbers(x), _real(bounds[0])), "y": (_numbers(y, "y"), _real(bounds[1]))}
+
+
+def count(x: Any, **setting: Unpack[Setting]) -> Result:
+    """The number of rows of ``x``."""
+    size = len(x)
+    return _one({"x": (np.zeros(size), Real(0, 1))}, setting, "count")
+
+
+def sum(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:  # noqa: A001
+    """The sum of ``x``, clipped to ``bounds``."""
+    return _one(_x(x, bounds), setting, "sum", "x")
+
+
+def mean(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:
+    """The mean of ``x``, clipped to ``bounds``."""
+    return _one(_x(x, bounds), setting, "mean", "x")
+
+
+def variance(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:
+    """The variance (divisor n - 1) of ``x``, clipped to ``bounds``."""
+    return _one(_x(x, bounds), setting, "variance", "x")
+
+
+def std(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:
+    """The standard deviation of ``x``, clipped to ``bounds``."""
+    return _one(_x(x, bounds), setting, "std", "x")
+
+
+def covariance(x: Any, y: Any, *, bounds: Sequence[Bounds], **setting: Unpack[Setting]) -> Result:
+    """The covariance of ``x`` and ``y``, each clipped to its bounds."""
+    return _one(_xy(x, y, bounds), setting, "covariance", "x", "y")
+
+
+def correlation(x: Any, y: Any, *, bounds: Sequence[Bounds], **setting: Unpack[Setting]) -> Result:
+    """Pearson's correlation of ``x`` and ``y``, each clipped to its bounds."""
+    return _one(_xy(x, y, bounds), setting, "correlation", "x", "y")
+
+
+def pooled_variance(
+    groups: Sequence[Any], *, bounds: Bounds, approx_n_max: bool = False, labels: str = "public", **setting: Unpack[Setting]
+) -> Result:
+    """The variance within groups, given as one array each.
+
+    Under replace, ``labels="public"`` says that who is in which group is no secret, ``approx_n_max`` that its sizes are;
+    ``labels="private"`` protects the membership too.
+    """
+    data = [_numbers(g) for g in groups]
+    columns: dict[str, tuple[Any, Column]] = {"x": (np.concatenate(data), _real(bounds)), "group": _labels(data)}
+    largest = None if approx_n_max else max(len(g) for g in data)
+    return _one(columns, setting, "pooled_variance", "x", by="group", labels=_known(labels), largest_group=largest)
+
+
+def pooled_covariance(
+    groups: Sequence[Any],
+    *,
+    bounds: Sequence[Bounds],
+    approx_n_max: bool = False,
+    labels: str = "public",
+    **setting: Unpack[Setting],
+) -> Result:
+    """The covariance within groups, given as one array of two columns each; keywords as for ``pooled_variance``."""
+    data = [np.asarray(g, np.float64) for g in groups]
+    if not data or any(g.ndim != 2 or g.shape[1] != 2 for g in data):
+        raise InvalidRequest("groups must be arrays of two columns, x and y")
+    both = np.concatenate(data)
+    columns = _xy(both[:, 0], both[:, 1], bounds) | {"group": _labels(data)}
+    largest = None if approx_n_max else max(len(g) for g in data)
+    return _one(columns, setting, "pooled_covariance", "x", "y", by="group", labels=_known(labels), largest_group=largest)
+
+
+def _labels(groups: Sequence[Any]) -> tuple[Any, Column]:
+    if not groups:
+        raise InvalidRequest("give at least one group, got none")
+    names = [str(i) for i in range(len(groups))]
+    return np.repeat(np.arange(len(groups)), [len(g) for g in groups]), Categories(tuple(names), missing="0")
+
+
+def _known(labels: str) -> str:
+    if labels not in ("public", "private"):
+        raise InvalidRequest(f"labels must be 'public' or 'private', got {labels!r}")
+    return labels
+
+
+def histogram(
+    x: Any,
+    *,
+    bounds: Bounds,
+    bins: int | Sequence[float] = 10,
+    normalize: bool = False,
+    allow_negative: bool = False,
+    **setting: Unpack[Setting],
+) -> Result:
+    """Counts of ``x`` in public bins: a number of them over ``bounds``, or the edges."""
+    kwargs = {"bins": bins, "normalize": normalize, "allow_negative": allow_negative}
+    return _one(_x(x, bounds), setting, "histogram", "x", **kwargs)
+
+
+def crosstab(
+    *columns: Any, categories: Sequence[Sequence[Any]], allow_negative: bool = False, **setting: Unpack[Setting]
+) -> Result:
+    """Counts of every combination of the public ``categories``, one list for each column; other values are dropped."""
+    if not columns or len(columns) != len(categories):
+        raise InvalidRequest(f"give one list of categories for each column, got {len(categories)} for {len(columns)}")
+    named = {
+        f"column{i}": (np.asarray(c), Categories(tuple(k))) for i, (c, k) in enumerate(zip(columns, categories, strict=True))
+    }
+    return _one(named, setting, "crosstab", *named, allow_negative=allow_negative)
+
+
+def quantile(x: Any, q: Number | Sequence[Number], *, bounds: Bounds, **setting: Unpack[Setting]) -> Result | list[Result]:
+    """The q-quantile of ``x``; a list of q shares one pass and divides the cost equally."""
+    if isinstance(q, Sequence) and not isinstance(q, str):
+        desk, table, spend = _desk(_x(x, bounds), setting)
+        share = spend.split(len(q))
+        questions = [builder("quantile")(table, "x", q=each) for each in q]
+        return desk.run(ask_each(questions, share, desk.relation))
+    return _one(_x(x, bounds), setting, "quantile", "x", q=q)
+
+
+def median(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:
+    """The median of ``x``."""
+    return _one(_x(x, bounds), setting, "median", "x")
+
+
+def together(
+    x: Any, statistics: Sequence[str], *, bounds: Bounds, shares: Sequence[Number] | None = None, **setting: Unpack[Setting]
+) -> list[Result]:
+    """Several statistics of ``x`` by name (``["mean", "variance"]``), with one joint calibration and one pass."""
+    desk, table, spend = _desk(_x(x, bounds), setting)
+    questions = [builder(name)(table, "x") for name in statistics]
+    return desk.run(ask_together(questions, spend, desk.relation, shares))

@@ -1,0 +1,87 @@
+"""Histograms and tables of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from discreet.core.result import readings
+from discreet.errors import InvalidRequest
+from discreet.statistics.question import Question, Table, axes, statistic
+from discreet.statistics.reading import CellReading, Floats, Scaled, labelled
+
+
+@statistic("histogram")
+def histogram(
+    table: Table,
+    column: str,
+    *,
+    bins: int | Sequence[float] = 10,
+    normalize: bool = False,
+    allow_negative: bool = False,
+    by: str | Sequence[str] | None = None,
+) -> Question:
+    """Counts in public bins: a number of them spread over the bounds, or the edges. Edges are never read off the data.
+
+    Values outside are clipped into the first and last bin. ``normalize`` makes the area 1.
+    """
+    edges = _edges(table, column, bins)
+    groups = table.groups(by)
+    query = table.cells(*groups, table.factor("bins", column, edges))
+    least = None if allow_negative else 0.0
+    labels = axes(query.factors)
+    if normalize:
+        widths = tuple(b - a for a, b in pairwise(edges))
+        return Question(query, Density(widths, allow_negative, query.shape, labels))
+    return Question(query, Scaled(least=least, shape=query.shape, labels=labels))
+
+
+def _edges(table: Table, column: str, bins: int | Sequence[float]) -> tuple[float, ...]:
+    number = table.number(column)
+    if isinstance(bins, int) and not isinstance(bins, bool):
+        if bins < 1:
+            raise InvalidRequest(f"bins must be at least 1, got {bins}")
+        return tuple(np.linspace(float(number.lo), float(number.hi), bins + 1).tolist())
+    try:
+        edges = tuple(float(e) for e in bins)  # type: ignore[union-attr]
+    except (TypeError, ValueError):
+        raise InvalidRequest(f"bins must be a whole number or a list of edges, got {bins!r}") from None
+    if len(edges) < 2 or not np.isfinite(edges).all() or any(a >= b for a, b in pairwise(edges)):
+        raise InvalidRequest(f"edges must be finite and increase, at least two of them, got {list(edges)}")
+    return edges
+
+
+@statistic("crosstab")
+def crosstab(table: Table, *columns: str, allow_negative: bool = False) -> Question:
+    """Counts of every combination of declared categories, of any number of columns."""
+    if not columns:
+        raise InvalidRequest("a table needs at least one column of categories, got none")
+    factors = table.groups(columns)
+    query = table.cells(*factors)
+    return Question(query, Scaled(least=None if allow_negative else 0.0, shape=query.shape, labels=axes(factors)))
+
+
+@readings("density")
+@dataclass(frozen=True)
+class Density(CellReading):
+    """Counts over (total times width): area 1, or all zero where no count is left."""
+
+    widths: tuple[float, ...]
+    allow_negative: bool = False
+    shape: tuple[int, ...] = ()
+    labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "widths", tuple(self.widths))
+        object.__setattr__(self, "shape", tuple(self.shape))
+        object.__setattr__(self, "labels", labelled(self.labels))
+
+    def compute(self, cells: Floats) -> Floats:
+        counts = cells if self.allow_negative else np.maximum(cells, 0.0)
+        total = counts.sum(-1, keepdims=True)
+        share = np.divide(counts, total, out=np.zeros(np.shape(counts)), where=total > 0)
+        return np.asarray(share / np.array(self.widths))

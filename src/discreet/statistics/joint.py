@@ -1,0 +1,121 @@
+"""Asking: one question, or several with one joint calibration and one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.core import grid as quantum
+from discreet.core.ask import Ask
+from discreet.core.cost import Distance
+from discreet.core.exact import Exact
+from discreet.core.numbers import Number
+from discreet.core.query import FoldQuery, Query, Relation, queries
+from discreet.core.result import Result
+from discreet.core.runner import Procedure
+from discreet.errors import InvalidRequest
+from discreet.statistics.question import Question
+from discreet.statistics.reading import Part
+from discreet.statistics.spend import Spend
+
+
+def ask(question: Question, spend: Spend, relation: Relation) -> Procedure[Result]:
+    """Ask one question and read the answer."""
+    release = yield Ask(question.query, question.law(spend, relation))
+    return Result(question.reading, (release,), release.cost)
+
+
+def ask_each(questions: Sequence[Question], spend: Spend, relation: Relation) -> Procedure[list[Result]]:
+    """Ask questions that each pay ``spend`` for themselves, in one transaction and one pass."""
+    releases = yield tuple(Ask(q.query, q.law(spend, relation)) for q in questions)
+    return [Result(q.reading, (r,), r.cost) for q, r in zip(questions, releases, strict=True)]
+
+
+def ask_together(
+    questions: Sequence[Question], spend: Spend, relation: Relation, shares: Sequence[Number] | None = None
+) -> Procedure[list[Result]]:
+    """Ask several questions at once for one price: Laplace and Gaussian noise calibrated jointly, not a split of it.
+
+    ``shares`` favour some over others: proportions of epsilon for Laplace, weights of the squared distance for Gaussian.
+    """
+    if not questions:
+        raise InvalidRequest("ask at least one question, got none")
+    if any(not isinstance(q.query, FoldQuery) or not hasattr(q.query, "grid") for q in questions):
+        raise InvalidRequest("quantiles are chosen, not summed: ask for them by themselves")
+    bundle = Bundle(tuple(q.query for q in questions))
+    release = yield Ask(bundle, spend.law(bundle.distance(relation), bundle.grid, shares))
+    results, start = [], 0
+    for question in questions:
+        part = Part(question.reading, start, start + question.size)
+        results.append(Result(part, (release,), release.cost))
+        start += question.size
+    return results
+
+
+@queries("bundle")
+@dataclass(frozen=True)
+class Bundle(FoldQuery):
+    """Several queries side by side, as one vector on one grid.
+
+    ``distance``: the parts' distances joined, block by block.
+
+    Proof: see ``Distance.joined``. A part on a finer grid is rounded to this one, which moves each of its numbers by half a
+    step at most, so two neighbours by one step more.
+    """
+
+    parts: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        made = tuple(p if isinstance(p, Query) else queries.read(p) for p in self.parts)
+        object.__setattr__(self, "parts", made)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(c for p in self.parts for c in p.columns))
+
+    @property
+    def grid(self) -> Fraction:
+        """That of sums over people."""
+        return quantum.UNIT
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One axis with all numbers."""
+        return (sum(_size(p) for p in self.parts),)
+
+    def distance(self, relation: Relation) -> Distance:
+        parts = [p.distance(relation) for p in self.parts]
+        rounded = [
+            Distance(d.l1 + _size(p) * self.grid, d.l2 + _size(p) * self.grid, d.linf + self.grid)
+            if p.grid < self.grid
+            else d
+            for p, d in zip(self.parts, parts, strict=True)
+        ]
+        return Distance.joined(rounded, [_size(p) for p in self.parts])
+
+    def step(self, batch: Any) -> list[Any]:
+        return [p.step(batch) for p in self.parts]
+
+    def combine(self, left: list[Any], right: list[Any]) -> list[Any]:
+        return [p.combine(a, b) for p, a, b in zip(self.parts, left, right, strict=True)]
+
+    def finish(self, total: list[Any]) -> Exact:
+        return self._side_by_side([p.finish(t) for p, t in zip(self.parts, total, strict=True)])
+
+    def blank(self, rows: int) -> Exact:
+        return self._side_by_side([p.blank(rows) for p in self.parts])
+
+    def _side_by_side(self, values: list[Exact]) -> Exact:
+        counts = [round(Fraction(int(c)) * v.grid / self.grid) for v in values for c in np.ravel(v.counts)]
+        return Exact(np.array(counts, np.int64), self.grid)
+
+
+def _size(query: Any) -> int:
+    size = 1
+    for n in getattr(query, "shape", ()):
+        size *= n
+    return size

@@ -1,0 +1,123 @@
+"""A statistic is a question: what to compute exactly, and how to read what is released. One file for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from discreet.core.mechanism import Mechanism
+from discreet.core.query import Query, Relation
+from discreet.core.result import Reading
+from discreet.core.schema import Categories, Integer, Real, Schema
+from discreet.errors import InvalidRequest, UnknownName
+from discreet.statistics.cells import Cells, Factor, Kind
+from discreet.statistics.spend import Spend
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is public about a table: its schema and, where the relation makes it so, its number of rows."""
+
+    schema: Schema
+    rows: int | None = None
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows of one person that count."""
+        return self.schema.max_rows or 1
+
+    def number(self, column: str) -> Real | Integer:
+        """The declaration of a column of numbers; refuses one of categories."""
+        declared = self.schema[column]
+        if isinstance(declared, Categories):
+            raise InvalidRequest(
+                f"column {column!r} holds categories; this statistic needs a number, declared as Real or Integer"
+            )
+        return declared
+
+    def categories(self, column: str) -> Categories:
+        """The declaration of a column of categories; refuses one of numbers."""
+        declared = self.schema[column]
+        if not isinstance(declared, Categories):
+            raise InvalidRequest(f"column {column!r} holds numbers; grouping and tables need declared Categories")
+        return declared
+
+    def factor(self, kind: Kind, column: str, edges: Sequence[float] = ()) -> Factor:
+        """A factor with the bounds, edges or labels that are declared for its column."""
+        if kind == "category":
+            return Factor(kind, column, labels=self.categories(column).labels)
+        declared = self.number(column)
+        return Factor(kind, column, float(declared.lo), float(declared.hi), tuple(edges))
+
+    def groups(self, by: str | Sequence[str] | None) -> tuple[Factor, ...]:
+        """The factors of the columns to group by."""
+        names = [by] if isinstance(by, str) else list(by or ())
+        if len(set(names)) != len(names):
+            raise InvalidRequest(f"a column can be grouped by once only, got {names}")
+        return tuple(self.factor("category", name) for name in names)
+
+    def cells(self, *factors: Factor) -> Cells:
+        """The query for a product of factors."""
+        return Cells(factors, self.most_rows)
+
+
+def axes(factors: Sequence[Factor]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """Names and labels of the axes that picking factors make."""
+    return tuple((f.column, f.labels or intervals(f.edges)) for f in factors)
+
+
+def intervals(edges: Sequence[float]) -> tuple[str, ...]:
+    """Labels for bins."""
+    last = len(edges) - 2
+    return tuple(f"[{a:g}, {b:g}{']' if i == last else ')'}" for i, (a, b) in enumerate(pairwise(edges)))
+
+
+@dataclass(frozen=True)
+class Question:
+    """An exact query and the reading of its release."""
+
+    query: Query
+    reading: Reading
+
+    @property
+    def size(self) -> int:
+        """How many numbers it releases."""
+        size = 1
+        for n in getattr(self.query, "shape", ()):
+            size *= n
+        return size
+
+    def law(self, spend: Spend, relation: Relation) -> Mechanism:
+        """The noise that costs exactly what is to be spent."""
+        grid: Fraction = self.query.grid  # type: ignore[attr-defined]
+        return spend.law(self.query.distance(relation), grid)
+
+
+Builder = Callable[..., Question]
+_BUILDERS: dict[str, Builder] = {}
+
+
+def statistic(name: str) -> Callable[[Builder], Builder]:
+    """Register a statistic: a function from a ``Table`` and its arguments to a ``Question``."""
+
+    def keep(builder: Builder) -> Builder:
+        _BUILDERS[name] = builder
+        return builder
+
+    return keep
+
+
+def builder(name: str) -> Builder:
+    """The statistic of that name."""
+    try:
+        return _BUILDERS[name]
+    except KeyError:
+        raise UnknownName(f"no statistic is called {name!r}; known: {', '.join(sorted(_BUILDERS))}") from None
+
+
+def names() -> list[str]:
+    """Every registered statistic."""
+    return sorted(_BUILDERS)
