@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.schema import Categories, Integer, Real, Schema
@@ -32,6 +32,7 @@ def test_a_schema_survives_every_way_of_writing_it(tmp_path: Path) -> None:
 
 
 @given(st.text(min_size=1), st.lists(st.text(min_size=1) | st.integers(), min_size=1, unique_by=str))
+@settings(derandomize=True)
 def test_any_text_survives_toml(name: str, labels: list[Any]) -> None:
     schema = Schema({name: Categories(labels)})
     assert Schema.from_toml(schema.to_toml() + "\n") == schema

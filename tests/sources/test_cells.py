@@ -50,7 +50,7 @@ def look(batch: Any) -> Any:
 
 
 @given(odd, odd, odd)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 def test_no_cell_raises_or_warns(ids: list[Any], xs: list[Any], cs: list[Any]) -> None:
     size = min(len(ids), len(xs), len(cs))
     table = {"id": cells.objects(ids[:size]), "x": cells.objects(xs[:size]), "c": cells.objects(cs[:size])}
@@ -71,7 +71,7 @@ number_like = st.text("0123456789+-.eE _infatyNIx", max_size=8) | st.floats().ma
 
 
 @given(st.lists(number_like, max_size=8))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400, deadline=None, derandomize=True)
 def test_text_reads_as_the_same_number_alone_and_in_company(texts: list[str]) -> None:
     texts = [t for t in texts if t.isprintable()]
     together = cells.numbers(pa.array([*texts, "nonsense"], pa.string()))[:-1]
@@ -85,7 +85,7 @@ def test_text_reads_as_the_same_number_alone_and_in_company(texts: list[str]) ->
 @given(
     st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-20, 20)), max_size=9), st.integers(0, 2**70)
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, derandomize=True)
 def test_an_id_hashes_alike_as_number_as_text_and_as_object(ids: list[int | None], salt: int) -> None:
     texts = [None if i is None else str(i) for i in ids]
     forms = [pa.array(ids, pa.int64()), pa.array(texts, pa.string()), pa.array(texts, pa.large_string()), cells.objects(ids)]
@@ -97,7 +97,7 @@ def test_an_id_hashes_alike_as_number_as_text_and_as_object(ids: list[int | None
 
 
 @given(st.lists(st.text() | st.none(), max_size=9))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_a_word_hashes_alike_everywhere(words: list[str | None]) -> None:
     words = [w for w in words if w is None or w.isprintable()]
     for form in (pa.array(words, pa.string()), cells.objects(words), pa.array(words, pa.string()).dictionary_encode()):

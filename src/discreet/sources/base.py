@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, TypeVar
 import numpy as np
 
 from discreet.core.numbers import Number, rational
-from discreet.core.random import system
+from discreet.core.random import Random, chosen
 from discreet.core.schema import Categories, Label, Schema, canonical, closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.sources.batch import Batch, Rules
@@ -65,27 +65,16 @@ class BaseSource(ABC):
         self._selection = Selection(Rules(schema, salt))
 
     @abstractmethod
-    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """Batches of about ``batch_rows`` records with whole people in them, before any choice."""
-
-    @abstractmethod
     def _content(self) -> str:
         """A word that changes whenever the table may have changed."""
 
+    @abstractmethod
     def fold(self, map: Callable[[Batch], S], combine: Callable[[S, S], S], columns: Sequence[str]) -> S:  # noqa: A002
         """``map`` over batches with whole people in them, and the results combined.
 
         ``combine`` must be commutative and associative: the order of batches is not promised. A table without records
         is one empty batch. ``map`` must not write into the arrays of a batch: they may be the caller's own memory.
         """
-        total: S | None = None
-        first = True
-        chosen = self._selection if self._selection else None
-        for found in self._batches(self._needed(columns)):
-            part = map(found if chosen is None else chosen.apply(found))
-            total = part if first else combine(total, part)  # type: ignore[arg-type]
-            first = False
-        return map(self._empty(columns)) if first else total  # type: ignore[return-value]
 
     def where(self, **wanted: Label | Sequence[Label]) -> Self:
         """The source of the records in the given categories: ``where(sex="f", region=["north", "east"])``."""
@@ -103,32 +92,32 @@ class BaseSource(ABC):
             conditions.append((name, tuple(sorted({lookup[canonical(v)] for v in labels}))))
         return self._with(where=(*self._selection.where, *conditions))
 
-    def split(self, parts: int) -> list[Self]:
+    def split(self, parts: int, seed: int | Random | None = None) -> list[Self]:
         """``parts`` sources on disjoint people that together are this one.
 
         With a person column, by a salted hash of the id; the relation replace keeps the ids. Without one, by the
         remainder of the row's number under replace, and by a random label for each row number otherwise, under a key
-        drawn once from the system. See ``Choice`` for why one person is in one part.
+        drawn once from the system (``seed`` is for tests). See ``Choice`` for why one person is in one part.
         """
         if isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
             raise InvalidRequest(f"parts must be a whole number of at least 1, got {parts!r}")
         by = self._split_by()
         depth = len(self._selection.choices)
         public = by in ("person", "values")
-        key = public_key(self._selection.rules.salt, depth) if public else system().words(2).tobytes()
+        key = public_key(self._selection.rules.salt, depth) if public else chosen(seed).words(2).tobytes()
         return [self._with(choices=(*self._selection.choices, choice)) for choice in divide(by, key, parts)]
 
-    def sample(self, rate: Number) -> Self:
+    def sample(self, rate: Number, seed: int | Random | None = None) -> Self:
         """Each person (each row, without a person column) independently with probability ``rate``.
 
-        The key is drawn anew at every call and stays with the source it makes. The probability is rounded down to a
-        multiple of 2**-64.
+        The key is drawn anew at every call and stays with the source it makes (``seed`` is for tests). The probability
+        is rounded down to a multiple of 2**-64.
         """
         exact = rational(rate, "rate")
         if not 0 < exact <= 1:
             raise InvalidRequest(f"rate must lie in (0, 1], got {rate}")
         by: Literal["person", "row"] = "row" if self.schema.person is None else "person"
-        choice = Choice(by, system().words(2).tobytes(), 0, int(exact * ALL))
+        choice = Choice(by, chosen(seed).words(2).tobytes(), 0, int(exact * ALL))
         return self._with(choices=(*self._selection.choices, choice))
 
     @property
@@ -165,6 +154,24 @@ class BaseSource(ABC):
         made._selection.where = changes.get("where", self._selection.where)
         made._selection.choices = changes.get("choices", self._selection.choices)
         return made
+
+
+class LocalSource(BaseSource):
+    """A source that is read in this process, batch after batch."""
+
+    @abstractmethod
+    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """Batches of about ``batch_rows`` records with whole people in them, before any choice."""
+
+    def fold(self, map: Callable[[Batch], S], combine: Callable[[S, S], S], columns: Sequence[str]) -> S:  # noqa: A002
+        total: S | None = None
+        first = True
+        picked = self._selection if self._selection else None
+        for found in self._batches(self._needed(columns)):
+            part = map(found if picked is None else picked.apply(found))
+            total = part if first else combine(total, part)  # type: ignore[arg-type]
+            first = False
+        return map(self._empty(columns)) if first else total  # type: ignore[return-value]
 
 
 def check_columns(schema: Schema, present: Sequence[str]) -> None:

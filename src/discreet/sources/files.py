@@ -2,7 +2,8 @@
 
 Only the needed columns are read. With a person column the rows come in the order of the id (an external sort that
 spills to disk), so that a person's rows lie together. A CSV file is read as text and means what text means
-everywhere; a line that is no record (bytes that are not UTF-8, a quote that never closes) contributes nothing.
+everywhere; a line that is no record (bytes that are not UTF-8, a quote that never closes) contributes nothing. It has no
+number either: under replace without a person column, where row numbers decide a split, the lines must be whole.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.sources import stream
-from discreet.sources.base import BATCH_ROWS, BaseSource, check_columns
+from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
 from discreet.sources.batch import Batch
 from discreet.sources.people import DEFAULT_SALT
 
@@ -31,7 +32,7 @@ Path_ = str | Path
 _THREADS = min(4, os.cpu_count() or 1)  # every thread of a sort holds buffers of its own
 
 
-class FileSource(BaseSource):
+class FileSource(LocalSource):
     """A table in files of one kind. Its version is their paths, sizes and times of change.
 
     ``memory`` is DuckDB's share; a batch and what the map makes of it come on top.

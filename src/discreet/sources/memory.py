@@ -14,13 +14,13 @@ import pyarrow as pa
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
 from discreet.sources import cells
-from discreet.sources.base import BATCH_ROWS, BaseSource, check_columns
+from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
 from discreet.sources.batch import Batch, Rules
 from discreet.sources.cells import Codes, Column, Keys, Words
 from discreet.sources.people import DEFAULT_SALT
 
 
-class MemorySource(BaseSource):
+class MemorySource(LocalSource):
     """A table in memory. Its version is a digest of the content, worked out at the first use and kept.
 
     Change the table in place and the version does not notice: make a new source then.

@@ -6,7 +6,6 @@ each partition, so a worker sees whole people without holding a whole partition.
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -24,14 +23,15 @@ from discreet.sources.files import DELIMITERS, PARQUET, describe_files
 from discreet.sources.people import DEFAULT_SALT
 
 S = TypeVar("S")
-_MERGERS = 8  # partial results are combined on so many workers first, and the driver combines what these make
 
 
 class SparkSource(BaseSource):
     """A Spark DataFrame, or a path read by a session.
 
     Its version is random for a DataFrame, which may read anything; for a local path it is that of its files. Without a
-    person column rows have no lasting number: a split then goes by their values, under add/remove only.
+    person column rows have no lasting number: a split then goes by their values (equal rows stay together), under
+    add/remove only, and a sample draws each row by its partition and place in it, so that two folds of it agree only
+    where Spark partitions the rows alike.
     """
 
     def __init__(
@@ -46,27 +46,20 @@ class SparkSource(BaseSource):
         self._path = Path(table) if isinstance(table, str | Path) else None
         self._random = system().words(2).tobytes().hex()
         self._frame = table if self._path is None else _open(str(table), session)
+        if type(self._frame).__module__.startswith("pyspark.sql.connect"):
+            raise InvalidRequest("a Spark table must come from a classic session, got a remote one; submit the job instead")
         check_columns(schema, self._frame.columns)
 
     def fold(self, map: Callable[[Batch], S], combine: Callable[[S, S], S], columns: Sequence[str]) -> S:  # noqa: A002
-        frame = self._gathered(self._needed(columns))
         work = _Work(map, combine, self._selection, self._batch_rows)
         with warnings.catch_warnings():
             # PySpark 4 says so of every pandas 3; records come here as Arrow and never meet pandas.
             warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-            partial = frame.mapInArrow(work.partition, "part binary")
-            partial = partial.repartition(_MERGERS).mapInArrow(work.merge, "part binary")
-        total: S | None = None
-        first = True
-        for row in partial.collect():
-            # Made by our own workers within this job; nothing from outside is ever unpickled.
-            part = pickle.loads(row["part"])  # noqa: S301
-            total = part if first else combine(total, part)  # type: ignore[arg-type]
-            first = False
-        return map(self._empty(columns)) if first else total  # type: ignore[return-value]
-
-    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        raise NotImplementedError("a Spark table is folded on its workers")
+            packed = self._gathered(self._needed(columns)).mapInArrow(_pack, "records binary")
+        # Partial results travel as Spark moves any object of a job; nothing is unpacked by this package.
+        total = packed.rdd.mapPartitions(work.partition).treeAggregate((), work.join, work.join)
+        result: S = total[0] if total else map(self._empty(columns))
+        return result
 
     def _gathered(self, columns: Sequence[str]) -> Any:
         from pyspark.sql import functions
@@ -100,7 +93,7 @@ class SparkSource(BaseSource):
 
 
 class _Work:
-    """What a worker does: fold one partition, or merge partial results. Spark carries it to the workers."""
+    """What a worker does. A partial result is a tuple of one, or an empty one where a partition has no records."""
 
     def __init__(self, map_: Any, combine: Any, selection: Selection, rows: int) -> None:
         self.map = map_
@@ -108,33 +101,39 @@ class _Work:
         self.selection = selection
         self.rows = rows
 
-    def partition(self, arrived: Iterable[Any]) -> Iterator[Any]:
-        """One partial result of a partition, none of an empty one."""
+    def partition(self, packed: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+        """The partial result of one partition."""
         rules = self.selection.rules
+        arrived = _unpack(packed)
         if rules.schema.person is None:
             from pyspark import TaskContext
 
-            task = TaskContext.get()
-            found = stream.plain(arrived, rules, task.partitionId() if task is not None else 0)
+            found = stream.plain(arrived, rules, TaskContext.get().partitionId())
         else:
             found = stream.whole_people(arrived, rules, self.rows)
-        chosen = self.selection if self.selection else None
-        yield from self._one(self.map(b if chosen is None else chosen.apply(b)) for b in found if b.size)
+        total: tuple[Any, ...] = ()
+        for batch in found:
+            total = self.join(total, (self.map(self.selection.apply(batch) if self.selection else batch),))
+        yield total
 
-    def merge(self, arrived: Iterable[Any]) -> Iterator[Any]:
-        """One partial result of many."""
-        parts = (part for batch in arrived for part in batch.column(0).to_pylist())
-        yield from self._one(pickle.loads(part) for part in parts)  # noqa: S301  made by our own workers, as above
+    def join(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Two partial results as one."""
+        return (self.combine(left[0], right[0]),) if left and right else left or right
 
-    def _one(self, parts: Iterable[Any]) -> Iterator[Any]:
-        total: Any = None
-        first = True
-        for part in parts:
-            total = part if first else self.combine(total, part)
-            first = False
-        if not first:
-            made = pickle.dumps(total, protocol=pickle.HIGHEST_PROTOCOL)
-            yield pa.RecordBatch.from_arrays([pa.array([made], pa.binary())], names=["part"])
+
+def _pack(arrived: Iterable[Any]) -> Iterator[Any]:
+    """Record batches as Arrow's own bytes, one row for each."""
+    for found in arrived:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, found.schema) as writer:
+            writer.write_batch(found)
+        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["records"])
+
+
+def _unpack(packed: Iterable[Any]) -> Iterator[Any]:
+    for row in packed:
+        with pa.ipc.open_stream(bytes(row["records"])) as reader:
+            yield from reader
 
 
 def _open(path: str, session: Any) -> Any:
