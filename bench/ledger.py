@@ -33,7 +33,7 @@ class Question(Query):
     def evaluate(self, source: Any) -> Any:
         return 0
 
-    def blank(self) -> Any:
+    def blank(self, rows: int) -> Any:
         return 0
 
 

@@ -118,6 +118,7 @@ def test_an_account_that_was_not_opened_pays_for_nothing(make: Make) -> None:
 def test_a_reservation_is_out_of_others_reach(make: Make) -> None:
     ledger = make(Budget(epsilon=1))
     account = ledger.reserve(Cost.pure("0.8"), "for the model")
+    assert ledger.spent() == Cost.pure("0.8").padded()
     with pytest.raises(BudgetExceeded, match=r"ε=0.2 is left"):
         ledger.charge(eps("0.3"))
     pay(ledger, Ask(Sevens(), eps("0.3"), account), Ask(Sevens("own"), eps("0.1")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,10 +21,11 @@ from discreet.ledger import Ledger
 from .laws import Sevens, eps
 
 
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Ledger]:
-    """Eight events of every kind, and another ledger beside it."""
-    address = f"sqlite:///{tmp_path}/ledger.db"
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with eight events of every kind, and another ledger beside them."""
+    path = tmp_path_factory.mktemp("book") / "ledger.db"
+    address = f"sqlite:///{path}"
     with Ledger(address, Budget(epsilon=1)) as ledger, Ledger(address, Budget(epsilon=1), name="z") as other:
         other.charge(eps("0.1"))
         for _ in range(3):
@@ -36,6 +38,14 @@ def book(tmp_path: Path) -> Iterator[Ledger]:
             ledger.pay([(ask, ask.query.distance("add_remove"), Cost.pure("0.1"))], "add_remove")
         ledger.charge(eps("0.2"))
         assert ledger.verify() == 8
+    return path
+
+
+@pytest.fixture
+def book(written: Path, tmp_path: Path) -> Iterator[Ledger]:
+    """A copy of it to tamper with."""
+    copy = shutil.copy(written, tmp_path / "ledger.db")
+    with Ledger(f"sqlite:///{copy}") as ledger:
         yield ledger
 
 
