@@ -84,9 +84,7 @@ def _scalar(step: Step) -> Fraction | None:
 
 
 def _laplace(law: Any, sensitivity: Fraction) -> Any:
-    return _distributions().from_laplace_mechanism(
-        float(law.scale / sensitivity), value_discretization_interval=_INTERVAL
-    )
+    return _distributions().from_laplace_mechanism(float(law.scale / sensitivity), value_discretization_interval=_INTERVAL)
 
 
 def _discrete(maker: str) -> Callable[[Any, Fraction], Any]:

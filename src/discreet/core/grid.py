@@ -18,14 +18,19 @@ UNIT = Fraction(1, 1 << BITS)
 Floats = npt.NDArray[np.float64]
 
 
-def quantise(values: Floats, lo: float, hi: float, *, steps: float = ONE) -> Floats:
+# Values at a time, so that they and what is made of them stay in the cache: in place, and with arrays made on the way.
+IN_PLACE = 1 << 16
+STEP = 1 << 14
+
+
+def quantise(values: Floats, lo: float, hi: float, *, steps: float = ONE, out: Floats | None = None) -> Floats:
     """Whole numbers 0 .. steps as doubles; a missing value (NaN) stays NaN, an infinite one is clipped.
 
-    Proof: clip, subtraction, product and rint are each monotone in doubles, and lo maps to 0 and hi to at most
-    ``steps`` after the last minimum, so the result always lies within the declared range, whatever the record holds.
+    Proof: subtraction, product, clip and rint are each monotone in doubles, lo maps to 0, and the clip keeps everything
+    within 0 .. steps, so the result always lies within the declared range, whatever the record holds.
     """
-    codes = np.clip(values, lo, hi).astype(np.float64, copy=False)
-    codes -= lo
-    codes *= steps / (hi - lo)
-    np.rint(codes, out=codes)
-    return np.minimum(codes, steps, out=codes)
+    with np.errstate(over="ignore"):  # a number beyond the doubles is clipped like any other
+        codes = np.subtract(values, lo, out=out, dtype=np.float64)
+        codes *= steps / (hi - lo)
+    np.clip(codes, 0.0, steps, out=codes)
+    return np.rint(codes, out=codes)

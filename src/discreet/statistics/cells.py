@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from discreet.errors import InvalidRequest
 Kind = Literal["category", "bins", "linear", "square", "level", "signed"]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 WIDTH: dict[str, int] = {"linear": 2, "square": 3, "level": 1, "signed": 1}
 
@@ -156,90 +158,93 @@ def _ratio_up(a: float, b: float) -> Fraction:
     return Fraction(a) / Fraction(b) + quantum.UNIT
 
 
-def _add_up(query: Cells, batch: Any, kept: npt.NDArray[np.bool_] | None) -> Integers:
-    """The cells of one batch. Sums of a block stay below 2**53, so doubles add exactly, in any order."""
+def _add_up(query: Cells, batch: Any, kept: Mask | None) -> Integers:
+    """The cells of one batch. Sums of a batch stay below 2**53, so doubles add exactly, in any order."""
     picks = [f for f in query.factors if not f.is_number]
     spreads = [f for f in query.factors if f.is_number]
     if not picks and kept is None and len(spreads) == 1:
         quick = _one_number(spreads[0], batch.numeric(spreads[0].column))
         if quick is not None:
             return quick
-    place, valid = _places(picks, batch, kept)
-    size = math.prod(f.size for f in picks)
+    columns = {f.column: batch.codes(f.column) if f.kind == "category" else batch.numeric(f.column) for f in query.factors}
+    order = [*picks, *spreads]
+    total = np.zeros((math.prod(f.size for f in picks), math.prod(f.size for f in spreads)))
+    for start in range(0, batch.size, quantum.STEP):
+        rows = slice(start, min(start + quantum.STEP, batch.size))
+        part = {name: values[rows] for name, values in columns.items()}
+        total += _block(picks, spreads, part, rows.stop - start, None if kept is None else kept[rows])
+    # Cells are listed with the numbers last; the query's own order may differ.
+    table = total.astype(np.int64).reshape([f.size for f in order])
+    return np.transpose(table, [order.index(f) for f in query.factors])
+
+
+def _block(
+    picks: Sequence[Factor], spreads: Sequence[Factor], columns: dict[str, Any], size: int, valid: Mask | None
+) -> Floats:
+    """The cells of a block that fits into the cache: one line for each place, one column for each moment."""
+    place: npt.NDArray[np.intp] = np.zeros(size, np.intp)
+    for i, factor in enumerate(picks):
+        code = columns[factor.column] if factor.kind == "category" else _bin(factor, columns[factor.column])
+        if code.min() < 0:
+            valid = code >= 0 if valid is None else valid & (code >= 0)
+        place = place * factor.size + code if i else code.astype(np.intp, copy=False)
+    places = math.prod(f.size for f in picks)
     if not spreads:
-        chosen = place if valid is None else place[valid]
-        count = np.bincount(chosen, minlength=size) if picks else np.array(chosen.size)
-        return count.astype(np.int64).reshape(query.shape)
-    codes = [_codes(f, batch.numeric(f.column)) for f in spreads]
+        return np.bincount(place if valid is None else place[valid], minlength=places)[:, None].astype(np.float64)
+    codes = [_codes(f, columns[f.column]) for f in spreads]
     for code in codes:
         gone = np.isnan(code)
         if gone.any():
             valid = ~gone if valid is None else valid & ~gone
     if valid is not None:
         place, codes = place[valid], [c[valid] for c in codes]
-    columns = [np.full(place.size, quantum.ONE)]
+    weights = [np.full(place.size, quantum.ONE)]
     for factor, code in zip(spreads, codes, strict=True):
-        columns = [part for weight in columns for part in _spread(factor, weight, code)]
-    sums = np.stack([np.bincount(place, weights=c, minlength=size) for c in columns], -1)
-    # Cells are listed with the numbers last; the query's own order may differ.
-    order = [*picks, *spreads]
-    table = sums.astype(np.int64).reshape([f.size for f in order])
-    return np.transpose(table, [order.index(f) for f in query.factors]) if len(order) > 1 else table.reshape(query.shape)
-
-
-def _places(
-    picks: Sequence[Factor], batch: Any, kept: npt.NDArray[np.bool_] | None
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_] | None]:
-    """Which cell of the picking factors each row falls into, and which rows count; None where all do."""
-    place = np.zeros(batch.size, np.intp)
-    valid = kept
-    for factor in picks:
-        if factor.kind == "category":
-            code = batch.codes(factor.column).astype(np.intp)
-        else:
-            code = _bin(factor, batch.numeric(factor.column))
-        outside = code < 0
-        if outside.any():
-            valid = ~outside if valid is None else valid & ~outside
-        place = place * factor.size + code
-    return place, valid
+        weights = [part for weight in weights for part in _spread(factor, weight, code)]
+    return np.stack([np.bincount(place, weights=w, minlength=places) for w in weights], -1)
 
 
 def _bin(factor: Factor, values: Floats) -> npt.NDArray[np.intp]:
     """The bin of each clipped value; -1 where it is missing.
 
-    A first guess by arithmetic is corrected against the edges themselves, so equal edges give equal bins everywhere.
+    Even bins are found by arithmetic: a value less than 2**-40 of the whole range below an edge counts as on it, so that
+    rounding does not push what lies on an edge into the bin before. Others are found by search.
     """
-    edges = np.array(factor.edges)
-    last = edges.size - 2
-    clipped = np.clip(values, edges[0], edges[-1])
-    gone = np.isnan(clipped)
-    some_gone = bool(gone.any())
-    if some_gone:
-        clipped = np.where(gone, edges[0], clipped)
-    if _even(factor.edges):
-        guess = ((clipped - edges[0]) * ((last + 1) / (edges[-1] - edges[0]))).astype(np.intp)
-        np.minimum(guess, last, out=guess)
-        guess -= clipped < edges[guess]
-        guess += (clipped >= edges[guess + 1]) & (guess < last)
-    else:
-        guess = np.minimum(np.searchsorted(edges, clipped, side="right") - 1, last)
-    if some_gone:
-        guess[gone] = -1
-    return np.asarray(guess, np.intp)
+    edges = factor.edges
+    count = len(edges) - 1
+    with np.errstate(over="ignore"):
+        if even(edges):
+            width = edges[-1] - edges[0]
+            place = np.subtract(values, edges[0] - width * 2.0**-40, dtype=np.float64)
+            place *= count / width
+        else:
+            place = np.searchsorted(np.array(edges), values, side="right").astype(np.float64)
+            place -= 1.0
+            place[np.isnan(values)] = np.nan
+    np.clip(place, 0.0, count - 1.0, out=place)
+    if math.isnan(float(place.sum())):
+        gone = np.isnan(place)
+        place[gone] = 0.0
+        found = place.astype(np.intp)
+        found[gone] = -1
+        return found
+    return place.astype(np.intp)
 
 
-def _even(edges: tuple[float, ...]) -> bool:
-    """Whether edges are as far apart as an even spread would have them, to a tenth of a bin."""
+@lru_cache(maxsize=256)
+def even(edges: tuple[float, ...]) -> bool:
+    """Whether edges are evenly spread, to the last digits."""
     spread = np.linspace(edges[0], edges[-1], len(edges))
-    return bool(np.abs(spread - np.array(edges)).max() < 0.1 * (edges[-1] - edges[0]) / (len(edges) - 1))
+    return bool(np.abs(spread - np.array(edges)).max() <= 2.0**-45 * max(abs(edges[0]), abs(edges[-1])))
 
 
-def _codes(factor: Factor, values: Floats) -> Floats:
-    if factor.kind == "signed":
-        largest = max(abs(factor.lo), abs(factor.hi))
-        return np.rint(np.clip(values, factor.lo, factor.hi) * (quantum.ONE / largest))
-    return quantise(values, factor.lo, factor.hi)
+def _codes(factor: Factor, values: Floats, out: Floats | None = None) -> Floats:
+    if factor.kind != "signed":
+        return quantise(values, factor.lo, factor.hi, out=out)
+    largest = max(abs(factor.lo), abs(factor.hi))
+    codes = np.clip(values, factor.lo, factor.hi, out=out, dtype=np.float64)
+    codes *= quantum.ONE / largest
+    return np.rint(codes, out=codes)
 
 
 def _spread(factor: Factor, weight: Floats, code: Floats) -> list[Floats]:
@@ -262,12 +267,14 @@ def _one_number(factor: Factor, values: Floats) -> Integers | None:
     lowest part 2**BITS - 2a + b is not negative because 2a - 2**BITS is a whole number at most a**2 / 2**BITS.
     """
     one, count = quantum.ONE, values.size
+    room = np.empty((2, min(count, quantum.IN_PLACE)))
     first = second = 0.0
-    for start in range(0, count, _STEP):
-        code = _codes(factor, values[start : start + _STEP])
+    for start in range(0, count, quantum.IN_PLACE):
+        part = values[start : start + quantum.IN_PLACE]
+        code = _codes(factor, part, room[0, : part.size])
         first += float(code.sum())
         if factor.kind == "square":
-            second += _square_sum(code)
+            second += float(rounded_product(code, code, room[1, : part.size]).sum())
     if math.isnan(first):
         return None
     top, whole = int(first), int(one) * count
@@ -279,11 +286,8 @@ def _one_number(factor: Factor, values: Floats) -> Integers | None:
     return np.array([whole - 2 * top + both, 2 * (top - both), both])
 
 
-_STEP = 1 << 14  # values at a time: they and what is made of them stay in the cache
-
-
-def _square_sum(code: Floats) -> float:
-    share = code * (1 / quantum.ONE)
-    share *= code
-    np.rint(share, out=share)
-    return float(share.sum())
+def rounded_product(a: Floats, b: Floats, out: Floats | None = None) -> Floats:
+    """rint(a b / 2**BITS): the product of two codes as a code."""
+    product = np.multiply(a, 1 / quantum.ONE, out=out)
+    product *= b
+    return np.rint(product, out=product)

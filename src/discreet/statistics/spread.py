@@ -15,7 +15,7 @@ from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import FoldQuery, Relation, queries
 from discreet.errors import InvalidRequest
-from discreet.statistics.cells import Factor, Integers
+from discreet.statistics.cells import Factor, Integers, rounded_product
 
 Labels = Literal["none", "public", "private"]
 
@@ -90,16 +90,20 @@ class Spread(FoldQuery):
         return Distance.of(ideal + quantum.UNIT / rest + self.grid)
 
     def step(self, batch: Any) -> Integers:
-        s = quantise(batch.numeric(self.x.column), self.x.lo, self.x.hi)
-        t = s if self.is_variance else quantise(batch.numeric(self.y.column), self.y.lo, self.y.hi)
-        product = np.rint(s * (t * (1 / quantum.ONE)))
-        if self.group is None:
-            sums = np.array([[s.size, s.sum(), t.sum(), product.sum()]])
-        else:
-            place = batch.codes(self.group.column)
-            counted = [np.ones(s.size), s, t, product]
-            sums = np.stack([np.bincount(place, weights=w, minlength=self.group.size) for w in counted], -1)
-        return sums.astype(np.int64)
+        x, y = batch.numeric(self.x.column), batch.numeric(self.y.column)
+        total = np.zeros((self.count_of_groups, 4))
+        place = None if self.group is None else batch.codes(self.group.column)
+        for start in range(0, batch.size, quantum.STEP):
+            rows = slice(start, start + quantum.STEP)
+            s = quantise(x[rows], self.x.lo, self.x.hi)
+            t = s if self.is_variance else quantise(y[rows], self.y.lo, self.y.hi)
+            both = rounded_product(s, t)
+            if place is None:
+                total += [s.size, s.sum(), t.sum(), both.sum()]
+            else:
+                for i, weight in enumerate((np.ones(s.size), s, t, both)):
+                    total[:, i] += np.bincount(place[rows], weights=weight, minlength=self.count_of_groups)
+        return total.astype(np.int64)
 
     def combine(self, left: Integers, right: Integers) -> Integers:
         return left + right
