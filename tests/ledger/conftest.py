@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,9 @@ _fresh = itertools.count()
 def server() -> Iterator[str]:
     """A PostgreSQL server of our own, gone when the tests are."""
     home = Path(tempfile.mkdtemp(prefix="ledger"))
-    # The wheel keeps its lock file there, and complains where no such folder is set.
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(home))
-    import pgserver
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where no folder is set for lock files the wheel says so and takes another
+        import pgserver
 
     running = pgserver.get_server(home / "data")
     with psycopg.connect(running.get_uri(), autocommit=True) as connection:
