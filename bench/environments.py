@@ -17,7 +17,7 @@ REQUIREMENTS = {
     "pydp": ["python-dp", "numpy"],
 }
 # One thread each: a ratio of single-threaded work means the same on every machine.
-PINNED = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")}
+PINNED = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 
 
 def python_of(peer: str) -> Path:

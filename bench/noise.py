@@ -44,11 +44,12 @@ def import_seconds() -> float:
 def ours() -> dict[str, float]:
     zeros, whole = np.zeros(SIZE), np.zeros(SIZE, np.int64)
     laplace, gaussian = ds.Laplace(1), ds.Gaussian(1)
+    discrete = {f"discrete_gaussian_{s}": ds.DiscreteGaussian(s) for s in (1, 10, 1000)}
+    discrete |= {f"discrete_laplace_{s}": ds.DiscreteLaplace(s) for s in (1, 10, 1000)}
     return {
         "laplace": rate(lambda n: laplace.release(zeros[:n])),
         "gaussian": rate(lambda n: gaussian.release(zeros[:n])),
-        **{f"discrete_gaussian_{s}": rate(lambda n, m=ds.DiscreteGaussian(s): m.release(whole[:n])) for s in (1, 10, 1000)},
-        **{f"discrete_laplace_{s}": rate(lambda n, m=ds.DiscreteLaplace(s): m.release(whole[:n])) for s in (1, 10, 1000)},
+        **{name: rate(lambda n, law=law: law.release(whole[:n])) for name, law in discrete.items()},
         "scalar_us": microseconds(lambda: laplace.release(0.0)),
         "scalar_gaussian_us": microseconds(lambda: gaussian.release(0.0)),
         "import_s": import_seconds(),

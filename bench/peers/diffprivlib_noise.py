@@ -6,7 +6,7 @@ import json
 import time
 
 start = time.perf_counter()
-import diffprivlib.mechanisms as mechanisms  # noqa: E402
+from diffprivlib import mechanisms  # noqa: E402
 
 imported = time.perf_counter() - start
 

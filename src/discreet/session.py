@@ -176,7 +176,7 @@ class Session:
     def preview(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Preview:
         """What a question would cost, how wrong it is expected to be, whether it fits; touches no data.
 
-        Made up for the schema's ``expected_rows`` (1000 without it), values in the middle of their bounds.
+        Made up for the schema's ``expected_rows`` (1000 without it), values spread evenly between their bounds.
         """
         spend, rest = _separate(options)
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS

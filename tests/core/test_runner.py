@@ -31,7 +31,7 @@ class Rows:
     def __init__(self, values: Sequence[float], log: list[str]) -> None:
         self.values, self.log = np.asarray(values), log
 
-    def fold(self, map: Callable[[Any], Any], combine: Callable[[Any, Any], Any], columns: Sequence[str]) -> Any:
+    def fold(self, map: Callable[[Any], Any], combine: Callable[[Any, Any], Any], columns: Sequence[str]) -> Any:  # noqa: A002
         self.log.append("look")
         half = self.values.size // 2
         return combine(map(self.values[:half]), map(self.values[half:]))
@@ -91,7 +91,7 @@ class Book(NoLedger):
         self.log.append(f"pay {len(asks)}")
         return [Entry("book", i, "") for i, _ in enumerate(asks)]
 
-    def recall(self, ask: Ask, source: Any) -> Release | None:
+    def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
         return self.kept.get(json.dumps(ask.question))
 
     def remember(self, ask: Ask, source: Any, release: Release) -> None:

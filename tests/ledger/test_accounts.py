@@ -184,12 +184,12 @@ def test_the_first_release_stays_and_a_seeded_one_is_not_kept(make: Make) -> Non
         return Release(value, ask.mechanism, ask.query, "add_remove", entry=entry, private=private)
 
     ledger.remember(ask, people, made(1, private=False))
-    assert ledger.recall(ask, people) is None
+    assert ledger.recall(ask, people, ledger.relation) is None
     ledger.remember(ask, people, made(2))
     ledger.remember(ask, people, made(3))
-    assert ledger.recall(ask, people).value == 2
-    assert ledger.recall(Ask(Sevens("other"), ask.mechanism), people) is None
-    assert ledger.recall(Ask(ask.query, eps("0.2")), people) is None
+    assert ledger.recall(ask, people, ledger.relation).value == 2
+    assert ledger.recall(Ask(Sevens("other"), ask.mechanism), people, ledger.relation) is None
+    assert ledger.recall(Ask(ask.query, eps("0.2")), people, ledger.relation) is None
     with pytest.raises(InvalidRequest, match="only what it was paid for"):
         ledger.remember(ask, people, Release.of(ask.mechanism, 1))
     assert ledger.verify() == 1
@@ -200,7 +200,7 @@ def test_a_test_ledger_keeps_what_a_seed_made() -> None:
         desk = Desk(People(), ledger, Random(seed=1), "add_remove")
         ask = Ask(Sevens(), Plain(1, "nothing"))
         desk.answer((ask, ask))
-        assert not ledger.recall(ask, People()).private
+        assert not ledger.recall(ask, People(), ledger.relation).private
         assert ledger.verify() == 2
 
 
@@ -217,6 +217,6 @@ def test_an_altered_release_is_found(file: str, change: str) -> None:
             assert raw.execute(f"UPDATE discreet_releases SET {change}").rowcount == 1
         raw.close()
         with pytest.raises(LedgerCorrupt, match="stored release"):
-            ledger.recall(ask, People())
+            ledger.recall(ask, People(), ledger.relation)
         with pytest.raises(LedgerCorrupt, match="stored release"):
             ledger.verify()

@@ -181,7 +181,7 @@ def test_killed_while_looking_the_charge_stands(make: Make, url: str, tmp_path: 
         event.question == '{"gate":"' + str(gate) + '","name":"ledger test question","topic":"killed","wait":60,"width":1}'
     )
     assert ledger.spent().epsilon * 10 == 3
-    assert ledger.recall(Ask(Sevens("killed", str(gate), 60), eps("0.3")), People()) is None
+    assert ledger.recall(Ask(Sevens("killed", str(gate), 60), eps("0.3")), People(), ledger.relation) is None
     ledger.charge(eps("0.7"))
     with pytest.raises(BudgetExceeded):
         ledger.charge(eps("0.1"))

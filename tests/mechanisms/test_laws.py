@@ -22,6 +22,7 @@ from discreet.mechanisms import (
     Exponential,
     Gaussian,
     Laplace,
+    NoNoise,
     RandomizedResponse,
     SphericalLaplace,
 )
@@ -265,5 +266,12 @@ def test_documents_with_unknown_or_broken_content_are_refused() -> None:
 
 
 def test_no_guarantee_without_noise() -> None:
+    exact = Exact(np.array([3, 4]), Fraction(1, 2))
+    assert NoNoise("1/2").release(exact).tolist() == [1.5, 2.0]
+    assert NoNoise().release(7) == 7
+    assert NoNoise().log_prob(7, 7) == 0
+    assert NoNoise().log_prob(7, 8) == -INF
+    assert not NoNoise().cost(1).is_finite
+    assert (NoNoise().error(), NoNoise().quantile(0.9), NoNoise().expected_error) == (0, 0, 0)
     assert not RandomizedResponse.keeping(1, ["a", "b"]).cost().is_finite
     assert Laplace(1).cost(0).epsilon == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -11,7 +12,7 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.query import Relation, evaluate_together
 from discreet.core.random import Random
 from discreet.core.release import Entry, Release
-from discreet.errors import NotPrivate
+from discreet.errors import LedgerUnavailable, NotPrivate
 
 R = TypeVar("R")
 
@@ -30,7 +31,7 @@ class Payer(Protocol):
     def open(self, account: Open, relation: Relation) -> list[Account]:
         """Charge a prepaid account and return its parts."""
 
-    def recall(self, ask: Ask, source: Any) -> Release | None:
+    def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
         """The stored release of the identical question on the identical version of the data, if there is one."""
 
     def remember(self, ask: Ask, source: Any, release: Release) -> None:
@@ -48,7 +49,7 @@ class NoLedger:
     def open(self, account: Open, relation: Relation) -> list[Account]:
         return [Account(0, part, account.parts) for part in range(account.parts or 1)]
 
-    def recall(self, ask: Ask, source: Any) -> Release | None:
+    def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
         return None
 
     def remember(self, ask: Ask, source: Any, release: Release) -> None:
@@ -87,7 +88,7 @@ class Desk:
         """Answer several asks: one transaction, one pass over the data."""
         if not self.random.private and not self.ledger.test:
             raise NotPrivate("a seed makes noise that is not private; use a test ledger (ledger='test') or no seed")
-        known = [None if a.account else self.ledger.recall(a, self.source) for a in asks]
+        known = [None if a.account else self.ledger.recall(a, self.source, self.relation) for a in asks]
         fresh = [a for a, k in zip(asks, known, strict=True) if k is None]
         distances = [a.query.distance(self.relation) for a in fresh]
         costs = [a.mechanism.cost(d) for a, d in zip(fresh, distances, strict=True)]
@@ -104,7 +105,9 @@ class Desk:
         for ask, old in zip(asks, known, strict=True):
             release = old if old is not None else next(made)
             if old is None and ask.account is None:
-                self.ledger.remember(ask, self.source, release)
+                # It is paid for: if it cannot be stored now it is still handed out, and asked again it costs again.
+                with contextlib.suppress(LedgerUnavailable):
+                    self.ledger.remember(ask, self.source, release)
             answers.append(release)
         return tuple(answers)
 

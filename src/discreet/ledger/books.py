@@ -90,7 +90,7 @@ class Books:
             else "ask for less"
         )
         raise BudgetExceeded(
-            f"the total must stay within the budget of {self.filter.budget}: {draft.question!r} asks for {draft.cost}, "
+            f"the total must stay within the budget of {self.filter.budget}: {_brief(draft)} asks for {draft.cost}, "
             f"and {self.filter.remaining(total)} is left; {remedy}. Nothing was charged"
         )
 
@@ -104,7 +104,7 @@ class Books:
         if standing.terms.plan != draft.plan:
             raise AccountClosed(
                 f"{_name(draft)} takes only the question, law and distance it was opened for, got "
-                f"{draft.question!r} under {draft.law}; open an account for that plan"
+                f"{_brief(draft)} under {draft.law}; open an account for that plan"
             )
 
     def _admit_draw(self, draft: Draft) -> None:
@@ -113,7 +113,7 @@ class Books:
             raise AccountClosed(f"{_name(draft)} must be open for questions, and it is {standing.status}; open another")
         if not standing.drawn + draft.cost <= standing.terms.cap:
             raise BudgetExceeded(
-                f"{_name(draft)} is capped at {standing.terms.cap}: {standing.drawn} is drawn, and {draft.question!r} "
+                f"{_name(draft)} is capped at {standing.terms.cap}: {standing.drawn} is drawn, and {_brief(draft)} "
                 f"asks for {draft.cost} more; ask for less. Nothing was charged"
             )
 
@@ -191,3 +191,8 @@ _APPLY: dict[str, Callable[[Books, Draft, int], None]] = {
     "draw": Books._draw,
     "cancel": Books._cancel,
 }
+
+
+def _brief(draft: Draft) -> str:
+    """A question in an error message: as it was put by hand, not the long description a query gives of itself."""
+    return repr(draft.question) if 0 < len(draft.question) <= 60 else "the question"

@@ -187,9 +187,9 @@ class Ledger:
         left = books.total + cost if fits else books.total
         return Preview(cost, fits, None if self.filter is None else self.filter.remaining(left))
 
-    def recall(self, ask: Ask, source: Any) -> Release | None:
+    def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
         """The stored release of the identical question on the identical version of the data; asking again is free."""
-        document = self._journal.find_release(self._key(ask, source))
+        document = self._journal.find_release(self._key(ask, source, relation))
         return None if document is None else Release.from_json(document)
 
     def remember(self, ask: Ask, source: Any, release: Release) -> None:
@@ -198,10 +198,10 @@ class Ledger:
             raise InvalidRequest(f"a ledger stores only what it was paid for, got a release of entry {release.entry}")
         if not (release.private or self.test):
             return
-        self._journal.keep_release(self._key(ask, source), release.entry.number, release.to_json())
+        self._journal.keep_release(self._key(ask, source, release.relation), release.entry.number, release.to_json())
 
-    def _key(self, ask: Ask, source: Any) -> str:
-        return digest(canonical([ask.question, self.relation, source.version]))
+    def _key(self, ask: Ask, source: Any, relation: Relation | None) -> str:
+        return digest(canonical([ask.question, relation, source.version]))
 
     @property
     def budget(self) -> Budget | None:

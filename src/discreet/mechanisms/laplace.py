@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -59,10 +60,7 @@ class Laplace(Additive):
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
         pairs = scales_by_block(self.scales, Distance.of(sensitivity))
         epsilon = sum((block.l1 / scale for block, scale in pairs), Fraction(0))
-        pure = Cost.pure(epsilon)
-        t = float(epsilon)
-        own = Cost.renyi(lambda a: _renyi(a, t))
-        return Cost(pure.epsilon, pure.delta, pure.rho, pure.slack, tuple(map(min, pure.curve, own.curve)))
+        return _cost(epsilon)
 
     def _log_mass(self, steps: Floats, scale: Floats) -> Floats:
         """With d = steps / s, h = 1 / 2s: away from the exact value e^-d sinh h, around it 1 - e^-h cosh d."""
@@ -89,3 +87,10 @@ def _renyi(order: float, t: float) -> float:
         return 0.0
     a = order
     return t + math.log1p((a - 1) / (2 * a - 1) * math.expm1(-(2 * a - 1) * t)) / (a - 1)
+
+
+@lru_cache(maxsize=1024)
+def _cost(epsilon: Fraction) -> Cost:
+    pure, t = Cost.pure(epsilon), float(epsilon)
+    own = Cost.renyi(lambda a: _renyi(a, t))
+    return Cost(pure.epsilon, pure.delta, pure.rho, pure.slack, tuple(map(min, pure.curve, own.curve)))

@@ -80,10 +80,11 @@ class Cells(FoldQuery):
     after rounding: ``_spread`` cuts a whole number into whole numbers that are not negative and sum to it. A person has
     at most k rows (the source keeps no more), so the person's vector v has v >= 0 and |v|_1 <= k. Adding or removing it
     moves the sum by v: L1 at most k, L2 at most |v|_1, and so does any change of a single cell. Replacing v by w moves it
-    by v - w: L1 at most 2k and |v - w|_2^2 <= |v|_2^2 + |w|_2^2 <= 2 k^2 because v and w are not negative. ``level`` is one
-    number in [0, 1]: it moves by k either way. ``signed`` is one number between lo/m and hi/m, m = max(|lo|, |hi|), so in
-    [-1, 1]: adding or removing moves it by k, replacing one row by another by (hi - lo)/m; with k > 1 rows, or beside
-    categories, by 2k at most.
+    by v - w: L1 at most 2k and |v - w|_2^2 <= |v|_2^2 + |w|_2^2 <= 2 k^2 because v and w are not negative. ``level`` is a
+    number in [0, 1] and therefore covered. ``signed`` is a number c between lo/m and hi/m, m = max(|lo|, |hi|), so
+    |c| <= 1: adding or removing moves the sum by k at most in any norm. Under replace v and w lie in the convex hull of 0
+    and the k c e_g, c at either end, e_g a cell; |v - w| is convex, so it is largest at corners: in one cell
+    k max(1, (hi - lo)/m), in two cells 2k in L1 and sqrt(2) k in L2. Rounding a row to the grid adds one step at most.
     """
 
     factors: tuple[Factor, ...]
@@ -115,17 +116,15 @@ class Cells(FoldQuery):
     def distance(self, relation: Relation) -> Distance:
         k = Fraction(self.rows)
         number = next((f for f in self.factors if f.kind in ("level", "signed")), None)
-        if relation == "add_remove" or (number is None and math.prod(self.shape) == 1):
+        alone = math.prod(self.shape) == 1
+        if relation == "add_remove" or (alone and (number is None or number.kind == "level")):
             return Distance(k, k, k)
-        if number is not None and len(self.factors) == 1:
-            largest = max(abs(number.lo), abs(number.hi)) if number.kind == "signed" else None
-            reach = Fraction(1) if largest is None else _ratio_up(number.hi - number.lo, largest)
-            if relation == "both":
-                reach = max(reach, Fraction(1))
-            if number.kind == "level" or self.rows == 1:
-                return Distance(k * reach, k * reach, k * reach)
         root = numbers.square_root_up(Fraction(2))
-        return Distance(2 * k, root * k, 2 * k if number is not None else k)
+        if number is None or number.kind == "level":
+            return Distance(2 * k, root * k, k)
+        largest = max(abs(number.lo), abs(number.hi))
+        reach = max(Fraction(1), Fraction(number.hi - number.lo) / Fraction(largest) + quantum.UNIT)
+        return Distance(k * reach if alone else 2 * k, k * (reach if alone else max(root, reach)), k * reach)
 
     def step(self, batch: Any) -> Integers:
         kept = batch.kept(self.columns) if self.columns else batch.kept(())
@@ -138,7 +137,7 @@ class Cells(FoldQuery):
         return Exact(total, self.grid)
 
     def blank(self, rows: int) -> Exact:
-        """As if every value lay in the middle of its bounds and every category were as frequent as any other."""
+        """As if values were spread evenly between their bounds and every category were as frequent as any other."""
         weights = np.array(float(rows) / float(self.grid))
         for factor in self.factors:
             weights = weights[..., None] * _MIDDLE.get(factor.kind, np.full(factor.size, 1 / factor.size))
@@ -147,15 +146,10 @@ class Cells(FoldQuery):
 
 _MIDDLE: dict[str, Floats] = {
     "linear": np.array([0.5, 0.5]),
-    "square": np.array([0.25, 0.5, 0.25]),
+    "square": np.array([1, 1, 1]) / 3,
     "level": np.array([0.5]),
     "signed": np.array([0.5]),
 }
-
-
-def _ratio_up(a: float, b: float) -> Fraction:
-    """a / b for bounds as they were declared, with room for the one rounding that scaling by doubles makes."""
-    return Fraction(a) / Fraction(b) + quantum.UNIT
 
 
 def _add_up(query: Cells, batch: Any, kept: Mask | None) -> Integers:

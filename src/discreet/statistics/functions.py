@@ -120,7 +120,7 @@ def pooled_variance(
     Under replace, ``labels="public"`` says that who is in which group is no secret, ``approx_n_max`` that its sizes are;
     ``labels="private"`` protects the membership too.
     """
-    data = [_numbers(g) for g in groups]
+    data = [_numbers(g) for g in _some(groups)]
     columns: dict[str, tuple[Any, Column]] = {"x": (np.concatenate(data), _real(bounds)), "group": _labels(data)}
     largest = None if approx_n_max else max(len(g) for g in data)
     return _one(columns, setting, "pooled_variance", "x", by="group", labels=_known(labels), largest_group=largest)
@@ -135,8 +135,8 @@ def pooled_covariance(
     **setting: Unpack[Setting],
 ) -> Result:
     """The covariance within groups, given as one array of two columns each; keywords as for ``pooled_variance``."""
-    data = [np.asarray(g, np.float64) for g in groups]
-    if not data or any(g.ndim != 2 or g.shape[1] != 2 for g in data):
+    data = [np.asarray(g, np.float64) for g in _some(groups)]
+    if any(g.ndim != 2 or g.shape[1] != 2 for g in data):
         raise InvalidRequest("groups must be arrays of two columns, x and y")
     both = np.concatenate(data)
     columns = _xy(both[:, 0], both[:, 1], bounds) | {"group": _labels(data)}
@@ -144,9 +144,13 @@ def pooled_covariance(
     return _one(columns, setting, "pooled_covariance", "x", "y", by="group", labels=_known(labels), largest_group=largest)
 
 
+def _some(groups: Sequence[Any]) -> Sequence[Any]:
+    if not len(groups):
+        raise InvalidRequest("give at least one group, got none; each group is an array")
+    return groups
+
+
 def _labels(groups: Sequence[Any]) -> tuple[Any, Column]:
-    if not groups:
-        raise InvalidRequest("give at least one group, got none")
     names = [str(i) for i in range(len(groups))]
     return np.repeat(np.arange(len(groups)), [len(g) for g in groups]), Categories(tuple(names), missing="0")
 

@@ -1,0 +1,202 @@
+"""Hierarchies: what a value becomes when it is made coarser, level by level, up to one word for everything.
+
+Level 0 is the value itself and the last level is the top, ``"*"``. Levels nest: two values that are alike at one level
+are alike at every level above it, which is what lets a search conclude from a node about all its generalisations.
+A missing cell stays missing until the top.
+"""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from discreet.core.numbers import Number
+from discreet.core.schema import closest
+from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
+
+if TYPE_CHECKING:
+    from discreet.protect.dates import Dates
+    from discreet.protect.intervals import Intervals
+    from discreet.protect.prefixes import Prefixes
+    from discreet.protect.trees import Tree
+
+TOP = "*"
+
+
+class Hierarchy(ABC):
+    """Every value's way to the top. Made by ``intervals``, ``prefixes``, ``dates``, ``tree``, ``from_csv``, ``from_toml``.
+
+    ``levels`` names the levels from the value itself (0) to the top (``height``).
+    """
+
+    levels: tuple[str, ...]
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def path(self, value: str) -> tuple[str, ...]:
+        """The value at every level, given as the text of a cell; refuses a value that the hierarchy does not cover."""
+
+    @abstractmethod
+    def loss(self, value: str, level: int) -> float:
+        """The share of the whole range that the value stands for at a level: 0 by itself, 1 at the top.
+
+        This is the normalised certainty penalty of Xu et al. (2006): (hi - lo) / (HI - LO) for numbers and dates, the
+        share of leaves below the node otherwise.
+        """
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """What TOML holds for it; ``from_dict`` reads it back."""
+
+    @property
+    def height(self) -> int:
+        """The number of the top level."""
+        return len(self.levels) - 1
+
+    def level(self, which: int | str) -> int:
+        """The number of a level, given by number or by name."""
+        if isinstance(which, str) and which in self.levels:
+            return self.levels.index(which)
+        if isinstance(which, bool) or not isinstance(which, int) or not 0 <= which <= self.height:
+            raise InvalidRequest(f"level must be 0 to {self.height} or one of {', '.join(self.levels)}, got {which!r}")
+        return which
+
+    def generalize(self, values: Iterable[Any], level: int | str) -> list[Any]:
+        """The values at a level, as text; level 0 gives them back as they are. A missing value stays so below the top."""
+        from discreet.sources.cells import label
+
+        wanted = self.level(level)
+        given = list(values)
+        if wanted == 0:
+            return given
+        known: dict[str | None, str | None] = {None: TOP if wanted == self.height else None}
+        out = []
+        for value in given:
+            text = label(value)
+            if text not in known:
+                known[text] = self.path(text)[wanted]
+            out.append(known[text])
+        return out
+
+    @staticmethod
+    def intervals(lo: Number, hi: Number, widths: Sequence[Number]) -> Intervals:
+        """Numbers in [lo, hi]: themselves, then in intervals of each width counted from ``lo``, then the top.
+
+        Each width must be a multiple of the one before it: intervals of 2 do not fit into intervals of 3.
+        """
+        from discreet.protect.intervals import Intervals
+
+        return Intervals(lo, hi, tuple(widths))
+
+    @staticmethod
+    def prefixes(length: int, keep: Sequence[int] | None = None, alphabet: int = 10) -> Prefixes:
+        """Texts of ``length`` characters, such as postal codes, cut from the right: 13053, 1305*, 130**, ..., the top.
+
+        ``keep`` lists how many characters stay at each level (one fewer each time unless said); ``alphabet`` is how
+        many different characters a hidden place may hold, for the loss only.
+        """
+        from discreet.protect.prefixes import Prefixes
+
+        return Prefixes(length, None if keep is None else tuple(keep), alphabet)
+
+    @staticmethod
+    def dates(first: date | str, last: date | str, steps: Sequence[str] = ("month", "year", "decade")) -> Dates:
+        """Days from ``first`` to ``last``: themselves, then by each step, then the top.
+
+        Steps are day, month, quarter, half, year, decade, century, each coarser than the one before it. There are no
+        weeks: they do not fit into months or years.
+        """
+        from discreet.protect.dates import Dates
+
+        return Dates(first, last, tuple(steps))
+
+    @staticmethod
+    def tree(paths: Mapping[Any, Sequence[Any]], names: Sequence[str] | None = None) -> Tree:
+        """Categories with their ancestors, nearest first: ``{"flu": ["lungs", "*"], "asthma": ["lungs", "*"], ...}``."""
+        from discreet.protect.trees import Tree
+
+        return Tree.of(paths, names)
+
+    @staticmethod
+    def from_csv(path: str | Path, delimiter: str | None = None, *, header: bool = False) -> Tree:
+        """A tree from a file with one row for each value: the value, then its ancestors up to the top.
+
+        Without a ``delimiter`` a semicolon in the first row decides for semicolons, else commas. ``header`` says that
+        the first row names the levels.
+        """
+        from discreet.protect.trees import Tree
+
+        try:
+            with Path(path).open(encoding="utf-8-sig", newline="") as lines:
+                first = lines.readline()
+                lines.seek(0)
+                rows = [row for row in csv.reader(lines, delimiter=delimiter or (";" if ";" in first else ",")) if row]
+        except (OSError, UnicodeDecodeError, csv.Error) as problem:
+            raise UnsupportedFormat(f"{path}: the hierarchy cannot be read ({problem}); give a CSV file in UTF-8") from None
+        names = rows.pop(0) if header and rows else None
+        paths: dict[str, list[str]] = {}
+        for number, row in enumerate(rows, 2 if header else 1):
+            if row[0] in paths:
+                raise UnsupportedFormat(f"{path}, row {number}: a value must have one row, got {row[0]!r} twice; remove one")
+            paths[row[0]] = row[1:]
+        try:
+            return Tree.of(paths, names)
+        except InvalidRequest as problem:
+            raise UnsupportedFormat(f"{path}: {problem}") from None
+
+    @staticmethod
+    def from_dict(doc: Any, folder: Path | None = None) -> Hierarchy:
+        """From what ``to_dict`` gives: ``kind`` and the arguments of the builder of that name."""
+        if not isinstance(doc, dict) or doc.get("kind") not in _BUILDERS:
+            kind = doc.get("kind") if isinstance(doc, dict) else doc
+            raise UnsupportedFormat(f"a hierarchy needs a kind, got {kind!r}{closest(str(kind), _BUILDERS)}")
+        given = {key: value for key, value in doc.items() if key != "kind"}
+        if doc["kind"] == "csv" and folder is not None and isinstance(given.get("path"), str):
+            given["path"] = folder / given["path"]
+        try:
+            return _BUILDERS[doc["kind"]](**given)
+        except DiscreetError:
+            raise
+        except TypeError as problem:
+            raise UnsupportedFormat(f"a hierarchy of kind {doc['kind']!r} does not fit its builder: {problem}") from None
+
+    @staticmethod
+    def from_toml(source: str | Path) -> dict[str, Hierarchy]:
+        """The hierarchies of a TOML file, or of its text, by column: a table ``[age]`` with ``kind = "intervals"``."""
+        folder = None
+        if isinstance(source, Path) or ("\n" not in source and "=" not in source):
+            folder = Path(source).parent
+            try:
+                source = Path(source).read_text(encoding="utf-8")
+            except (OSError, ValueError) as problem:
+                raise UnsupportedFormat(f"the hierarchies cannot be read ({problem}); check the path") from None
+        try:
+            doc = tomllib.loads(source)
+        except tomllib.TOMLDecodeError as problem:
+            raise UnsupportedFormat(f"hierarchies: not valid TOML: {problem}") from None
+        return read_columns(doc, folder)
+
+
+def read_columns(doc: Mapping[str, Any], folder: Path | None = None) -> dict[str, Hierarchy]:
+    """One hierarchy for each key; a refusal says the column."""
+    made = {}
+    for column, facts in doc.items():
+        try:
+            made[column] = Hierarchy.from_dict(facts, folder)
+        except DiscreetError as problem:
+            raise type(problem)(f"hierarchy of {column!r}: {problem}") from None
+    return made
+
+
+_BUILDERS: dict[str, Callable[..., Hierarchy]] = {
+    "intervals": Hierarchy.intervals,
+    "prefixes": Hierarchy.prefixes,
+    "dates": Hierarchy.dates,
+    "tree": Hierarchy.tree,
+    "csv": Hierarchy.from_csv,
+}

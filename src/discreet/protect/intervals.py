@@ -1,0 +1,101 @@
+"""Numbers in ever wider intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from discreet.core.numbers import Number, positive, rational
+from discreet.errors import InvalidRequest
+from discreet.protect.hierarchies import TOP, Hierarchy
+
+
+@dataclass(frozen=True)
+class Intervals(Hierarchy):
+    """[lo, hi] cut into intervals of each width, counted from ``lo``; the last interval ends at ``hi`` and holds it.
+
+    Proof: interval i of width w is [lo + i w, lo + (i + 1) w). With the next width m w, m a whole number, i // m is the
+    interval of the next level that contains it, so levels nest; that the last interval is cut at ``hi`` and closed
+    changes nothing, for it is the last one on every level. The arithmetic is rational, so no value sits on two sides.
+    """
+
+    lo: Number
+    hi: Number
+    widths: tuple[Number, ...]
+    kind: ClassVar[str] = "intervals"
+
+    def __post_init__(self) -> None:
+        lo, hi = rational(self.lo, "lo"), rational(self.hi, "hi")
+        if not lo < hi:
+            raise InvalidRequest(f"intervals need lo < hi, got ({self.lo}, {self.hi})")
+        widths = [positive(width, "a width") for width in self.widths]
+        for smaller, larger in zip(widths, widths[1:], strict=False):
+            if larger <= smaller or (larger / smaller).denominator != 1:
+                raise InvalidRequest(
+                    f"each width must be a multiple of the one before it, got {_plain(smaller)} then {_plain(larger)}: "
+                    f"intervals would overlap; take {_plain(smaller * max(2, round(larger / smaller)))}"
+                )
+        if widths and widths[-1] >= hi - lo:
+            raise InvalidRequest(
+                f"a width must be less than hi - lo = {_plain(hi - lo)}, got {_plain(widths[-1])}; the top is added anyway"
+            )
+        for name, value in (("lo", lo), ("hi", hi), ("widths", tuple(widths))):
+            object.__setattr__(self, name, value)
+
+    @property
+    def levels(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("value", *(f"width {_plain(width)}" for width in self._widths), "top")
+
+    @property
+    def _widths(self) -> tuple[Fraction, ...]:
+        return self.widths  # type: ignore[return-value]
+
+    def path(self, value: str) -> tuple[str, ...]:
+        number = self._number(value)
+        return (value, *(self._name(*self._ends(number, width)) for width in self._widths), TOP)
+
+    def loss(self, value: str, level: int) -> float:
+        if level in (0, self.height):
+            return float(level > 0)
+        low, high = self._ends(self._number(value), self._widths[level - 1])
+        return float((high - low) / (self.hi - self.lo))  # type: ignore[operator]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "lo": _number(self.lo),
+            "hi": _number(self.hi),
+            "widths": [_number(width) for width in self.widths],
+        }
+
+    def _number(self, value: str) -> Fraction:
+        try:
+            number = Fraction(value.strip())
+        except (ValueError, ZeroDivisionError):
+            raise InvalidRequest(f"a hierarchy of intervals needs numbers, got {value!r}; clean it or use a tree") from None
+        if not self.lo <= number <= self.hi:  # type: ignore[operator]
+            raise InvalidRequest(
+                f"a value must lie within the hierarchy's bounds [{_plain(self.lo)}, {_plain(self.hi)}], got {value!r}; "
+                "widen the bounds or clip it"
+            )
+        return number
+
+    def _ends(self, number: Fraction, width: Fraction) -> tuple[Fraction, Fraction]:
+        lo, hi = Fraction(self.lo), Fraction(self.hi)
+        index = min((number - lo) // width, -((lo - hi) // width) - 1)
+        return lo + index * width, min(lo + (index + 1) * width, hi)
+
+    def _name(self, low: Fraction, high: Fraction) -> str:
+        return f"[{_plain(low)}, {_plain(high)}{']' if high == self.hi else ')'}"
+
+
+def _number(value: Any) -> int | float | str:
+    exact = Fraction(value)
+    if exact.denominator == 1:
+        return exact.numerator
+    return float(exact) if Fraction(repr(float(exact))) == exact else str(exact)
+
+
+def _plain(value: Any) -> str:
+    return str(_number(value))
