@@ -1,0 +1,111 @@
+"""``discreet ledger``: what was spent, by whom, for what; and whether the book still holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli import show
+
+if TYPE_CHECKING:
+    from discreet.ledger import Ledger
+
+Url = Annotated[
+    str, typer.Argument(help="sqlite:///ledger.db, the path of an SQLite file, or postgresql://...", metavar="LEDGER")
+]
+Name = Annotated[str, typer.Option("--name", "-n", help="The table of people: the release file's name.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group ``ledger``."""
+    group = typer.Typer(help="Look into a ledger, and check it.", no_args_is_help=True, rich_markup_mode=None)
+    group.command("show")(show_)
+    group.command("verify")(verify)
+    app.add_typer(group, name="ledger")
+
+
+def _open(url: str, name: str) -> Ledger:
+    from discreet.ledger import Ledger
+
+    return Ledger(url if "://" in url else f"sqlite:///{url}", name=name)
+
+
+def show_(
+    ledger: Url,
+    name: Name = "default",
+    last: Annotated[int, typer.Option("--last", min=1, help="How many of the last events to show.")] = 20,
+    json: show.Json = False,
+) -> None:
+    """Show the budget, what is left, and the last events: when, who, what, at which cost."""
+    import collections
+
+    with _open(ledger, name) as book:
+        events = collections.deque(book.events(), maxlen=last)
+        if json:
+            show.document(
+                {
+                    "kind": "ledger",
+                    "name": book.name,
+                    "neighbors": book.relation,
+                    "budget": None if book.budget is None else book.budget.to_dict(),
+                    "spent": book.spent().to_dict(),
+                    "remaining": str(book.remaining()),
+                    "head": book.head,
+                    "events": [event.to_dict() for event in events],
+                }
+            )
+            return
+        rows = [
+            [str(e.number), e.time[:19], e.who, e.kind, question_in_words(e.question), law_in_words(e.law), str(e.cost)]
+            for e in events
+        ]
+        show.table(f"Ledger {name!r}", ["no", "time", "who", "kind", "question", "law", "cost"], rows)
+        show.say(f"Budget {book.budget}; spent {book.spent()}; left {book.remaining()}. Neighbours: {book.relation}.")
+        show.say(f"Head {book.head}: keep it elsewhere, and `discreet ledger verify --head` finds a book cut short.")
+
+
+def verify(
+    ledger: Url,
+    name: Name = "default",
+    head: Annotated[str | None, typer.Option("--head", help="A head noted down earlier that must still be there.")] = None,
+    json: show.Json = False,
+) -> None:
+    """Check every event of the book and the chain of hashes between them."""
+    with _open(ledger, name) as book:
+        with show.working("checking every event"):
+            count = book.verify(head)
+        if json:
+            show.document({"kind": "verified", "name": name, "events": count, "head": book.head})
+            return
+        show.say(f"The ledger {name!r} holds: {count} events, every hash and every total is right.")
+        show.say(f"Head {book.head}")
+
+
+def question_in_words(question: str) -> str:
+    """A stored question in a few words: the kind of query and its columns."""
+    import json
+
+    from discreet.cli.work import columns_of
+
+    if not question.startswith("{"):
+        return question
+    try:
+        kind = json.loads(question).get("name", "question")
+    except json.JSONDecodeError:
+        return question
+    names = ", ".join(dict.fromkeys(columns_of([question])))
+    return f"{kind} of {names}" if names else str(kind)
+
+
+def law_in_words(law: str | None) -> str:
+    """A stored law in a few words: its name and its scale or rate."""
+    import json
+    from fractions import Fraction
+
+    if law is None:
+        return ""
+    doc = json.loads(law)
+    size = doc.get("scale", doc.get("rate"))
+    shown = "" if size is None else f" {float(Fraction(size if isinstance(size, str) else size[0])):.4g}"
+    return f"{doc['name']}{shown}"

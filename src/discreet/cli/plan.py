@@ -1,0 +1,93 @@
+"""``discreet plan``: what a release file would cost and how wrong its answers would be. It touches no data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli import show
+
+if TYPE_CHECKING:
+    from discreet.cli.work import Prepared
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command ``plan``."""
+    app.command("plan")(plan)
+
+
+def plan(
+    file: Annotated[Path, typer.Argument(help="A release file in TOML.", metavar="FILE")],
+    json: show.Json = False,
+) -> None:
+    """Show what FILE would cost, how wrong each answer is expected to be and what would be left; look at nothing.
+
+    Errors are made up for the schema's expected_rows (1000 without it), values spread evenly between their bounds.
+    """
+    from discreet.cli.releasefile import read
+
+    doc = planned(read(file))
+    if json:
+        show.document(doc)
+        return
+    rows = [[a["title"], a["cost"], a["expected_error"], "free: known" if a["known"] else a["left"]] for a in doc["asks"]]
+    show.table(f"Plan of {file}", ["question", "cost", "expected error", "left after it"], rows)
+    show.say(f"Ledger {doc['ledger']!r}: budget {doc['budget']}, left now {doc['left_now']}.")
+    show.say(f"Together: {doc['cost']}.")
+    if doc["fits"]:
+        show.say(f"It fits: {doc['left_after']} would be left. No data was touched, nothing was charged.")
+    else:
+        show.say("It does NOT fit: ask for less. No data was touched, nothing was charged.")
+
+
+def planned(file: Any) -> dict[str, Any]:
+    """The plan of a release file as one document."""
+    from discreet.cli import work
+    from discreet.core.cost import Cost
+
+    source = work.open_table(file)
+    rows = work.guessed_rows(file)
+    with work.open_ledger(file, create=False) as ledger:
+        prepared = work.prepare(file, source, ledger, rows if work.public_rows(file) else None)
+        left_now, asks, so_far = ledger.remaining(), [], Cost.nothing()
+        for each in prepared:
+            so_far = so_far if each.known else so_far + each.cost
+            after = ledger.preview(so_far)
+            asks.append(
+                each.item.to_dict()
+                | {
+                    "cost": str(each.cost),
+                    "expected_error": error_in_words(each, rows),
+                    "known": each.known,
+                    "fits": after.fits,
+                    "left": str(after.remaining) if after.fits else "does not fit",
+                }
+            )
+        after = ledger.preview(so_far)
+        return {
+            "kind": "plan",
+            "ledger": file.name,
+            "budget": str(ledger.budget),
+            "assumed_rows": rows,
+            "asks": asks,
+            "cost": str(so_far),
+            "fits": after.fits,
+            "left_now": str(left_now),
+            "left_after": str(after.remaining) if after.fits else None,
+        }
+
+
+def error_in_words(prepared: Prepared, rows: int) -> str:
+    """The expected error of an answer: in its own unit, or in ranks for a quantile."""
+    import numpy as np
+
+    from discreet.cli import work
+
+    result = work.expected(prepared, rows)
+    error = result.expected_error
+    if error is not None:
+        return f"± {show.number(np.max(error))}" + (" each" if np.ndim(error) else "")
+    rank = getattr(result.reading, "rank_error", None)
+    return "unknown" if rank is None else f"± {show.number(rank(result.releases))} rows of rank (95 %)"

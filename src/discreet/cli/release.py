@@ -1,0 +1,125 @@
+"""``discreet release``: ask everything a release file asks, and write down what came out and what it means."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli import show
+
+DOCUMENT, PAGE = "releases.json", "report.html"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command ``release``."""
+    app.command("release")(release)
+
+
+def release(
+    file: Annotated[Path, typer.Argument(help="A release file in TOML.", metavar="FILE")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The folder to write into; FILE-release by default.")
+    ] = None,
+    json: show.Json = False,
+) -> None:
+    """Ask everything FILE asks; write releases.json and report.html.
+
+    All or nothing: a file with an error anywhere, a budget that is too small or an output that cannot be written charge
+    nothing. A question that was answered before, of the same table, is answered again for nothing.
+    """
+    from discreet.cli.releasefile import read
+
+    read_file = read(file)
+    folder = out or file.with_name(f"{file.stem}-release")
+    doc = released(read_file, folder)
+    if json:
+        show.document(doc | {"written": [str(folder / DOCUMENT), str(folder / PAGE)]})
+        return
+    summary(doc, folder)
+
+
+def summary(doc: dict[str, Any], folder: Path) -> None:
+    """What was answered, what it cost, what is left and where it is."""
+    rows = []
+    for ask in doc["asks"]:
+        result = ask["result"]
+        rows.append(
+            [ask["title"], *_answer(result["value"], result["interval95"]), "free: known" if ask["known"] else ask["cost"]]
+        )
+    show.table(doc["title"], ["question", "answer", "95 % interval (noise only)", "cost"], rows)
+    ledger = doc["ledger"]
+    show.say(f"Spent by this release: {ledger['paid_now']}. In all: {ledger['spent']} of {ledger['budget']}.")
+    show.say(f"Left: {ledger['remaining']}.")
+    show.say(f"Wrote {folder / DOCUMENT} and {folder / PAGE}.")
+
+
+def _answer(value: Any, interval: list[Any]) -> list[str]:
+    if isinstance(value, list):
+        import numpy as np
+
+        return [f"{np.size(value)} numbers", "see the report"]
+    return [show.number(value), f"{show.number(interval[0])} to {show.number(interval[1])}"]
+
+
+def released(file: Any, folder: Path) -> dict[str, Any]:
+    """Check everything, pay, answer, write; the document that was written."""
+    import json
+
+    from discreet.cli import work
+    from discreet.cli.output import folder_for
+
+    with folder_for(folder, [DOCUMENT, PAGE]) as write:
+        from discreet.report import render
+
+        source = work.open_table(file)
+        with work.open_ledger(file, create=False) as trial, show.working("checking"):
+            rows = work.counted_rows(source) if work.public_rows(file) else None
+            work.check_budget(work.prepare(file, source, trial, rows), trial)
+        with work.open_ledger(file, create=True) as ledger:
+            prepared = work.prepare(file, source, ledger, rows)
+            before = ledger.spent()
+            with show.working("reading the table"):
+                results = work.run(prepared, ledger)
+            doc = describe(file, prepared, results, ledger, before)
+        # First the answers, which were paid for; the page is made from them and can be made again.
+        write(DOCUMENT, json.dumps(doc, indent=1) + "\n")
+        write(PAGE, render(doc))
+    return doc
+
+
+def describe(file: Any, prepared: list[Any], results: list[Any], ledger: Any, before: Any) -> dict[str, Any]:
+    """Everything public about a release: the answers, the laws behind them, the guarantee and the state of the budget."""
+    import json
+
+    from discreet import __version__
+    from discreet.cli import work
+
+    asks = [
+        each.item.to_dict() | {"known": each.known, "cost": str(result.cost), "result": json.loads(result.to_json())}
+        for each, result in zip(prepared, results, strict=True)
+    ]
+    return {
+        "kind": "releases",
+        "schema": 1,
+        "title": file.title,
+        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "discreet": __version__,
+        "declared": file.schema.to_dict(),
+        "ledger": {
+            "name": file.name,
+            "budget": str(ledger.budget),
+            "paid_now": str(work.total(prepared)),
+            "spent": str(ledger.spent()),
+            "remaining": str(ledger.remaining()),
+            "head": ledger.head,
+            "costs": {
+                "before": before.to_dict(),
+                "now": work.total(prepared).to_dict(),
+                "budget": ledger.budget.to_dict(),
+            },
+        },
+        "asks": asks,
+    }

@@ -1,0 +1,233 @@
+"""The release file: which table, who pays, and what is asked. Every refusal says the file and the line.
+
+Paths in it are taken from where the file lies, the ledger's too: the same file must find the same ledger from
+whichever folder it is run, or a budget could be spent twice.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.cli.lines import Key, line_numbers
+from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
+
+if TYPE_CHECKING:
+    from discreet.core.budget import Budget
+    from discreet.core.schema import Schema
+
+SPENDING = ("epsilon", "delta", "rho", "mechanism", "calibration")
+_SQLITE = "sqlite:///"
+_KNOWN = {
+    "table": (str, list),
+    "schema": (str, dict),
+    "ledger": (str,),
+    "name": (str,),
+    "title": (str,),
+    "who": (str,),
+    "budget": (dict,),
+    "same_people": (bool,),
+    "ask": (list,),
+}
+_BUDGET = {"epsilon": (int, float, str), "delta": (int, float, str), "rho": (int, float, str), "composition": (str,)}
+_ASK = {
+    "statistic": (str,),
+    "columns": (str, list),
+    "title": (str,),
+    "by": (str, list),
+    "where": (dict,),
+    "options": (dict,),
+    **_BUDGET,
+    "mechanism": (str,),
+    "calibration": (str,),
+}
+del _ASK["composition"]
+_WORDS = {str: "a text", list: "a list", dict: "a table", bool: "true or false", int: "a number", float: "a number"}
+
+Place = Callable[..., str]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question of a release file. ``place`` is the file and line it stands at."""
+
+    statistic: str
+    columns: tuple[str, ...]
+    title: str
+    spend: Mapping[str, Any]
+    by: str | list[str] | None
+    where: Mapping[str, Any]
+    options: Mapping[str, Any]
+    place: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was asked, in what JSON can say."""
+        rest = {"by": self.by, "where": dict(self.where), "options": dict(self.options)}
+        asked = {"title": self.title, "statistic": self.statistic, "columns": list(self.columns)}
+        return asked | {k: v for k, v in rest.items() if v}
+
+
+@dataclass(frozen=True)
+class ReleaseFile:
+    """A release file as it was read: everything checked that can be checked without a table or a ledger."""
+
+    path: Path
+    table: str | list[str]
+    schema: Schema
+    ledger: str
+    name: str
+    title: str
+    who: str | None
+    budget: Budget | None
+    same_people: bool
+    items: tuple[Item, ...]
+    places: Mapping[str, str] = field(default_factory=dict)
+
+
+def read(path: Path) -> ReleaseFile:
+    """The release file at ``path``."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or "it is not text in UTF-8"
+        raise UnsupportedFormat(f"{path}: the release file cannot be read ({reason}); check the path") from None
+    try:
+        doc = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise UnsupportedFormat(f"{path}: not valid TOML: {problem}") from None
+    lines = line_numbers(text)
+
+    def place(*key: str | int) -> str:
+        found: Key = key
+        while found and found not in lines:
+            found = found[:-1]
+        return f"{path}, line {lines.get(found, 1)}: "
+
+    _check(doc, _KNOWN, place)
+    for key in ("table", "schema", "ledger", "ask"):
+        if not doc.get(key):
+            raise UnsupportedFormat(f"{place()}a release file needs {key!r}, got none; add it, as in `discreet demo`")
+    folder = path.resolve().parent
+    return ReleaseFile(
+        path=path,
+        table=_table(doc["table"], folder, place("table")),
+        schema=_schema(doc["schema"], folder, place),
+        ledger=_ledger(doc["ledger"], folder, place("ledger")),
+        name=_text(doc.get("name", path.stem), "name", place("name")),
+        title=_text(doc.get("title", path.stem), "title", place("title")),
+        who=doc.get("who"),
+        budget=_budget(doc.get("budget"), place),
+        same_people=doc.get("same_people", False),
+        items=tuple(_item(number, ask, place) for number, ask in enumerate(doc["ask"])),
+        places={key: place(key) for key in _KNOWN},
+    )
+
+
+def _check(doc: Any, known: Mapping[str, tuple[type, ...]], place: Place, *path: str | int) -> None:
+    """Refuse keys that are not known and values of another kind."""
+    if not isinstance(doc, dict):
+        raise UnsupportedFormat(f"{place(*path)}{path[0] if path else 'a release file'} must be a table, got {doc!r}")
+    for key, value in doc.items():
+        if key not in known:
+            raise UnsupportedFormat(f"{place(*path, key)}unknown key {key!r}{_closest(key, known)}")
+        if not isinstance(value, known[key]) or (isinstance(value, bool) and bool not in known[key]):
+            wanted = " or ".join(dict.fromkeys(_WORDS[kind] for kind in known[key]))
+            raise UnsupportedFormat(f"{place(*path, key)}{key} must be {wanted}, got {value!r}")
+
+
+def _closest(key: str, known: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(key, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
+
+
+def _text(value: str, name: str, place: str) -> str:
+    if not value.strip():
+        raise InvalidRequest(f"{place}{name} must not be empty, got {value!r}; write a few words")
+    return value
+
+
+def _table(value: str | list[Any], folder: Path, place: str) -> str | list[str]:
+    """Paths and patterns, from where the release file lies."""
+    given = [value] if isinstance(value, str) else value
+    if any(not isinstance(each, str) for each in given):
+        raise UnsupportedFormat(f"{place}table must be a path or a list of paths, got {value!r}")
+    paths = [str(folder / each) for each in given]
+    return paths[0] if isinstance(value, str) else paths
+
+
+def _schema(value: str | dict[str, Any], folder: Path, place: Place) -> Schema:
+    from discreet.core.schema import Schema
+
+    if isinstance(value, str):
+        path = folder / value
+        if not path.is_file():
+            raise UnsupportedFormat(f"{place('schema')}the schema must be a file that exists, got {str(path)!r}")
+        return Schema.from_toml(path)
+    try:
+        return Schema.from_dict(value)
+    except DiscreetError as problem:
+        named = re.search(r"column '(.*?)'", str(problem))
+        at = place("schema", "columns", named[1]) if named else place("schema")
+        raise type(problem)(f"{at}{str(problem).removeprefix('schema: ')}") from None
+
+
+def _ledger(url: str, folder: Path, place: str) -> str:
+    """The ledger's address, its file taken from where the release file lies."""
+    if url in ("test", "sqlite:", "sqlite:/", "sqlite://", _SQLITE, f"{_SQLITE}:memory:"):
+        raise InvalidRequest(f"{place}a release is paid from a ledger that lasts, got {url!r}; write sqlite:///ledger.db")
+    if url.startswith(_SQLITE):
+        return f"{_SQLITE}{folder / url.removeprefix(_SQLITE)}"
+    return url
+
+
+def _budget(value: dict[str, Any] | None, place: Place) -> Budget | None:
+    from discreet.core.budget import Budget
+
+    if value is None:
+        return None
+    _check(value, _BUDGET, place, "budget")
+    try:
+        return Budget(**value)
+    except DiscreetError as problem:
+        raise type(problem)(f"{place('budget')}{problem}") from None
+
+
+def _item(number: int, doc: Any, place: Place) -> Item:
+    _check(doc, _ASK, place, "ask", number)
+    at = place("ask", number)
+    if "statistic" not in doc:
+        raise UnsupportedFormat(f'{at}an ask needs a statistic, got none; write statistic = "mean"')
+    columns = doc.get("columns", [])
+    names = [columns] if isinstance(columns, str) else columns
+    if any(not isinstance(name, str) for name in names):
+        raise UnsupportedFormat(f"{place('ask', number, 'columns')}columns must be names, got {columns!r}")
+    spend = {key: doc[key] for key in SPENDING if key in doc}
+    if not spend:
+        raise UnsupportedFormat(f"{at}an ask needs epsilon, epsilon and delta, or rho, got none; write epsilon = 0.1")
+    return Item(
+        statistic=doc["statistic"],
+        columns=tuple(names),
+        title=doc.get("title") or _plain_title(doc["statistic"], names, doc.get("by"), doc.get("where", {})),
+        spend=spend,
+        by=doc.get("by"),
+        where=doc.get("where", {}),
+        options=doc.get("options", {}),
+        place=at,
+    )
+
+
+def _plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any]) -> str:
+    """What is asked, in plain words, where the file gives no title."""
+    words = [statistic.replace("_", " ").capitalize()]
+    if columns:
+        words.append("of " + " and ".join(columns))
+    if by:
+        words.append("by " + (by if isinstance(by, str) else " and ".join(by)))
+    if where:
+        words.append("where " + ", ".join(f"{key} is {value}" for key, value in where.items()))
+    return " ".join(words)

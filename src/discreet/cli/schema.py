@@ -1,0 +1,70 @@
+"""``discreet schema``: the public facts about a table, as a template to fill in and as a check of what was filled in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli import show
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group ``schema``."""
+    group = typer.Typer(help="Declare what is public about a table.", no_args_is_help=True, rich_markup_mode=None)
+    group.command("new")(new)
+    group.command("check")(check)
+    app.add_typer(group, name="schema")
+
+
+def new(
+    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file. Only its column names are read.", metavar="TABLE")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; TABLE.schema.toml by default.")] = None,
+    json: show.Json = False,
+) -> None:
+    """Write a template with the names of the columns, for a person to fill in.
+
+    Bounds and categories are never read off the data: a bound taken from the largest value would give that person away.
+    """
+    from discreet.cli.output import folder_for
+    from discreet.cli.template import column_names, schema_template
+    from discreet.errors import InvalidRequest
+
+    names = column_names(table)
+    target = out or table.with_name(f"{table.name.split('.')[0]}.schema.toml")
+    if target.exists():
+        raise InvalidRequest(f"a schema is written by hand and never overwritten, got {str(target)!r}; give another --out")
+    with folder_for(target.parent, [target.name]) as write:
+        write(target.name, schema_template(table.name, names))
+    if json:
+        show.document({"schema": str(target), "columns": names})
+        return
+    show.say(f"Wrote {target} with {len(names)} columns: {', '.join(names)}.")
+    show.say(
+        "Open it, declare the bounds and categories that are public anyway, and delete the columns you will not ask of."
+    )
+
+
+def check(
+    schema: Annotated[Path, typer.Argument(help="A schema in TOML.", metavar="SCHEMA")],
+    json: show.Json = False,
+) -> None:
+    """Check a schema and show what it declares."""
+    from discreet.core.schema import Schema
+    from discreet.errors import UnsupportedFormat
+
+    if not schema.is_file():
+        raise UnsupportedFormat(f"the schema must be a file that exists, got {str(schema)!r}; check the path")
+    read = Schema.from_toml(schema)
+    if json:
+        show.document(read.to_dict())
+        return
+    rows = []
+    for name, column in read.columns.items():
+        doc = column.to_dict()
+        values = doc.get("bounds") or doc["values"]
+        rows.append([name, doc["type"], ", ".join(map(str, values)), str(doc.get("missing", ""))])
+    show.table(str(schema), ["column", "type", "bounds or categories", "missing"], rows)
+    one = f"the rows with the same {read.person!r}, {read.max_rows} at most" if read.person else "one row"
+    show.say(f"One person is {one}. Neighbouring tables: {read.neighbors}.")

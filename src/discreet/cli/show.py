@@ -1,0 +1,71 @@
+"""What every command prints with: JSON for programs, tables for people, colours on a terminal only."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+
+_WIDE = 120  # columns where there is no terminal to ask
+
+
+def console() -> Console:
+    """Standard output; Rich leaves colours out where it is not a terminal, and NO_COLOR does the same."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
+    return Console(width=width, highlight=False, soft_wrap=False)
+
+
+def say(text: str = "") -> None:
+    """A line that is never folded, so that a path in it can be copied."""
+    console().print(text, soft_wrap=True)
+
+
+def document(doc: Any) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.write(json.dumps(doc, indent=1, ensure_ascii=False) + "\n")
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table; text in it is text, whatever brackets it holds."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    made = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        made.add_column(escape(name), overflow="fold")
+    for row in rows:
+        made.add_row(*map(escape, row))
+    console().print(made)
+
+
+@contextlib.contextmanager
+def working(what: str) -> Iterator[None]:
+    """A sign of life on a terminal, on standard error. It shows no count: how many rows there are is not public."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what, spinner="dots"):
+        yield
+
+
+def number(value: Any) -> str:
+    """A number as a person writes it: thousands apart, four digits of the rest."""
+    if value is None:
+        return "unknown"
+    size = abs(float(value))
+    return f"{float(value):,.0f}" if size >= 1000 else f"{float(value):.4g}"

@@ -1,0 +1,203 @@
+"""From a release file to questions, their price, and their answers: one transaction and one pass for each filter."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.cli.releasefile import Item, ReleaseFile
+from discreet.core.ask import Ask
+from discreet.core.cost import Cost
+from discreet.core.random import system
+from discreet.core.result import Result
+from discreet.core.runner import Desk, plan
+from discreet.errors import BudgetExceeded, DiscreetError, InvalidRequest, UnknownName
+from discreet.ledger import Ledger
+from discreet.sources import open_source
+from discreet.sources.base import BaseSource
+from discreet.statistics.joint import ask
+from discreet.statistics.question import Question, Table, builder
+from discreet.statistics.spend import Spend
+
+ROWS_WITHOUT_A_GUESS = 1000  # what a plan assumes where the schema has no expected_rows
+_LOOKED_AT = 500  # events of a ledger that are looked at to see whose it is
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A question that is ready to be paid for: nothing about it can be refused any more but its price.
+
+    ``known`` says that the ledger holds the answer to the identical question on the identical table: it is free.
+    """
+
+    item: Item
+    question: Question
+    spend: Spend
+    ask: Ask
+    cost: Cost
+    source: BaseSource
+    known: bool
+
+
+def open_table(file: ReleaseFile) -> BaseSource:
+    """The table, opened without looking at a record."""
+    try:
+        return open_source(file.table, file.schema)
+    except DiscreetError as problem:
+        raise type(problem)(f"{file.places['table']}{problem}") from None
+
+
+def open_ledger(file: ReleaseFile, *, create: bool) -> Ledger:
+    """The ledger that pays. Without ``create`` a ledger that does not exist yet is played by one in memory."""
+    relation = file.schema.neighbors
+    try:
+        try:
+            ledger = Ledger(file.ledger, None, name=file.name, neighbors=relation, who=file.who)
+        except InvalidRequest as problem:
+            if file.budget is None or "a new ledger needs a budget" not in str(problem):
+                raise
+            address = file.ledger if create else "sqlite://"
+            ledger = Ledger(address, file.budget, name=file.name, neighbors=relation, who=file.who)
+        if file.budget is not None and ledger.budget != file.budget:
+            has = ledger.budget
+            ledger.close()
+            raise InvalidRequest(
+                f"a ledger's budget is fixed when it is made: {file.name!r} has {has}, got {file.budget}; "
+                "leave the budget out, or choose another name"
+            )
+    except DiscreetError as problem:
+        raise type(problem)(f"{file.places['ledger']}{problem}") from None
+    try:
+        _check_whose(ledger, file)
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def _check_whose(ledger: Ledger, file: ReleaseFile) -> None:
+    """Refuse a ledger whose questions so far were all about columns that this table does not have."""
+    paid = set(columns_of(event.question for event in itertools.islice(ledger.events(), _LOOKED_AT)))
+    if paid and not paid & set(file.schema.columns) and not file.same_people:
+        raise InvalidRequest(
+            f"{file.places['ledger']}the ledger {file.name!r} seems to be of another table: it paid for questions about "
+            f"{', '.join(sorted(paid)[:5])}, and the schema declares none of these; choose another name, or write "
+            "same_people = true if both tables are about the same people"
+        )
+
+
+def columns_of(questions: Iterable[str]) -> Iterator[str]:
+    """The columns that the questions of a ledger name; a question in free text names none."""
+    for question in questions:
+        if not question.startswith("{"):
+            continue
+        try:
+            waiting: list[Any] = [json.loads(question)]
+        except json.JSONDecodeError:
+            continue
+        while waiting:
+            found = waiting.pop()
+            if isinstance(found, dict):
+                if isinstance(found.get("column"), str):
+                    yield found["column"]
+                waiting += found.values()
+            elif isinstance(found, list):
+                waiting += found
+
+
+def prepare(file: ReleaseFile, source: BaseSource, ledger: Ledger, rows: int | None) -> list[Prepared]:
+    """Every question of the file, checked; ``rows`` is the number of rows where the relation makes that public."""
+    return [_prepare(item, file, source, ledger, rows) for item in file.items]
+
+
+def public_rows(file: ReleaseFile) -> bool:
+    """Whether the number of rows is public: under replace, where one row is one person."""
+    return file.schema.neighbors == "replace" and file.schema.person is None
+
+
+def guessed_rows(file: ReleaseFile) -> int:
+    """How many rows a plan assumes."""
+    return file.schema.expected_rows or ROWS_WITHOUT_A_GUESS
+
+
+def counted_rows(source: BaseSource) -> int:
+    """The number of rows; only for a table of which it is public."""
+    return int(source.fold(lambda batch: int(batch.size), lambda a, b: a + b, []))
+
+
+def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, rows: int | None) -> Prepared:
+    try:
+        narrowed = source.where(**item.where) if item.where else source
+        table = Table(file.schema, rows if public_rows(file) and not item.where else None)
+        question = _build(item, table)
+        spend = Spend(**item.spend)
+        asked = Ask(question.query, question.law(spend, file.schema.neighbors))
+        cost = asked.mechanism.cost(asked.query.distance(file.schema.neighbors))
+        ledger.preview(cost)  # refuses what no ledger pays for
+        known = ledger.recall(asked, narrowed, file.schema.neighbors) is not None
+    except DiscreetError as problem:
+        raise type(problem)(f"{item.place}{problem}") from None
+    return Prepared(item, question, spend, asked, cost, narrowed, known)
+
+
+def _build(item: Item, table: Table) -> Question:
+    make = builder(item.statistic)
+    parameters = inspect.signature(make).parameters.values()
+    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    arguments = dict(item.options) | ({} if item.by is None else {"by": item.by})
+    for key in arguments:
+        if key not in known:
+            raise UnknownName(f"{item.statistic} takes no {key!r}; known: {', '.join(known) or 'none'}")
+    try:
+        inspect.signature(make).bind(table, *item.columns, **arguments)
+    except TypeError as problem:
+        raise InvalidRequest(
+            f"{item.statistic} cannot be asked of {len(item.columns)} columns like this ({problem}); correct the ask"
+        ) from None
+    try:
+        return make(table, *item.columns, **arguments)
+    except (TypeError, ValueError) as problem:
+        if isinstance(problem, DiscreetError):
+            raise
+        raise InvalidRequest(f"the options of {item.statistic} cannot be read ({problem}); correct them") from None
+
+
+def total(prepared: Iterable[Prepared]) -> Cost:
+    """What all that is not answered yet costs together."""
+    return sum((p.cost for p in prepared if not p.known), Cost.nothing())
+
+
+def expected(prepared: Prepared, rows: int) -> Result:
+    """A made-up answer, as uncertain as the real one: no data is in reach of it."""
+    relation = prepared.source.schema.neighbors
+    return plan(ask(prepared.question, prepared.spend, relation), relation, rows)[0]
+
+
+def check_budget(prepared: list[Prepared], ledger: Ledger) -> None:
+    """Refuse the whole file where its questions do not fit together."""
+    cost = total(prepared)
+    if not ledger.preview(cost).fits:
+        raise BudgetExceeded(
+            f"the budget of the ledger {ledger.name!r} is {ledger.budget}: this release asks for {cost}, and "
+            f"{ledger.remaining()} is left; ask for less. Nothing was charged"
+        )
+
+
+def run(prepared: list[Prepared], ledger: Ledger) -> list[Result]:
+    """Pay, look, answer. All questions on the same rows are one payment and one pass over the table."""
+    together: dict[str, list[int]] = {}
+    for place, each in enumerate(prepared):
+        together.setdefault(each.source.version, []).append(place)
+    answers: dict[int, Result] = {}
+    for members in together.values():
+        first = prepared[members[0]].source
+        desk = Desk(first, ledger, system(), first.schema.neighbors)
+        releases = desk.answer(tuple(prepared[i].ask for i in members))
+        for i, release in zip(members, releases, strict=True):
+            assert release.cost is not None
+            answers[i] = Result(prepared[i].question.reading, (release,), release.cost)
+    return [answers[i] for i in range(len(prepared))]

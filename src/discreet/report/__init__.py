@@ -1,0 +1,89 @@
+"""The page that explains a release: made from ``releases.json`` alone, so it can say nothing that is not public.
+
+Proof that it costs nothing: its only input is what was released and declared; all else is post-processing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from discreet.core.budget import Budget
+from discreet.core.cost import Cost
+from discreet.core.registry import check_version
+from discreet.core.result import Result
+from discreet.core.schema import Schema
+from discreet.report import meaning, pictures
+from discreet.report.numbers import shown
+
+_MOST_ROWS = 120  # numbers of one answer that are drawn and listed; all of them are in releases.json
+
+
+def render(doc: Mapping[str, Any]) -> str:
+    """The page for a document of kind ``releases``: one file, no network, readable by a non-expert."""
+    from jinja2 import Environment, StrictUndefined
+
+    import discreet.mechanisms
+    import discreet.statistics  # noqa: F401  the registries that results are read with
+
+    check_version(doc, "releases")
+    here = files("discreet.report")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(here.joinpath("page.html.j2").read_text(encoding="utf-8"))
+    schema = Schema.from_dict(doc["declared"])
+    costs = doc["ledger"]["costs"]
+    before, now = Cost.from_dict(costs["before"]), Cost.from_dict(costs["now"])
+    budget = Budget.from_dict(costs["budget"])
+    return template.render(
+        title=doc["title"],
+        made=doc["made"][:10],
+        version=doc["discreet"],
+        style=here.joinpath("style.css").read_text(encoding="utf-8"),
+        ledger=doc["ledger"],
+        budget_picture=pictures.budget(*meaning.shares(budget, before, now)),
+        spent=meaning.shares(budget, before, now),
+        who=meaning.protected(schema),
+        guesses=meaning.guesses(budget, before, now),
+        beliefs=meaning.beliefs(before + now),
+        guess_picture=pictures.guesses([(g.what, g.chance) for g in meaning.guesses(budget, before, now)]),
+        answers=[_answer(number, ask) for number, ask in enumerate(doc["asks"], 1)],
+        laws=meaning.law_glossary({_law(ask) for ask in doc["asks"]}),
+        columns=[_declared(name, column.to_dict()) for name, column in schema.columns.items()],
+    )
+
+
+def _law(ask: Mapping[str, Any]) -> str:
+    return str(ask["result"]["releases"][0]["mechanism"]["name"])
+
+
+def _answer(number: int, ask: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page shows of one question."""
+    result = Result.from_json(json.dumps(ask["result"]))
+    rows = result.rows()
+    names = [name for name, _ in result.labels]
+    listed = list(zip(*rows.values(), strict=True))
+    cut = listed[:_MOST_ROWS]
+    return {
+        "number": number,
+        "title": ask["title"],
+        "sentence": meaning.sentence(ask, result),
+        "picture": pictures.answer(f"answer-{number}", ask, result, _MOST_ROWS),
+        "names": names,
+        "rows": [(list(r[: len(names)]), *(shown(v) for v in r[len(names) : len(names) + 3])) for r in cut],
+        "left_out": len(listed) - len(cut),
+        "ranks": meaning.rank_sentence(result),
+        "law": meaning.law_sentence(result),
+        "cost": ask["cost"],
+        "known": ask["known"],
+        "entry": result.releases[0].entry,
+        "private": result.private,
+    }
+
+
+def _declared(name: str, doc: Mapping[str, Any]) -> tuple[str, str]:
+    if doc["type"] == "category":
+        return name, "one of " + ", ".join(map(str, doc["values"]))
+    low, high = doc["bounds"]
+    return name, f"a {'whole ' if doc['type'] == 'integer' else ''}number from {shown(low)} to {shown(high)}"

@@ -1,0 +1,192 @@
+"""What the numbers mean, in words: who is protected from what, and how much better an attacker can guess."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.accounting import conversions
+from discreet.accounting.filters import Filter
+from discreet.core.budget import Budget
+from discreet.core.cost import Cost
+from discreet.core.result import Result
+from discreet.core.schema import Schema
+from discreet.report.numbers import percent, shown
+
+_DELTAS = tuple(10.0 ** (-k / 4) for k in range(2, 49))  # where a concentrated guarantee is turned into (epsilon, delta)
+
+# Each law in plain words: what it does, and why it protects.
+_LAWS = {
+    "laplace": "Laplace noise: a random amount, small ones most likely, equally often up and down. What one person can "
+    "change moves the true number so little that no result becomes more than e^ε times as likely.",
+    "discrete_laplace": "Discrete Laplace noise: the Laplace law on whole numbers, for counts.",
+    "gaussian": "Gaussian noise: the bell curve. Large amounts are rarer than with Laplace noise, which is why its "
+    "guarantee carries a δ or is stated as ρ.",
+    "discrete_gaussian": "Discrete Gaussian noise: the bell curve on whole numbers, for counts.",
+    "exponential": "Exponential mechanism: a private choice. Every candidate value can be chosen; better ones are more "
+    "likely, and one person changes no candidate's chance by more than a factor e^ε.",
+    "spherical_laplace": "Spherical Laplace noise: Laplace noise for a whole vector, the same in every direction.",
+    "randomized_response": "Randomised response: the truth with a known probability, otherwise another category.",
+    "no_noise": "No noise: for tests only. Nothing is protected.",
+}
+
+
+def best_guess(cost: Cost) -> float:
+    """The largest probability with which anyone can tell two neighbouring tables apart, each equally likely before.
+
+    Proof: for (epsilon, delta) a test has true positives at most e^epsilon times false ones plus delta, and the same of
+    negatives; the best such test is right with (e^epsilon + delta) / (1 + e^epsilon). That holds for every delta at which
+    some statement of the cost gives an epsilon, so the least over them does. For rho-concentrated privacy the
+    Kullback-Leibler divergence is at most rho outside an event of probability ``slack``, so total variation is at most
+    sqrt(rho / 2) (Pinsker) and sqrt(1 - e^-rho) (Bretagnolle and Huber), plus the slack; the guess is right with half of
+    1 + total variation.
+    """
+    deltas = {0.0, float(cost.delta), *_DELTAS}
+    chances = [1.0]
+    for delta in deltas:
+        epsilon = conversions.epsilon(cost, delta)
+        if epsilon < math.inf:
+            chances.append((1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon)))
+    if cost.rho is not None:
+        rho = float(cost.rho)
+        apart = min(math.sqrt(rho / 2), math.sqrt(-math.expm1(-rho))) + float(cost.slack)
+        chances.append((1 + apart) / 2)
+    return min(chances)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """How well an attacker can guess after seeing something."""
+
+    what: str
+    cost: str
+    chance: float
+
+    @property
+    def percent(self) -> str:
+        """The chance in per cent."""
+        return percent(self.chance)
+
+
+def guesses(budget: Budget, before: Cost, now: Cost) -> list[Guess]:
+    """After this release, after all releases so far, and after the whole budget."""
+    rows = [Guess("this release alone", str(now), best_guess(now))]
+    rows.append(Guess("everything released so far", str(before + now), best_guess(before + now)))
+    rows.append(Guess("everything the budget will ever allow", str(budget), best_guess(whole(budget))))
+    return rows
+
+
+def whole(budget: Budget) -> Cost:
+    """What a budget costs when all of it is spent."""
+    if budget.rho is not None:
+        cost = Cost.zcdp(budget.rho)
+        return Cost(cost.epsilon, cost.delta, cost.rho, budget.delta, cost.curve)
+    assert budget.epsilon is not None
+    return Cost.approximate(budget.epsilon, budget.delta) if budget.delta else Cost.pure(budget.epsilon)
+
+
+def beliefs(cost: Cost) -> list[tuple[str, str]]:
+    """For a pure guarantee: how sure an attacker may be afterwards, by how sure they were before (Bayes' rule)."""
+    if cost.epsilon is None or cost.delta:
+        return []
+    weight = math.exp(min(float(cost.epsilon), 700.0))
+    return [(percent(p), percent(p * weight / (1 - p + p * weight))) for p in (0.001, 0.01, 0.1, 0.5)]
+
+
+def shares(budget: Budget, before: Cost, now: Cost) -> tuple[float, float, float]:
+    """How much of the budget was spent earlier, by this release, and is left; they sum to one."""
+
+    def used(total: Cost) -> float:
+        if budget.composition == "renyi":
+            room = Filter.of(budget)
+            start, left = room.remaining(Cost.nothing()).rho, room.remaining(total).rho
+            return 1 - float((left or Fraction(0)) / start) if start else 1.0
+        most, spent = (budget.rho, total.rho) if budget.rho is not None else (budget.epsilon, total.epsilon)
+        return 1.0 if spent is None or not most else min(1.0, float(spent / most))
+
+    earlier, all_of_it = used(before), used(before + now)
+    return earlier, all_of_it - earlier, 1 - all_of_it
+
+
+def protected(schema: Schema) -> list[str]:
+    """Who is protected from what: one sentence each."""
+    if schema.person is not None:
+        many = f"All rows with the same “{schema.person}” are one person"
+        unit = f"{many}; at most {schema.max_rows} rows of one person are used, and the others are left out of every answer."
+    else:
+        unit = "One row is taken to be one person. Someone with several rows is protected row by row, which is less."
+    secret = {
+        "add_remove": "whether that person is in the table at all, and everything recorded about them",
+        "replace": "everything recorded about that person; that the table has as many rows as it has is not a secret here",
+        "both": "whether that person is in the table at all, and everything recorded about them, whether someone is added, "
+        "removed or exchanged for another",
+    }[schema.neighbors]
+    return [
+        unit,
+        f"What is hidden is {secret}.",
+        "It is hidden from anyone who reads this page or the file next to it, whatever else they know and however much "
+        "they can compute, now and later, also if they know every other person in the table.",
+        "Not hidden is what is true of people in general: if smoking raises blood pressure, a release may show it, and that "
+        "applies to a smoker whether or not they were in the table.",
+    ]
+
+
+def law_glossary(names: Collection[str]) -> list[str]:
+    """The laws that a release used, in plain words."""
+    return [_LAWS.get(name, name.replace("_", " ")) for name in sorted(names)]
+
+
+def law_sentence(result: Result) -> str:
+    """The law of one answer with its numbers."""
+    release = result.releases[0]
+    law: Any = release.mechanism
+    name = law.name.replace("_", " ").capitalize()
+    if law.name == "exponential":
+        return f"{name} mechanism among evenly spaced public values, rate {shown(law.rate)} for each step of utility."
+    if not hasattr(law, "scales"):
+        return f"{name}."
+    scales = sorted({float(s) for s in law.scales})
+    size = shown(scales[0]) if len(scales) == 1 else f"{shown(scales[0])} to {shown(scales[-1])}"
+    sums = result.releases[0].value
+    count = len(sums) if hasattr(sums, "__len__") else 1
+    what = "the released number" if count == 1 else "each released number"
+    reach = getattr(law, "error", None)
+    stays = (
+        "" if reach is None or len(scales) > 1 else f" In 95 of 100 releases it stays within ± {shown(_one(reach(0.95)))}."
+    )
+    query = release.query
+    reach_of_one = " One row adds at most 1 to them in all." if query is not None and query.name == "cells" else ""
+    return f"{name} noise of scale {size} on {what}.{stays}{reach_of_one}"
+
+
+def _one(value: Any) -> float:
+    return float(value if not hasattr(value, "__len__") else max(value))
+
+
+def rank_sentence(result: Result) -> str | None:
+    """For a quantile: how far off in rank, since how far off in value is not public."""
+    rank = getattr(result.reading, "rank_error", None)
+    if rank is None:
+        return None
+    rows = shown(math.ceil(rank(result.releases)))
+    return (
+        f"With 95 % probability the value is right to within {rows} rows of rank. How far that is in value depends on the "
+        "table and is not public, so the interval is the whole declared range."
+    )
+
+
+def sentence(ask: Mapping[str, Any], result: Result) -> str:
+    """The answer in one sentence."""
+    if result.labels:
+        count = len(result.rows()["value"])
+        return f"{count} numbers, each with the interval that holds the true one with 95 % probability."
+    low, high = result.interval(0.95)
+    if rank_sentence(result):
+        return f"The answer is {shown(result.value)}."
+    return (
+        f"The answer is {shown(result.value)}. The true number of this table lies between {shown(low)} and {shown(high)} "
+        "with 95 % probability."
+    )

@@ -1,0 +1,18 @@
+"""Numbers as a person reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def shown(value: Any) -> str:
+    """Thousands apart, four digits of the rest; a true minus sign."""
+    number = float(value)
+    text = f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
+    return ("0" if text in ("-0", "0") else text).replace("-", "−")
+
+
+def percent(value: float) -> str:
+    """A share of one in per cent, with a digit more near the ends."""
+    size = 100 * value
+    return f"{size:.2f} %" if 99.9 < size < 100 else f"{size:.3g} %"

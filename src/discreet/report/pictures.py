@@ -1,0 +1,208 @@
+"""Pictures as SVG that grows with the page: places in per cent, letters in pixels, so that a telephone shows it too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from markupsafe import Markup
+
+from discreet.core.result import Result
+from discreet.report.numbers import percent, shown
+
+BAR, MARK, LINE, SOFT, EARLIER, INK = "#2b6cb0", "#9c2f0f", "#1b2430", "#dfe6ee", "#55606e", "#1b2430"
+_ROW = 44  # pixels of one line with its label above it
+_PLOT = 190  # pixels of a histogram
+_COUNTED = ("count", "crosstab", "sum")
+
+
+def _svg(key: str, title: str, height: float, parts: Sequence[str]) -> Markup:
+    """A picture with its alternative text."""
+    head = (
+        f'<svg role="img" aria-labelledby="{key}-title" width="100%" height="{height:g}" '
+        f'xmlns="http://www.w3.org/2000/svg"><title id="{key}-title">{escape(title)}</title>'
+    )
+    return Markup(head + "".join(parts) + "</svg>")  # noqa: S704  every text in it was escaped
+
+
+def _text(x: str, y: float, words: str, anchor: str = "start", kind: str = "") -> str:
+    marked = f' class="{kind}"' if kind else ""
+    return f'<text x="{x}" y="{y:g}" text-anchor="{anchor}"{marked}>{escape(words)}</text>'
+
+
+def _rect(x: float, y: float, width: float, height: float, fill: str, edge: str = "") -> str:
+    stroke = f' stroke="{edge}"' if edge else ""
+    return f'<rect x="{x:.3f}%" y="{y:g}" width="{max(width, 0):.3f}%" height="{height:g}" fill="{fill}"{stroke}/>'
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, color: str = LINE, width: float = 2) -> str:
+    return f'<line x1="{x1:.3f}%" y1="{y1:g}" x2="{x2:.3f}%" y2="{y2:g}" stroke="{color}" stroke-width="{width:g}"/>'
+
+
+def budget(earlier: float, now: float, left: float) -> Markup:
+    """One bar: spent earlier, spent by this release, left."""
+    title = f"Budget: {percent(earlier)} spent earlier, {percent(now)} by this release, {percent(left)} left."
+    inner = [
+        _rect(0, 1, 100, 30, SOFT),
+        _rect(0, 1, 100 * earlier, 30, EARLIER),
+        _rect(100 * earlier, 1, 100 * now, 30, BAR),
+        _rect(0, 1, 100, 30, "none", EARLIER),
+    ]
+    return _svg("budget", title, 32, inner)
+
+
+def guesses(rows: Sequence[tuple[str, float]]) -> Markup:
+    """Bars from a coin toss (50 %) to certainty (100 %)."""
+    title = "Best chance of a right guess, where a coin toss has 50 %: " + "; ".join(f"{w} {percent(p)}" for w, p in rows)
+    parts = []
+    for i, (words, chance) in enumerate(rows):
+        y = i * _ROW
+        parts += [
+            _text("0", y + 15, words),
+            _text("100%", y + 15, percent(chance), "end", "strong"),
+            _rect(0, y + 21, 100, 12, SOFT),
+            _rect(0, y + 21, 200 * (chance - 0.5), 12, MARK),
+        ]
+    end = len(rows) * _ROW
+    parts += [
+        _text("0", end + 12, "50 % (a coin toss)", kind="small"),
+        _text("100%", end + 12, "100 % (sure)", "end", "small"),
+    ]
+    return _svg("guess", title, end + 18, parts)
+
+
+def answer(key: str, ask: Mapping[str, Any], result: Result, most: int) -> Markup:
+    """The picture of one answer: a histogram, bars, or dots on a common scale, all with their intervals."""
+    rows = result.rows()
+    names = [name for name, _ in result.labels]
+    labels = [tuple(str(rows[n][i]) for n in names) for i in range(len(rows["value"]))][:most]
+    triples = list(zip(rows["value"], rows["low"], rows["high"], strict=True))[:most]
+    if ask["statistic"] == "histogram":
+        return _histograms(key, ask["title"], labels, triples)
+    words = [" · ".join(parts) for parts in labels] if names else [""]
+    if ask["statistic"] in _COUNTED and names:
+        return _bars(key, ask["title"], words, triples)
+    return _dots(key, ask["title"], words, triples, whole_range=_bounds(result))
+
+
+def _bounds(result: Result) -> tuple[float, float] | None:
+    low, high = getattr(result.reading, "lo", None), getattr(result.reading, "hi", None)
+    return None if low is None or high is None else (float(low), float(high))
+
+
+Triple = tuple[float, float, float]
+
+
+def _alt(title: str, words: Sequence[str], triples: Sequence[Triple]) -> str:
+    """A text that says what the picture shows; long ones say the ends, and the table below has the rest."""
+    told = [
+        f"{w + ' ' if w else ''}{shown(v)} ({shown(a)} to {shown(b)})" for w, (v, a, b) in zip(words, triples, strict=True)
+    ]
+    some = told if len(told) <= 8 else [*told[:3], f"and {len(told) - 3} more, listed in the table below"]
+    return f"{title}, with 95 % intervals: " + "; ".join(some)
+
+
+def _scale(low: float, high: float) -> Any:
+    width = (high - low) or 1.0
+    return lambda x: 100 * (min(max(x, low), high) - low) / width
+
+
+def _bars(key: str, title: str, words: Sequence[str], triples: Sequence[Triple]) -> Markup:
+    place = _scale(min(0.0, *(a for _, a, _ in triples)), max(0.0, *(b for _, _, b in triples)) or 1.0)
+    parts, zero = [], place(0.0)
+    for i, (label, (value, low, high)) in enumerate(zip(words, triples, strict=True)):
+        y, at = i * _ROW, place(value)
+        parts += [
+            _text("0", y + 15, label),
+            _text("100%", y + 15, shown(value), "end", "strong"),
+            _rect(0, y + 21, 100, 16, SOFT),
+            _rect(min(zero, at), y + 21, abs(at - zero), 16, BAR),
+            *_whisker(place(low), place(high), y + 29),
+        ]
+    return _svg(key, _alt(title, words, triples), len(triples) * _ROW + 4, parts)
+
+
+def _whisker(left: float, right: float, y: float) -> list[str]:
+    ends = [_line(x, y - 6, x, y + 6) for x in (left, right)]
+    return [_line(left, y, right, y), *ends]
+
+
+def _dots(
+    key: str, title: str, words: Sequence[str], triples: Sequence[Triple], whole_range: tuple[float, float] | None
+) -> Markup:
+    lowest, highest = min(a for _, a, _ in triples), max(b for _, _, b in triples)
+    low, high = _axis(lowest, highest, whole_range)
+    place = _scale(low, high)
+    parts = []
+    for i, (label, (value, a, b)) in enumerate(zip(words, triples, strict=True)):
+        y = i * _ROW
+        parts += [
+            _text("0", y + 15, label or "answer"),
+            _text("100%", y + 15, f"{shown(value)} ({shown(a)} to {shown(b)})", "end", "strong"),
+            _rect(0, y + 27, 100, 4, SOFT),
+            *_whisker(place(a), place(b), y + 29),
+            f'<circle cx="{place(value):.3f}%" cy="{y + 29:g}" r="6" fill="{BAR}" stroke="#ffffff" stroke-width="1.5"/>',
+        ]
+    end = len(triples) * _ROW
+    parts += [_text("0", end + 12, shown(low), kind="small"), _text("100%", end + 12, shown(high), "end", "small")]
+    return _svg(key, _alt(title, words, triples), end + 18, parts)
+
+
+def _axis(lowest: float, highest: float, whole_range: tuple[float, float] | None) -> tuple[float, float]:
+    """The declared range where the intervals fill a fair part of it, else a closer view around them."""
+    width = (highest - lowest) or abs(highest) or 1.0
+    if whole_range is not None and width >= 0.2 * (whole_range[1] - whole_range[0]):
+        return whole_range
+    low, high = lowest - width, highest + width
+    return low, high
+
+
+def _histograms(key: str, title: str, labels: Sequence[tuple[str, ...]], triples: Sequence[Triple]) -> Markup:
+    """One histogram for each group, all to one scale."""
+    top = max(*(b for _, _, b in triples), 1e-300)
+    bottom = min(0.0, *(a for _, a, _ in triples))
+    parts: list[str] = []
+    y = 0.0
+    for group, members in groupby(zip(labels, triples, strict=True), key=lambda pair: pair[0][:-1]):
+        listed = list(members)
+        if group:
+            parts.append(_text("0", y + 15, " · ".join(group), kind="strong"))
+            y += 22
+        parts += _histogram([label[-1] for label, _ in listed], [t for _, t in listed], y, bottom, top)
+        y += _PLOT + 46
+    words = [" · ".join(label) for label in labels]
+    return _svg(key, _alt(title, words, triples), y, parts)
+
+
+def _histogram(bins: Sequence[str], triples: Sequence[Triple], y: float, bottom: float, top: float) -> list[str]:
+    def height(value: float) -> float:
+        return y + 18 + (_PLOT - 18) * (top - value) / (top - bottom)
+
+    step = 100 / len(bins)
+    parts = []
+    for share in (0.0, 0.5, 1.0):
+        value = share * top
+        parts += [
+            _line(0, height(value), 100, height(value), "#b7c1cc", 1),
+            _text("0", height(value) - 4, shown(value), kind="small"),
+        ]
+    for i, (value, low, high) in enumerate(triples):
+        left, middle = i * step + 0.08 * step, (i + 0.5) * step
+        upper, lower = height(max(value, 0.0)), height(min(value, 0.0))
+        parts.append(_rect(left, upper, 0.84 * step, max(lower - upper, 0.5), BAR))
+        parts.append(_line(middle, height(low), middle, height(high)))
+        parts += [_line(middle - 0.12 * step, height(e), middle + 0.12 * step, height(e)) for e in (low, high)]
+    return parts + _edges(bins, step, y + _PLOT + 18)
+
+
+def _edges(bins: Sequence[str], step: float, y: float) -> list[str]:
+    """The edges below the bars, as many as fit on a narrow page."""
+    edges = [b.strip("[]()").split(", ")[0] for b in bins] + [bins[-1].strip("[]()").split(", ")[-1]]
+    every = -(-len(edges) // 9)
+    parts = []
+    for i in range(0, len(edges), every):
+        anchor = "start" if i == 0 else "end" if i == len(edges) - 1 else "middle"
+        parts.append(_text(f"{i * step:.3f}%", y, edges[i], anchor, "small"))
+    return parts
