@@ -1,0 +1,141 @@
+"""Exact draws that local reports are made of. Probabilities are rationals; nothing here rounds one.
+
+``odds(epsilon)`` is the one number in which every law of this package is written: a rational just below e^epsilon. A
+law whose largest ratio of probabilities is exactly that rational costs at most epsilon, and epsilon to sixteen digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Context, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.core import numbers
+from discreet.core.numbers import Number
+from discreet.core.random import Random
+from discreet.errors import InvalidRequest
+from discreet.mechanisms.sampling import digits, uniform
+from discreet.mechanisms.sampling.uniform import Booleans, Floats, Integers
+
+LEAST_EPSILON, MOST_EPSILON = Fraction(1, 2**30), Fraction(64)
+_DIGITS = 64  # significant bits of e^epsilon - 1
+_BELOW_ONE = 1.0 - 2.0**-53
+_ENOUGH = 1 << 53
+
+
+def read_epsilon(value: Number) -> Fraction:
+    """epsilon as a rational within the range where every formula here keeps its digits."""
+    exact = numbers.positive(value, "epsilon")
+    if not LEAST_EPSILON <= exact <= MOST_EPSILON:
+        raise InvalidRequest(f"epsilon must lie between 2**-30 and 64, got {value}; beyond it a report says nothing or all")
+    return exact
+
+
+@lru_cache(maxsize=256)
+def odds(epsilon: Fraction) -> Fraction:
+    """A rational R with R <= e^epsilon and R - 1 >= (e^epsilon - 1)(1 - 2**-60).
+
+    Proof: ``Decimal.exp`` is correctly rounded, so one unit below it is a lower bound; the excess over one is then
+    rounded down to 64 significant bits.
+    """
+    with localcontext(Context(prec=100)):
+        excess = Fraction(digits.exactly(epsilon)[0].exp().next_minus()) - 1
+    step = Fraction(2) ** (numbers.floor_log2(excess) - _DIGITS)
+    return 1 + (excess // step) * step
+
+
+def bits(random: Random, p: Fraction, size: int) -> Booleans:
+    """Bernoulli(p), from sixteen bits each; the few draws that these leave open take what they need."""
+    whole, rest = divmod(p.numerator << 16, p.denominator)
+    drawn = random.words(-(-size // 4)).view(np.uint16)[:size]
+    answer: Booleans = drawn < whole
+    open_ = np.flatnonzero(drawn == whole)
+    answer[open_] = uniform.bernoulli(random, Fraction(rest, p.denominator), open_.size)
+    return answer
+
+
+def fair(random: Random, size: int) -> Booleans:
+    """Fair coins, one bit each."""
+    drawn = np.unpackbits(random.words(-(-size // 64)).view(np.uint8), count=size)
+    return drawn.view(np.bool_)
+
+
+def tilted(random: Random, x: Floats) -> Booleans:
+    """True with probability (1 + x) / 2, for doubles x in [-1, 1], each read to a multiple of 2**-63."""
+    words = random.words(x.size).view(np.int64).reshape(x.shape)
+    limit = (np.minimum(x, _BELOW_ONE) * 2.0**63).astype(np.int64)
+    return (words < limit) | (x >= 1.0)
+
+
+def uniforms(random: Random, size: int) -> Floats:
+    """Uniform numbers in (0, 1] as doubles, right to a relative 2**-52 however small they are.
+
+    Proof: a word of at least 2**53 leaves open less than 2**-53 of itself, and so does the conversion; a smaller one is
+    continued until it is that large.
+    """
+    words = random.words(size)
+    values = np.ldexp(words.astype(np.float64), -64)
+    for i in np.flatnonzero(words < _ENOUGH):
+        head, length = int(words[i]), 64
+        while head < _ENOUGH:
+            head, length = head << 64 | random.word(), length + 64
+        values[i] = float(Fraction(head, 1 << length))
+    return values
+
+
+class Weights:
+    """A law on 0 .. len - 1 with probabilities proportional to whole numbers of any size.
+
+    Proof: a uniform number U is compared with the boundaries c_i / total of the cumulative law. Its first 64 bits w
+    decide unless a boundary lies in the same cell [w, w + 1) / 2**64; within the cell the boundaries are multiples of
+    1 / total of its width, so one uniform whole number below total decides.
+    """
+
+    def __init__(self, weights: Sequence[int]) -> None:
+        *inner, self.total = accumulate(weights)
+        places = [divmod(c << 64, self.total) for c in inner]
+        # A boundary at one belongs to entries of no weight at the end: it is never passed.
+        kept = [place for place in places if place[0] >> 64 == 0]
+        self._edges = np.array([edge for edge, _ in kept], np.uint64)
+        self._rests = [rest for _, rest in kept]
+
+    def draw(self, random: Random, size: int) -> Integers:
+        words = random.words(size)
+        index = np.searchsorted(self._edges, words, side="right")
+        if self._edges.size:
+            for i in np.flatnonzero((index > 0) & (self._edges[np.maximum(index, 1) - 1] == words)):
+                index[i] = self._settle(random, words[i])
+        return index.astype(np.int64, copy=False)
+
+    def _settle(self, random: Random, word: np.uint64) -> int:
+        first, after = (int(np.searchsorted(self._edges, word, side=side)) for side in ("left", "right"))
+        part = random.below(self.total)
+        return first + sum(part >= self._rests[i] for i in range(first, after))
+
+
+def subsets(random: Random, sizes: Integers, width: int) -> Booleans:
+    """For each size a uniform subset of 0 .. width - 1 of that size, as a row of marks.
+
+    Proof: mark the places of the ``size`` smallest of independent uniform keys. Keys are exchangeable, so given that the
+    last one taken and the first one left differ, every subset is equally likely; rows where they are equal are drawn
+    again. How often that happens depends on the size only.
+    """
+    kind: npt.DTypeLike = np.uint16 if width <= 256 else np.uint32
+    per_word = 8 // np.dtype(kind).itemsize
+    marks = np.empty((sizes.size, width), np.bool_)
+    todo = np.arange(sizes.size)
+    while todo.size:
+        wanted = sizes[todo]
+        keys = random.words(-(-todo.size * width // per_word)).view(kind)[: todo.size * width].reshape(-1, width)
+        ordered = np.sort(keys, axis=1)
+        rows = np.arange(todo.size)
+        last, first = ordered[rows, np.maximum(wanted, 1) - 1], ordered[rows, np.minimum(wanted, width - 1)]
+        marks[todo] = (keys < first[:, None]) | (wanted == width)[:, None]
+        todo = todo[(last == first) & (wanted > 0) & (wanted < width)]
+    # With nothing wanted, no key lies below the smallest: the comparison has already left the row empty.
+    return marks

@@ -1,0 +1,235 @@
+"""PrivUnit: a vector on a sphere that lies in a cap around yours more often than chance would have it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from discreet.core import numbers
+from discreet.core.random import Random
+from discreet.errors import InvalidRequest
+from discreet.local.draws import Weights, fair, odds, tilted, uniforms
+from discreet.local.estimate import Estimate, deviation
+from discreet.local.law import LocalMechanism, Tally, local_mechanisms
+from discreet.local.reports import Column, Columns, Reports
+from discreet.local.vector import read_dimension, read_rows
+from discreet.mechanisms import Laplace
+from discreet.mechanisms.sampling.uniform import Floats, Integers
+
+_GRID = 1 << 15  # steps of the grid to the radius of the sphere
+_DITHER = 1 << 7  # the scale of the dither in steps, times sqrt(d)
+_ERROR = Fraction(1, 2**40)  # the distance, in radii, that doubles may put between the ideal vector and theirs
+_MOST = 1 << 16
+_SEGMENTS = 3
+_HUGE = 1e100  # squares of it are still doubles
+
+
+@dataclass(frozen=True, eq=False)
+class Cap:
+    """The favoured cap around a unit vector u in d dimensions.
+
+    ``share`` c is its part of the sphere; the vector lies in it with probability ``inside`` and is then uniform there,
+    elsewhere uniform outside. ``mean`` is the length of its mean, which points along u.
+    """
+
+    share: float
+    inside: Fraction
+    mean: float
+
+
+@local_mechanisms("priv_unit")
+@dataclass(frozen=True)
+class PrivUnit(LocalMechanism):
+    """A random unit vector V that favours the cap {<v, u> >= g}, divided by the length m of its mean (Bhowmick et al. 2018).
+
+    Vectors live in the ball of ``radius``; longer ones are shortened to it, a missing coordinate counts as 0. Inside
+    the ball, u = +-x/|x| with P(+) = 1/2 + |x| / (2 radius). With c the cap's share of the sphere, the cap has
+    probability R c / (R c + 1 - c), and g is the fixed point g = m(g), which makes m the largest. Mean squared error
+    of the whole vector (1/m^2 - 1) radius^2, from the unit sphere.
+
+    Proof: the ideal V has density R / (R c + 1 - c) in the cap and 1 / (R c + 1 - c) outside, against the uniform law,
+    whatever u is: the ratio is R. Doubles cannot draw V, only some V' within 2^-40 of it, computed from the same
+    random digits. So what is reported is V' + Laplace noise of scale s in every coordinate, drawn exactly. Given the
+    digits, moving V' to V changes the density of that sum by a factor of at most e^(|V' - V|_1 / s), hence the law
+    reported is within that factor of the law of V + noise, which is post-processing of V; and this holds for both of
+    two values. With |V' - V|_1 <= sqrt(d) 2^-40 the excess is 2 sqrt(d) 2^-40 / s = d 2^-31 for s = 2^-8 / sqrt(d),
+    and R is made for an epsilon smaller by it. Rounding to the grid and clipping are post-processing. The dither adds
+    2 d s^2 = 2^-15 to a squared length of one.
+    """
+
+    dimension: int
+    radius: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "dimension", read_dimension(self.dimension, 2))
+        object.__setattr__(self, "radius", numbers.positive(self.radius, "radius"))
+        if self.epsilon <= 2 * self._excess:
+            raise InvalidRequest(f"epsilon must be above {float(2 * self._excess):.3g} in {self.dimension} dimensions")
+
+    @property
+    def _root(self) -> int:
+        """sqrt(d), rounded up to a whole number."""
+        return math.isqrt(self.dimension - 1) + 1
+
+    @property
+    def _excess(self) -> Fraction:
+        return 2 * self._root**2 * _ERROR * _GRID / _DITHER
+
+    @property
+    def odds(self) -> Fraction:
+        return odds(self.epsilon - self._excess)
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        return {"vector": Column(-_MOST, _MOST, self.dimension)}
+
+    @property
+    def width(self) -> int:
+        return self.dimension
+
+    @cached_property
+    def cap(self) -> Cap:
+        return _cap(self.dimension, self.odds)
+
+    @cached_property
+    def _dither(self) -> Laplace:
+        return Laplace(Fraction(_DITHER, self._root), grid=1)
+
+    def encode(self, values: Any) -> Floats:
+        """Vectors in units of the radius."""
+        rows = read_rows(values, self.dimension) / float(self.radius)
+        np.clip(rows, -_HUGE, _HUGE, out=rows)
+        rows[np.isnan(rows)] = 0.0
+        rows /= np.maximum(np.sqrt(np.square(rows).sum(axis=1, keepdims=True)), 1.0)
+        return rows
+
+    def draw(self, random: Random, encoded: Floats) -> Columns:
+        length = np.sqrt(np.square(encoded).sum(axis=1))
+        u = encoded / np.where(length > 0, length, 1.0)[:, None]
+        u[length == 0, 0] = 1.0
+        u *= np.where(tilted(random, np.minimum(length, 1.0)), 1.0, -1.0)[:, None]
+        ideal = around(random, u, self._heights(random, len(u)))
+        noisy = self._dither.release(ideal * _GRID, seed=random)
+        return {"vector": np.clip(noisy, -_MOST, _MOST).astype(np.int32)}
+
+    def _heights(self, random: Random, size: int) -> Floats:
+        """<V, u>: inside the cap, between the cap and the equator, or below it; uniform in the share of the sphere above."""
+        cap = self.cap
+        c = Fraction(cap.share)
+        outside = (1 - cap.inside) / (1 - c)
+        chances = [cap.inside, outside * (Fraction(1, 2) - c), outside / 2]
+        whole = math.lcm(*(p.denominator for p in chances))
+        segment = Weights([int(p * whole) for p in chances]).draw(random, size)
+        start, width = np.array([0.0, cap.share, 0.0]), np.array([cap.share, 0.5 - cap.share, 0.5])
+        above = start[segment] + width[segment] * uniforms(random, size)
+        sign: Floats = np.where(segment == _SEGMENTS - 1, -1.0, 1.0)
+        return sign * height(above, self.dimension)
+
+    def log_prob(self, reports: Reports, values: Any) -> Floats:
+        """The log-density of the direction against the uniform law on the sphere, before the dither."""
+        self.require(reports.mechanism)
+        rows = np.asarray(values, np.float64)
+        x = self.encode(rows if rows.ndim == 2 else rows[None])
+        v = reports.columns["vector"] / _GRID
+        v = v / np.sqrt(np.square(v).sum(axis=1, keepdims=True))
+        length = np.sqrt(np.square(x).sum(axis=1))
+        along = (v * x).sum(axis=1) / np.where(length > 0, length, 1.0)
+        least = float(height(np.array([self.cap.share]), self.dimension)[0])
+        covered = (1 + length) / 2 * (along >= least) + (1 - length) / 2 * (-along >= least)
+        c, r = self.cap.share, float(self.odds)
+        value: Floats = np.log1p((r - 1) * covered) - math.log(r * c + 1 - c)
+        return value
+
+    def sums(self, columns: Columns) -> Integers:
+        rows = columns["vector"].astype(np.int64)
+        return np.concatenate((rows.sum(axis=0), (rows * rows).sum(axis=0)))
+
+    def conclude(self, tally: Tally) -> Estimate:
+        unit = 1 / (self.cap.mean * _GRID)
+        first, second = (tally.sums / tally.count).reshape(2, -1)
+        mean, square = unit * first, unit**2 * second
+        scale = float(self.radius)
+        error = scale * deviation(square - np.minimum(mean * mean, 1.0), tally.count)
+        return Estimate(scale * mean, error, error, tally.count, float(self.epsilon), private=tally.private)
+
+    @property
+    def worst_variance(self) -> float:
+        """The mean squared error of the whole vector from the unit sphere, 1/m^2 - 1; at the centre it is 1/m^2."""
+        return 1 / self.cap.mean**2
+
+
+def height(above: Floats, d: int) -> Floats:
+    """The height t >= 0 above which a share ``above`` <= 1/2 of the sphere in d dimensions lies.
+
+    The share is I_(1-t^2)((d-1)/2, 1/2) / 2. Near the pole that is solved for 1 - t^2, near the equator its complement
+    is solved for t^2, so that neither loses digits.
+    """
+    from scipy.special import betaincinv
+
+    a = (d - 1) / 2
+    near_pole = above < 0.25
+    t = np.empty_like(above)
+    t[near_pole] = np.sqrt(1 - betaincinv(a, 0.5, 2 * above[near_pole]))
+    t[~near_pole] = np.sqrt(betaincinv(0.5, a, np.maximum(1 - 2 * above[~near_pole], 0.0)))
+    return t
+
+
+def around(random: Random, u: Floats, t: Floats) -> Floats:
+    """For each unit row u a unit vector with <v, u> = t, uniform among those.
+
+    (t, sqrt(1 - t^2) w) with w uniform on the sphere of one dimension less, carried from the first axis to u by a
+    Householder reflection, which loses no digits with the sign chosen so that nothing cancels.
+    """
+    n, d = u.shape
+    w = normals(random, n * (d - 1)).reshape(n, d - 1)
+    w *= np.sqrt((1 - t) * (1 + t) / np.square(w).sum(axis=1))[:, None]
+    side = np.where(u[:, 0] >= 0, 1.0, -1.0)
+    v = np.empty_like(u)
+    # side * u takes the place of u; the reflection sends the first axis to minus it.
+    v[:, 0], v[:, 1:] = -side * t, -side[:, None] * w
+    mirror = u * side[:, None]
+    mirror[:, 0] += 1.0
+    v -= mirror * ((v * mirror).sum(axis=1) / mirror[:, 0])[:, None]
+    return v
+
+
+def normals(random: Random, size: int) -> Floats:
+    """Normal numbers as doubles, by Box and Muller, with radii that keep their relative digits at both ends."""
+    pairs = -(-size // 2)
+    half = 0.5 * uniforms(random, pairs)
+    lower = fair(random, pairs)
+    radius = np.sqrt(-2.0 * np.where(lower, np.log(half), np.log1p(-half)))
+    angle = random.words(pairs).astype(np.float64) * (2 * math.pi * 2.0**-64)
+    made = np.empty(2 * pairs)
+    np.multiply(radius, np.cos(angle), out=made[:pairs])
+    np.multiply(radius, np.sin(angle), out=made[pairs:])
+    return made[:size]
+
+
+@lru_cache(maxsize=64)
+def _cap(d: int, ratio: Fraction) -> Cap:
+    """The cap whose threshold g equals the length m(g) of the mean: there dm/dg = 0, and m is the largest."""
+    from scipy.special import betainc, betaln
+
+    a, r = (d - 1) / 2, float(ratio)
+
+    def of(g: float) -> tuple[float, float]:
+        c = 0.5 * float(betainc(a, 0.5, 1 - g * g))
+        s = math.exp(a * math.log1p(-g * g) - float(betaln(0.5, a))) / (d - 1)
+        return c, s * (r - 1) / (r * c + 1 - c)
+
+    low, high = 0.0, 1.0 - 2.0**-40
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if of(middle)[1] > middle else (low, middle)
+    share, mean = of(low)
+    # The law is the one of the double ``share``, exactly; only the length of its mean is computed.
+    c = Fraction(share)
+    return Cap(share, ratio * c / (ratio * c + 1 - c), mean)

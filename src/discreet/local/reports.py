@@ -1,0 +1,212 @@
+"""Reports: what leaves a device. Whole numbers in columns, together with the law that made them.
+
+A report is useless, and worse than useless, under another law or another epsilon. So the law travels with it, as its
+name and parameters, and the server half refuses what another law made.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.core.registry import SCHEMA_VERSION, check_version
+from discreet.errors import InvalidRequest, UnsupportedFormat
+
+if TYPE_CHECKING:
+    from discreet.local.law import LocalMechanism
+
+Columns = Mapping[str, npt.NDArray[Any]]
+KIND = "local reports"
+LAW, PERSON = "law", "person"  # the columns of a table that are not part of a report
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a report: a whole number between ``low`` and ``high``, or a row of ``width`` of them."""
+
+    low: int
+    high: int
+    width: int = 0
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.promote_types(np.min_scalar_type(self.low), np.min_scalar_type(self.high))
+
+    def read(self, values: Any, name: str) -> npt.NDArray[Any]:
+        """An array of this column, from numbers, from text, or from the bytes of each row; what cannot be one is refused."""
+        try:
+            found = self._rows(values) if self.width else _whole(values)
+            if found.dtype.kind not in "iuO" or found.ndim != 1 + bool(self.width):
+                raise TypeError(found.dtype)
+            inside = not found.size or (self.low <= found.min() and found.max() <= self.high)
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise UnsupportedFormat(
+                f"the column {name!r} of a report must hold whole numbers, got {values!r:.60}"
+            ) from problem
+        if not inside:
+            raise UnsupportedFormat(f"the column {name!r} of a report lies between {self.low} and {self.high}; one does not")
+        return found.astype(self.dtype)
+
+    def _rows(self, values: Any) -> npt.NDArray[Any]:
+        if isinstance(values, np.ndarray) and values.dtype != object:
+            return values.reshape(-1, self.width)
+        raw = b"".join(bytes.fromhex(v) if isinstance(v, str) else bytes(v) for v in values)
+        return np.frombuffer(raw, self.dtype.newbyteorder("<")).reshape(len(values), self.width)
+
+    def rows_as_bytes(self, values: npt.NDArray[Any]) -> list[bytes]:
+        """Each row as its bytes, lowest first: what JSON writes in hexadecimal and Arrow as it is."""
+        return [row.tobytes() for row in values.astype(self.dtype.newbyteorder("<"))]
+
+
+def _whole(values: Any) -> npt.NDArray[Any]:
+    """An array of whole numbers as it is; a list, or text from a file, number by number, so that none becomes a double."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        return values
+    return np.array([int(v) if isinstance(v, str) else operator.index(v) for v in values], object)
+
+
+def fingerprint(mechanism: LocalMechanism) -> str:
+    """A short word for a law and all its parameters, to be repeated on every row of a table."""
+    text = json.dumps(mechanism.to_dict(), sort_keys=True)
+    return f"{mechanism.name}-{blake2b(text.encode(), digest_size=8).hexdigest()}"
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """Reports of one law, one row for each person.
+
+    ``people`` are names or pseudonyms by which the server sees that nobody is counted twice; they are no secret and
+    may be left out. ``private`` is false where a test seed made any of them.
+    """
+
+    mechanism: LocalMechanism
+    columns: Columns
+    people: npt.NDArray[Any] | None = None
+    private: bool = True
+
+    def __post_init__(self) -> None:
+        wanted = self.mechanism.columns
+        if set(self.columns) != set(wanted):
+            raise UnsupportedFormat(
+                f"a report of {self.mechanism.name} has the columns {list(wanted)}, got {list(self.columns)}"
+            )
+        read = {name: column.read(self.columns[name], name) for name, column in wanted.items()}
+        sizes = {len(values) for values in read.values()} | ({len(self.people)} if self.people is not None else set())
+        if len(sizes) > 1:
+            raise UnsupportedFormat(f"the columns of reports must be equally long, got lengths {sorted(sizes)}")
+        object.__setattr__(self, "columns", read)
+        self.mechanism.check(read)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def named(self, people: Iterable[Any]) -> Reports:
+        """The same reports with the people who sent them."""
+        return replace(self, people=np.asarray(list(people)))
+
+    def first_of_each(self) -> Reports:
+        """The first report of every person: the rule for those who sent several. Their further reports spent more."""
+        if self.people is None:
+            raise InvalidRequest("telling people apart needs their names; add them with named(people)")
+        first = np.sort(np.unique(self.people, return_index=True)[1])
+        return replace(self, columns={k: v[first] for k, v in self.columns.items()}, people=self.people[first])
+
+    @staticmethod
+    def join(parts: Iterable[Reports]) -> Reports:
+        """Several as one; all must come from the same law."""
+        found = list(parts)
+        if not found:
+            raise InvalidRequest("there must be at least one report, got none")
+        law = found[0].mechanism
+        for part in found:
+            law.require(part.mechanism)
+        named = {part.people is not None for part in found}
+        if len(named) > 1:
+            raise InvalidRequest("some reports name their person and others do not; name all or none")
+        people = np.concatenate([p.people for p in found if p.people is not None]) if named == {True} else None
+        columns = {name: np.concatenate([p.columns[name] for p in found]) for name in law.columns}
+        return Reports(law, columns, people, all(p.private for p in found))
+
+    def to_dict(self) -> dict[str, Any]:
+        wanted = self.mechanism.columns
+        columns = {
+            name: [row.hex() for row in wanted[name].rows_as_bytes(values)] if wanted[name].width else values.tolist()
+            for name, values in self.columns.items()
+        }
+        people = {} if self.people is None else {"people": self.people.tolist()}
+        head = {"kind": KIND, "schema": SCHEMA_VERSION, "mechanism": self.mechanism.to_dict(), "private": self.private}
+        return head | {"columns": columns} | people
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), separators=(",", ":"))
+
+    @staticmethod
+    def from_json(text: str | bytes) -> Reports:
+        """Reports from ``to_json``; anything else is refused."""
+        from discreet.local.law import local_mechanisms
+
+        try:
+            doc = json.loads(text)
+        except (ValueError, RecursionError) as problem:
+            raise UnsupportedFormat(f"reports must be JSON, got {text!r:.60}") from problem
+        check_version(doc, KIND)
+        law = local_mechanisms.read(doc.get("mechanism"))
+        if not isinstance(doc.get("columns"), dict):
+            raise UnsupportedFormat("reports need an object of columns, got none")
+        people = None if doc.get("people") is None else np.asarray(doc["people"])
+        return Reports(law, doc["columns"], people, doc.get("private") is True)
+
+    def to_arrow(self) -> Any:
+        """An Arrow table: the columns, the law's fingerprint on every row, the people if named; the law in the metadata."""
+        import pyarrow as pa
+
+        wanted = self.mechanism.columns
+        arrays = {
+            name: pa.array(wanted[name].rows_as_bytes(values), pa.binary()) if wanted[name].width else pa.array(values)
+            for name, values in self.columns.items()
+        }
+        word = pa.array([fingerprint(self.mechanism)] * len(self)).dictionary_encode()
+        people = {} if self.people is None else {PERSON: pa.array(self.people.tolist())}
+        table = pa.table(arrays | {LAW: word} | people)
+        facts = {"kind": KIND, "schema": SCHEMA_VERSION, "mechanism": self.mechanism.to_dict(), "private": self.private}
+        return table.replace_schema_metadata({"discreet": json.dumps(facts)})
+
+    @staticmethod
+    def from_arrow(table: Any, mechanism: LocalMechanism | None = None) -> Reports:
+        """From ``to_arrow``. Without its metadata (a file of another kind, a stream) the law must be given."""
+        from discreet.local.law import local_mechanisms
+
+        stored = (table.schema.metadata or {}).get(b"discreet")
+        private = True
+        if stored is not None:
+            facts = json.loads(stored)
+            check_version(facts, KIND)
+            said = local_mechanisms.read(facts["mechanism"])
+            (mechanism or said).require(said)
+            mechanism, private = said, bool(facts["private"])
+        if mechanism is None:
+            raise UnsupportedFormat("the table does not say which law made its reports; pass mechanism=")
+        missing = {LAW, *mechanism.columns} - set(table.schema.names)
+        if missing:
+            raise UnsupportedFormat(
+                f"a table of {mechanism.name} reports needs the columns {sorted(missing)}; they are not there"
+            )
+        words = set(table[LAW].unique().to_pylist())
+        if words - {fingerprint(mechanism)}:
+            raise InvalidRequest(
+                f"reports must come from {fingerprint(mechanism)}, got {sorted(map(str, words))[:3]}; "
+                "estimate each law by itself"
+            )
+        columns = {
+            name: table[name].to_pylist() if column.width else table[name].to_numpy(zero_copy_only=False)
+            for name, column in mechanism.columns.items()
+        }
+        people = np.asarray(table[PERSON].to_pylist()) if PERSON in table.schema.names else None
+        return Reports(mechanism, columns, people, private)
