@@ -1,11 +1,7 @@
-"""Does the 100,001st charge cost what the 10th did? Medians of 200 charges each, on an SQLite file with full sync.
-
-Run ``python bench/ledger.py``; prints one JSON object.
-"""
+"""Does the 100,001st charge cost what the 10th did? Medians of 200 charges each, on an SQLite file with full sync."""
 
 from __future__ import annotations
 
-import json
 import statistics
 import tempfile
 import time
@@ -59,7 +55,7 @@ def grow(ledger: Ledger, law: Laplace, events: int) -> None:
         ledger.pay([(ask, distance, cost)] * min(BATCH, events - start), ledger.relation)
 
 
-def main() -> None:
+def run() -> dict[str, Any]:
     law = Laplace(scale=1_000_000)
     with Ledger("sqlite://", Budget(epsilon=1)) as memory:
         bare = charges(memory, law)
@@ -73,20 +69,16 @@ def main() -> None:
         checked = time.perf_counter() - start
         size = sum(p.stat().st_size for p in Path(folder).iterdir())
     first, last = statistics.median(early), statistics.median(late)
-    print(
-        json.dumps(
-            {
-                "charge_10_us": round(first * 1e6),
-                "charge_100001_us": round(last * 1e6),
-                "ratio": round(last / first, 3),
-                "without_disk_us": round(statistics.median(bare) * 1e6),
-                "verify_s": round(checked, 2),
-                "events": events,
-                "megabytes": round(size / 1e6),
-            }
-        )
-    )
+    return {
+        "charge_10_us": first * 1e6,
+        "charge_100001_us": last * 1e6,
+        "ratio": last / first,
+        "without_disk_us": statistics.median(bare) * 1e6,
+        "verify_s": checked,
+        "events": events,
+        "megabytes": size / 1e6,
+    }
 
 
-if __name__ == "__main__":
-    main()
+def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
+    return [("the 100,001st charge over the 10th", result["ratio"], "<=", 1.5)]

@@ -9,11 +9,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.core.mechanism import Mechanism
 from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings
@@ -21,7 +23,7 @@ from discreet.core.result import Reading, readings
 Floats = npt.NDArray[np.float64]
 
 _RUNS = 20_000  # redraws of the noise: an end of a 95 % interval is then right to 0.15 % of coverage
-_MOST = 4_000_000  # numbers redrawn in all, for answers with many cells
+_MOST = 2_000_000  # numbers redrawn in all, for answers with many cells
 
 
 def plain(values: Floats) -> Any:
@@ -56,18 +58,18 @@ class CellReading(Reading):
     def _redrawn(self, release: Release) -> Floats:
         cells = _cells(release, self.shape)
         runs = max(1000, min(_RUNS, _MOST // max(1, cells.size)))
-        return self.compute(cells - _noise(release, self.shape, runs))
+        return self.compute(cells - _noise(release.mechanism, self.shape, runs))
 
 
 def _cells(release: Release, shape: tuple[int, ...]) -> Floats:
     return np.asarray(release.value, np.float64).reshape(shape)
 
 
-def _noise(release: Release, shape: tuple[int, ...], runs: int) -> Floats:
-    """Fresh draws of a release's noise; the stream is public and fixed, so that reading twice reads the same."""
+@lru_cache(maxsize=4)
+def _noise(law: Mechanism, shape: tuple[int, ...], runs: int) -> Floats:
+    """Fresh draws of a law's noise; the stream is public and fixed, so that reading twice reads the same."""
     size = int(np.prod(shape, dtype=int))
-    flat = np.zeros((runs, size))
-    drawn = np.asarray(release.mechanism.release(flat, seed=Random(seed=size)), np.float64)
+    drawn = np.asarray(law.release(np.zeros((runs, size)), seed=Random(seed=size)), np.float64)
     return drawn.reshape(runs, *shape)
 
 

@@ -1,0 +1,212 @@
+"""Statistics: speed against the peers and NumPy, honesty of errors and intervals, equal sums on every engine, memory."""
+
+from __future__ import annotations
+
+import math
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import discreet as ds
+from bench.environments import ask_peer
+from discreet.core.random import Random
+from discreet.core.release import Release
+from discreet.sources import open_source
+from discreet.statistics.question import Table, builder
+from discreet.statistics.spend import Spend
+
+SIZE = 10_000_000
+ROUNDS = 7
+ERROR_RUNS, COVER_RUNS = 20_000, 11_500
+
+
+def milliseconds(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    call()
+    return (time.perf_counter() - start) * 1e3
+
+
+def speed() -> dict[str, Any]:
+    """Medians of interleaved rounds, ours and NumPy's in this process, the peers' side by side in theirs."""
+    x = np.random.default_rng(0).normal(50, 20, SIZE)
+    bounds = (0, 100)
+    calls: dict[str, Callable[[], Any]] = {
+        "numpy mean": lambda: np.clip(x, *bounds).mean(),
+        "discreet mean": lambda: ds.mean(x, bounds=bounds, epsilon=1),
+        "discreet mean, replace": lambda: ds.mean(x, bounds=bounds, epsilon=1, neighbors="replace"),
+        "numpy variance": lambda: np.clip(x, *bounds).var(),
+        "discreet variance": lambda: ds.variance(x, bounds=bounds, epsilon=1),
+        "discreet variance, replace": lambda: ds.variance(x, bounds=bounds, epsilon=1, neighbors="replace"),
+        "numpy histogram": lambda: np.histogram(x, 100, bounds),
+        "discreet histogram": lambda: ds.histogram(x, bounds=bounds, bins=100, epsilon=1),
+        "discreet median": lambda: ds.median(x, bounds=bounds, epsilon=1),
+    }
+    seen: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        call()
+    for _ in range(ROUNDS):
+        for name, call in calls.items():
+            seen[name].append(milliseconds(call))
+    medians = {name: statistics.median(times) for name, times in seen.items()}
+    for peer in ("opendp", "diffprivlib", "pydp"):
+        for name, value in ask_peer(peer, "descriptive", str(SIZE)).items():
+            medians[f"{peer} {name}"] = value
+    return medians
+
+
+HONEST: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
+    ("count", (), {}),
+    ("sum", ("x",), {}),
+    ("mean", ("x",), {}),
+    ("variance", ("x",), {}),
+    ("std", ("x",), {}),
+    ("covariance", ("x", "y"), {}),
+    ("correlation", ("x", "y"), {}),
+    ("pooled_variance", ("x",), {"by": "g"}),
+    ("pooled_covariance", ("x", "y"), {"by": "g"}),
+    ("histogram", ("x",), {"bins": 8, "allow_negative": True}),
+    ("crosstab", ("g",), {"allow_negative": True}),
+]
+
+
+def honesty(error_runs: int = ERROR_RUNS, cover_runs: int = COVER_RUNS) -> dict[str, Any]:
+    """Root mean square error over the one reported, and coverage of 95 % intervals, for every statistic and relation.
+
+    The exact value is computed once; every run draws the noise of the law and reads the release as a user would.
+    """
+    rng = np.random.default_rng(1)
+    x = rng.normal(3, 2, 2000)
+    y = 0.5 * x + rng.normal(1, 1, 2000)
+    table = {"x": x, "y": y, "g": rng.choice(["a", "b", "c"], 2000)}
+    found: dict[str, Any] = {}
+    for relation in ("add_remove", "replace"):
+        columns = {"x": ds.Real(-3, 9), "y": ds.Real(-3, 9), "g": ds.Categories(("a", "b", "c"), missing="a")}
+        schema = ds.Schema(columns, neighbors=relation)  # type: ignore[arg-type]
+        facts = Table(schema, 2000 if relation == "replace" else None)
+        for spend in (Spend(epsilon="0.5"), Spend(epsilon="0.5", delta="1e-5")):
+            for name, args, kwargs in HONEST:
+                question = builder(name)(facts, *args, **kwargs)
+                law = question.law(spend, relation)  # type: ignore[arg-type]
+                exact = question.query.evaluate(open_source(table, schema))
+                truth = np.ravel(question.reading.value([Release(exact.value, law)]))[0]
+                random, square, inside, expected = Random(seed=7), 0.0, 0, []
+                for run in range(error_runs):
+                    release = [Release(law.release(exact, seed=random), law)]
+                    square += float(np.ravel(question.reading.value(release))[0] - truth) ** 2
+                    if run < cover_runs:
+                        low, high = (np.ravel(end)[0] for end in question.reading.interval(release, 0.95))
+                        inside += bool(low <= truth <= high)
+                    if run < 50:
+                        expected.append(float(np.ravel(question.reading.expected_error(release))[0]))
+                ratio = math.sqrt(square / error_runs) / statistics.mean(expected)
+                found[f"{name}, {relation}, {law.name}"] = {"error": ratio, "coverage": inside / cover_runs}
+    return found
+
+
+def engines() -> dict[str, Any]:
+    """A million rows with repeated people, gaps and strays, shuffled: the same exact sums on every engine."""
+    import pandas as pd
+    import polars as pl
+    from pyspark.sql import SparkSession
+
+    rng = np.random.default_rng(5)
+    n = 1_000_000
+    x = rng.normal(3, 4, n)
+    x[::23] = np.nan
+    x[::37] = np.inf
+    rows = {
+        "x": x,
+        "y": rng.normal(0, 5, n),
+        "g": rng.choice(["a", "b", "c", "?", ""], n),
+        "id": rng.integers(0, 300_000, n),
+    }
+    columns = {"x": ds.Real(-3, 9), "y": ds.Real(-3, 9), "g": ds.Categories(("a", "b", "c"))}
+    schema = ds.Schema(columns, person="id", max_rows=3)
+    asked = [*HONEST, ("quantile", ("x",), {"q": "0.9"}), ("mean", ("x",), {"by": "g"})]
+
+    def sums(source: Any) -> list[Any]:
+        opened = open_source(source, schema)
+        return [np.ravel(getattr(e, "counts", e)).tolist() for e in (
+            builder(name)(Table(schema), *args, **kwargs).query.evaluate(opened) for name, args, kwargs in asked
+        )]  # fmt: skip
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        frame = pd.DataFrame(rows).sample(frac=1, random_state=1)
+        frame.to_parquet(path, index=False)
+        spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+        try:
+            reference = sums(rows)
+            same = {
+                "polars": sums(pl.DataFrame(rows)) == reference,
+                "duckdb": sums(path) == reference,
+                "spark": sums(spark.read.parquet(str(path))) == reference,
+            }
+        finally:
+            spark.stop()
+    return same
+
+
+_BIG = """
+import resource, sys, time
+import discreet as ds
+path, = sys.argv[1:]
+session = ds.Session(path, ds.Schema({"x": ds.Real(0, 100), "g": ds.Categories(("a", "b"))}), ledger="test")
+start = time.perf_counter()
+session.mean("x", by="g", epsilon=1)
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+"""
+
+
+def big_files() -> dict[str, Any]:
+    """Fifty million rows of Parquet by group, and a quarter of them: seconds and peak memory in GB."""
+    import duckdb
+
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for rows in (12_500_000, 50_000_000):
+            path = Path(folder) / f"{rows}.parquet"
+            duckdb.sql(
+                f"COPY (SELECT 100 * random() AS x, CASE WHEN random() < 0.5 THEN 'a' ELSE 'b' END AS g FROM range({rows}))"
+                f" TO '{path}'"
+            )
+            done = subprocess.run([sys.executable, "-c", _BIG, str(path)], check=True, capture_output=True, text=True)
+            seconds, memory = map(float, done.stdout.split())
+            found[str(rows)] = {"seconds": seconds, "peak_gb": memory}
+            path.unlink()
+    return found
+
+
+def run() -> dict[str, Any]:
+    result = {"milliseconds": speed(), "engines": engines(), "files": big_files(), "honesty": honesty()}
+    result["peak_gb_of_this_process"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return result
+
+
+def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
+    t = result["milliseconds"]
+    rows = [
+        ("mean over NumPy's", t["discreet mean"] / t["numpy mean"], "<=", 1.1),
+        ("variance over NumPy's", t["discreet variance"] / t["numpy variance"], "<=", 1.1),
+        ("histogram over NumPy's", t["discreet histogram"] / t["numpy histogram"], "<=", 1.0),
+        ("median over OpenDP's", t["discreet median"] / t["opendp median"], "<=", 1.0),
+    ]
+    rows += [(f"same exact sums as NumPy: {name}", float(same), ">=", 1.0) for name, same in result["engines"].items()]
+    small, large = result["files"]["12500000"], result["files"]["50000000"]
+    rows.append(("peak GB of 5e7 Parquet rows", large["peak_gb"], "<=", 1.0))
+    rows.append(("time of four times the rows, over four", large["seconds"] / small["seconds"] / 4, "<=", 1.3))
+    for name, seen in result["honesty"].items():
+        rows.append((f"error over reported: {name}", abs(seen["error"] - 1), "<=", 0.05))
+        if not name.startswith(("count", "histogram", "crosstab")) or "gaussian" in name:
+            rows.append((f"coverage of 95 %: {name}", abs(seen["coverage"] - 0.95), "<=", 0.01))
+        else:  # whole numbers cannot cover exactly 95 %: never less
+            rows.append((f"coverage of 95 %: {name}", seen["coverage"], ">=", 0.94))
+    return rows
