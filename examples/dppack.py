@@ -31,7 +31,7 @@ def mechanisms() -> list[dict[str, Any]]:
     rows = []
     mean = ds.mean(x, bounds=(5, 10), epsilon=1, **REPLACE)
     rows.append(show("Laplace mean, epsilon 1", mean, x.mean(), _scale(mean) * 5 / 100))
-    for title, shares in (("equal", None), ("proportions .25 and .75", ["0.25", "0.75"])):
+    for title, shares in (("one scale", ["0.05", "0.25"]), ("proportions .25, .75", ["0.25", "0.75"])):
         both = ds.together(x, ["mean", "variance"], bounds=(5, 10), epsilon=1, shares=shares, **REPLACE)
         for name, result, truth, unit, place in zip(
             ("mean", "variance"), both, (x.mean(), x.var(ddof=1)), (5 / 100, 25), (0, 1), strict=True

@@ -280,6 +280,8 @@ def test_joint_questions_share_one_calibration() -> None:
     law: Any = mean.releases[0].mechanism
     assert [float(law.scales[0]) * 5 / 100, float(law.scales[1]) * 25] == pytest.approx([0.2, 1 / 3], rel=1e-6)
     assert mean.cost.epsilon == 1
+    same = ds.together(x, ["mean", "variance"], epsilon=1, shares=["0.05", "0.25"], **setting)[0].releases[0].mechanism
+    assert [float(same.scales[0]) * 5 / 100, float(same.scales[1]) * 25] == pytest.approx([0.3, 0.3], rel=1e-6)  # type: ignore[attr-defined]
     assert mean.releases == variance.releases
     assert mean.interval()[0] < mean.value < mean.interval()[1]
     joint = ds.together(x, ["mean", "variance"], epsilon="0.9", delta="0.01", **setting)

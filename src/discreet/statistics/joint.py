@@ -40,14 +40,16 @@ def ask_together(
 ) -> Procedure[list[Result]]:
     """Ask several questions at once for one price: Laplace and Gaussian noise calibrated jointly, not a split of it.
 
-    ``shares`` favour some over others: proportions of epsilon for Laplace, weights of the squared distance for Gaussian.
+    ``shares`` favour some over others (equal by default): proportions of epsilon for Laplace, weights of the squared
+    distance for Gaussian. Shares in proportion to the sensitivities give all Laplace noise the same scale.
     """
     if not questions:
         raise InvalidRequest("ask at least one question, got none")
     if any(not isinstance(q.query, FoldQuery) or not hasattr(q.query, "grid") for q in questions):
         raise InvalidRequest("quantiles are chosen, not summed: ask for them by themselves")
     bundle = Bundle(tuple(q.query for q in questions))
-    release = yield Ask(bundle, spend.law(bundle.distance(relation), bundle.grid, shares))
+    law = spend.law(bundle.distance(relation), bundle.grid, shares or [1] * len(questions))
+    release = yield Ask(bundle, law)
     results, start = [], 0
     for question in questions:
         part = Part(question.reading, start, start + question.size)
