@@ -10,8 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.protect.anonymize import Anonymized as Anonymized
-    from discreet.protect.anonymize import anonymize as anonymize
+    from discreet.protect.anonymous import Anonymized as Anonymized
+    from discreet.protect.anonymous import anonymize as anonymize
     from discreet.protect.hierarchies import Hierarchy as Hierarchy
     from discreet.protect.keys import CallableKeys as CallableKeys
     from discreet.protect.keys import EnvironmentKeys as EnvironmentKeys
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from discreet.protect.vault import Vault as Vault
 
 _HOMES = {
-    "Anonymized": "anonymize",
+    "Anonymized": "anonymous",
     "CallableKeys": "keys",
     "Check": "risk",
     "EnvironmentKeys": "keys",
@@ -34,18 +34,17 @@ _HOMES = {
     "Pseudonymizer": "pseudonyms",
     "Receipt": "receipts",
     "Vault": "vault",
-    "anonymize": "anonymize",
+    "anonymize": "anonymous",
     "check": "risk",
 }
 
-__all__ = list(_HOMES)  # noqa: PLE0605
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'discreet.protect' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"discreet.protect.{_HOMES[name]}"), name)
-    # The function ``anonymize`` and its module share a word: the function is what a user means.
     globals()[name] = value
     return value
 

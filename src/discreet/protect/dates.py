@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from discreet.errors import InvalidRequest
@@ -45,7 +46,7 @@ class Dates(Hierarchy):
             if step not in order:
                 raise InvalidRequest(f"a step of dates must be one of {', '.join(order)}, got {step!r}; weeks do not nest")
         places = [order.index(step) for step in self.steps]
-        if any(a >= b for a, b in zip(places, places[1:], strict=False)):
+        if any(a >= b for a, b in pairwise(places)):
             raise InvalidRequest(f"steps must go from finer to coarser, got {list(self.steps)}; the order is {order}")
 
     @property

@@ -78,7 +78,7 @@ class Hierarchy(ABC):
         out = []
         for value in given:
             text = label(value)
-            if text not in known:
+            if text is not None and text not in known:
                 known[text] = self.path(text)[wanted]
             out.append(known[text])
         return out

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from discreet.core.numbers import Number, positive, rational
@@ -30,7 +33,7 @@ class Intervals(Hierarchy):
         if not lo < hi:
             raise InvalidRequest(f"intervals need lo < hi, got ({self.lo}, {self.hi})")
         widths = [positive(width, "a width") for width in self.widths]
-        for smaller, larger in zip(widths, widths[1:], strict=False):
+        for smaller, larger in pairwise(widths):
             if larger <= smaller or (larger / smaller).denominator != 1:
                 raise InvalidRequest(
                     f"each width must be a multiple of the one before it, got {_plain(smaller)} then {_plain(larger)}: "
@@ -53,12 +56,12 @@ class Intervals(Hierarchy):
 
     def path(self, value: str) -> tuple[str, ...]:
         number = self._number(value)
-        return (value, *(self._name(*self._ends(number, width)) for width in self._widths), TOP)
+        return (value, *(self._name(level, self._index(number, level)) for level in range(1, self.height)), TOP)
 
     def loss(self, value: str, level: int) -> float:
         if level in (0, self.height):
             return float(level > 0)
-        low, high = self._ends(self._number(value), self._widths[level - 1])
+        low, high = self._ends(level, self._index(self._number(value), level))
         return float((high - low) / (self.hi - self.lo))  # type: ignore[operator]
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,13 +84,29 @@ class Intervals(Hierarchy):
             )
         return number
 
-    def _ends(self, number: Fraction, width: Fraction) -> tuple[Fraction, Fraction]:
+    @cached_property
+    def _cuts(self) -> list[tuple[Fraction, int]]:
+        """For every width its inverse and the number of the last interval."""
         lo, hi = Fraction(self.lo), Fraction(self.hi)
-        index = min((number - lo) // width, -((lo - hi) // width) - 1)
-        return lo + index * width, min(lo + (index + 1) * width, hi)
+        return [(1 / width, math.ceil((hi - lo) / width) - 1) for width in self._widths]
 
-    def _name(self, low: Fraction, high: Fraction) -> str:
-        return f"[{_plain(low)}, {_plain(high)}{']' if high == self.hi else ')'}"
+    @cached_property
+    def _names(self) -> dict[tuple[int, int], str]:
+        return {}
+
+    def _index(self, number: Fraction, level: int) -> int:
+        inverse, last = self._cuts[level - 1]
+        return min(math.floor((number - self.lo) * inverse), last)  # type: ignore[operator]
+
+    def _ends(self, level: int, index: int) -> tuple[Fraction, Fraction]:
+        lo, width = Fraction(self.lo), self._widths[level - 1]
+        return lo + index * width, min(lo + (index + 1) * width, Fraction(self.hi))
+
+    def _name(self, level: int, index: int) -> str:
+        if (level, index) not in self._names:
+            low, high = self._ends(level, index)
+            self._names[level, index] = f"[{_plain(low)}, {_plain(high)}{']' if high == self.hi else ')'}"
+        return self._names[level, index]
 
 
 def _number(value: Any) -> int | float | str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from discreet.errors import InvalidRequest
@@ -30,7 +31,7 @@ class Prefixes(Hierarchy):
             object.__setattr__(self, "keep", tuple(range(self.length - 1, 0, -1)))
         kept = (self.length, *self._keep, 0)
         whole = all(isinstance(n, int) and not isinstance(n, bool) for n in kept)
-        if not whole or any(a <= b for a, b in zip(kept, kept[1:], strict=False)):
+        if not whole or any(a <= b for a, b in pairwise(kept)):
             raise InvalidRequest(
                 f"keep must fall from below {self.length} to at least 1, got {list(self._keep)}; the value itself and the "
                 "top are added anyway"
@@ -52,7 +53,7 @@ class Prefixes(Hierarchy):
             )
         return (value, *(value[:n] + TOP * (self.length - n) for n in self._keep), TOP)
 
-    def loss(self, value: str, level: int) -> float:  # noqa: ARG002
+    def loss(self, value: str, level: int) -> float:
         kept = (self.length, *self._keep, 0)[level]
         return float(self.alphabet) ** -kept if level else 0.0
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from discreet.core.schema import closest
@@ -93,7 +94,7 @@ def _words(value: Any, ancestors: Sequence[Any]) -> Iterator[str]:
 def _check_nesting(rows: Sequence[tuple[str, ...]]) -> None:
     above: dict[tuple[int, str], tuple[str, str]] = {}
     for row in rows:
-        for level, (word, parent) in enumerate(zip(row, row[1:], strict=False)):
+        for level, (word, parent) in enumerate(pairwise(row)):
             known, first = above.setdefault((level, word), (parent, row[0]))
             if known != parent:
                 raise InvalidRequest(
@@ -105,7 +106,7 @@ def _check_nesting(rows: Sequence[tuple[str, ...]]) -> None:
 def _check_cycles(rows: Sequence[tuple[str, ...]]) -> None:
     graph: dict[str, set[str]] = {}
     for row in rows:
-        for word, parent in zip(row, row[1:], strict=False):
+        for word, parent in pairwise(row):
             if word != parent:
                 graph.setdefault(word, set()).add(parent)
     try:

@@ -1,0 +1,217 @@
+"""A k-anonymous copy of a table, with the least damage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.core.numbers import Number, rational
+from discreet.core.schema import closest
+from discreet.errors import InvalidRequest, UnknownName
+from discreet.protect.diversity import Demand, arranged
+from discreet.protect.hierarchies import Hierarchy
+from discreet.protect.histogram import Histogram, Ints
+from discreet.protect.incognito import Node, Safe, View, incognito
+from discreet.protect.metrics import METRICS, choose, metric_named
+from discreet.protect.recode import Recode
+from discreet.protect.tables import Progress, Table, open_table
+
+
+@dataclass(frozen=True, eq=False)
+class Anonymized:
+    """An anonymous copy, the levels it was made with, and what it cost.
+
+    ``levels`` gives the level of each quasi-identifier; ``suppressed`` is how many rows were left out; ``metrics`` are
+    the losses of the chosen node under every metric (without weights) and ``loss`` the one it was chosen by; ``tested``
+    is how many nodes were computed to find all safe ones.
+    """
+
+    levels: dict[str, int]
+    suppressed: int
+    rows: int
+    metric: str
+    loss: float
+    limit: int
+    tested: int
+    demand: Demand
+    base: Histogram = field(repr=False)
+    safe: Safe = field(repr=False)
+    source: Table = field(repr=False)
+    change: Recode = field(repr=False)
+
+    @property
+    def node(self) -> Node:
+        """The levels in the order of the quasi-identifiers."""
+        return tuple(self.levels.values())
+
+    @cached_property
+    def table(self) -> Any:
+        """The anonymous copy, of the kind that was given; an Arrow table for files, a new DataFrame for Spark.
+
+        Suppressed rows are left out. A column above level 0 holds text.
+        """
+        return self.source.rewrite(self.change)
+
+    def write(self, path: str | Path, progress: Progress | None = None) -> Path:
+        """The anonymous copy as a CSV or Parquet file, streamed; the file appears whole or not at all."""
+        self.source.write(self.change, path, progress, expected=self.rows - self.suppressed)
+        return Path(path)
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """The loss of the chosen node under every metric, and its precision."""
+        view = self._view
+        scores = {name: metric_named(name, self.base).score(self.node, view)[0] for name in METRICS}
+        return scores | {"precision_kept": 1 - scores["precision"]}
+
+    @property
+    def nodes(self) -> list[dict[str, int]]:
+        """Every safe node, lowest first."""
+        return [dict(zip(self.levels, node, strict=True)) for node in self.safe.nodes()]
+
+    @property
+    def level_names(self) -> dict[str, str]:
+        """The names of the chosen levels."""
+        return {column.name: column.levels[self.levels[column.name]] for column in self.base.columns}
+
+    def sizes(self, *, before: bool = False) -> Ints:
+        """The sizes of the released groups, or of the groups before anything was made coarser."""
+        if before:
+            _, _, found = View(self.base, ()).entries((0,) * len(self.levels))
+            return np.sort(found)
+        _, bad, found = self._view.entries(self.node)
+        return np.sort(found[~bad])
+
+    @property
+    def shares(self) -> dict[str | None, float] | None:
+        """The shares of the sensitive values in the whole table, which closeness is measured from."""
+        if self.base.sensitive is None:
+            return None
+        return dict(zip(self.base.values, map(float, self.base.shares()), strict=True))
+
+    @property
+    def _view(self) -> View:
+        return View(self.base, self.demand.rules(self.base.shares() if self.base.sensitive is not None else None))
+
+
+def anonymize(
+    table: Any,
+    quasi_identifiers: Sequence[str],
+    hierarchies: Mapping[str, Hierarchy],
+    k: int,
+    sensitive: str | None = None,
+    l: Number | None = None,  # noqa: E741
+    t: Number | None = None,
+    suppression: Number = 0.0,
+    metric: str = "precision",
+    *,
+    diversity: str = "distinct",
+    c: Number | None = None,
+    order: Sequence[object] | str | None = None,
+    weights: Mapping[str, float] | None = None,
+    at_most: Mapping[str, int | str] | None = None,
+    spark: Any = None,
+) -> Anonymized:
+    """The copy of ``table`` in which every released row shares its quasi-identifiers with at least ``k - 1`` others.
+
+    ``table`` is a dict of columns, a pandas, Polars or Arrow table, the path of CSV or Parquet files (with
+    ``spark=session`` read by Spark), or a Spark DataFrame. ``hierarchies`` says how each quasi-identifier is made
+    coarser. With a ``sensitive`` column, each group also needs ``l``-diversity (``diversity``: distinct, entropy, or
+    recursive with ``c``) and ``t``-closeness (categorical, or ordered by ``order``, a list or "numeric"). At most the
+    share ``suppression`` of rows may be left out, in whole groups that fail. Of all safe combinations of levels the one
+    of least ``metric`` is taken: precision, height, discernibility, ncp or entropy, with ``weights`` for columns.
+    ``at_most`` caps the level of a column.
+
+    This is no differential privacy, and it promises nothing against someone who knows more than the quasi-identifiers:
+    a group whose rows share one sensitive value gives that value away (ask for ``l``), and whoever can rule values out
+    learns more. Two k-anonymous copies of one table together need not be k-anonymous.
+    """
+    demand = Demand(k, l, t, diversity, c, order)
+    source = open_table(table, spark)
+    names = [quasi_identifiers] if isinstance(quasi_identifiers, str) else list(quasi_identifiers)
+    _check_columns(source, names, hierarchies, sensitive, demand)
+    share = rational(suppression, "suppression")
+    if not 0 <= share < 1:
+        raise InvalidRequest(f"suppression must lie in [0, 1), got {suppression}; it is a share of the rows")
+    base = histogram_of(source, names, hierarchies, sensitive if demand.needs_sensitive else None, order)
+    if k > base.rows:
+        raise InvalidRequest(f"k must not be larger than the table, got k={k} for {base.rows} rows; lower k")
+    caps = [_cap(name, hierarchies[name], at_most or {}) for name in names]
+    limit = math.floor(share * base.rows)
+    rules = demand.rules(base.shares() if base.sensitive is not None else None)
+    chooser = metric_named(metric, base, weights)
+    safe = incognito(base, [cap + 1 for cap in caps], rules, limit)
+    view = View(base, rules)
+    if not safe.mask.any():
+        raise InvalidRequest(_blocked(view, caps, limit, sensitive))
+    node, loss = choose(chooser, safe.mask, view, limit)
+    change, gone = Recode.at(view, node)
+    levels = dict(zip(names, node, strict=True))
+    return Anonymized(levels, gone, base.rows, metric, loss, limit, safe.tested, demand, base, safe, source, change)
+
+
+def histogram_of(
+    source: Table,
+    names: Sequence[str],
+    hierarchies: Mapping[str, Hierarchy],
+    sensitive: str | None,
+    order: Sequence[object] | str | None = None,
+) -> Histogram:
+    """The base histogram of a table, its sensitive values in their declared order."""
+    columns, counts = source.counted([*names, *([] if sensitive is None else [sensitive])])
+    secret = None if sensitive is None else columns.pop()
+    base = Histogram.of(names, columns, hierarchies, counts, secret)
+    if base.sensitive is None or order is None:
+        return base
+    places = arranged(base.values, order)
+    ranks = np.empty(len(places), np.int64)
+    ranks[places] = np.arange(len(places))
+    values = tuple(base.values[place] for place in places)
+    return Histogram(
+        base.columns, base.which, base.levels, base.codes, base.counts, ranks[base.sensitive], values, base.rows
+    )
+
+
+def _check_columns(
+    source: Table, names: Sequence[str], hierarchies: Mapping[str, Hierarchy], sensitive: str | None, demand: Demand
+) -> None:
+    if not names:
+        raise InvalidRequest("quasi_identifiers must name at least one column, got none")
+    if sensitive is None and demand.needs_sensitive:
+        raise InvalidRequest("l and t need a sensitive column, got none; pass sensitive='...'")
+    source.check([*names, *([] if sensitive is None else [sensitive])])
+    for name in names:
+        if name not in hierarchies:
+            raise UnknownName(f"every quasi-identifier needs a hierarchy, and {name!r} has none{closest(name, hierarchies)}")
+        if not isinstance(hierarchies[name], Hierarchy):
+            raise InvalidRequest(f"the hierarchy of {name!r} must be a Hierarchy, got {type(hierarchies[name]).__name__}")
+
+
+def _cap(name: str, hierarchy: Hierarchy, at_most: Mapping[str, int | str]) -> int:
+    return hierarchy.level(at_most[name]) if name in at_most else hierarchy.height
+
+
+def _blocked(view: View, caps: Sequence[int], limit: int, sensitive: str | None) -> str:
+    """Why nothing passes, and what would help: the highest node allowed passes if any does."""
+    columns = view.histogram.columns
+    tops = tuple(column.height for column in columns)
+    start = f"no levels satisfy the rules with at most {limit} rows suppressed"
+    if view.suppressed(tops) > limit:
+        return (
+            f"{start}, not even with every quasi-identifier at the top: the column {sensitive!r} blocks; lower l or raise c"
+        )
+    capped = [p for p, (cap, top) in enumerate(zip(caps, tops, strict=True)) if cap < top]
+    alone = []
+    for place in capped:
+        lifted = tuple(tops[p] if p == place else cap for p, cap in enumerate(caps))
+        if view.suppressed(lifted) <= limit:
+            alone.append(columns[place].name)
+    blocking = alone or [columns[place].name for place in capped]
+    how = "any one of them" if alone else "several of them"
+    return f"{start}: the columns {blocking} block; raise at_most for {how}, allow more suppression, or lower k"

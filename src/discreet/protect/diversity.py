@@ -1,0 +1,192 @@
+"""What a group must satisfy to be released: k rows, l different sensitive values, a spread close to the table's.
+
+Each rule is a test of groups: their sizes, and a matrix with a row for each group and a column for each sensitive
+value. ``monotone`` says that a rule also prunes under a suppression limit: merging groups never makes a good one bad.
+Without suppression every rule here prunes: if all groups of a node are good, all unions of them are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.core.numbers import Number, positive, rational
+from discreet.errors import InvalidRequest
+from discreet.protect.histogram import Floats, Ints
+
+Fails = npt.NDArray[np.bool_]
+_SLACK = 1e-9  # three equal thirds have an entropy of ln 3, whatever the doubles say
+
+
+class Rule(ABC):
+    """A test that a group of rows with the same generalised values passes or fails."""
+
+    monotone: ClassVar[bool] = False
+    sensitive: ClassVar[bool] = True
+
+    @abstractmethod
+    def fails(self, sizes: Ints, matrix: Ints) -> Fails:
+        """Which groups fail; what is said of a group without rows does not matter."""
+
+
+@dataclass(frozen=True)
+class Size(Rule):
+    """k-anonymity: at least ``k`` rows (Sweeney 2002)."""
+
+    k: int
+    monotone: ClassVar[bool] = True
+    sensitive: ClassVar[bool] = False
+
+    def fails(self, sizes: Ints, matrix: Ints) -> Fails:
+        return np.asarray(sizes < self.k)
+
+
+@dataclass(frozen=True)
+class Distinct(Rule):
+    """Distinct l-diversity: at least ``l`` different sensitive values (Machanavajjhala et al. 2007).
+
+    Proof: a union of groups holds every value that either of them holds.
+    """
+
+    l: int  # noqa: E741
+    monotone: ClassVar[bool] = True
+
+    def fails(self, sizes: Ints, matrix: Ints) -> Fails:
+        return np.asarray(np.count_nonzero(matrix, axis=1) < self.l)
+
+
+@dataclass(frozen=True)
+class Entropy(Rule):
+    """Entropy l-diversity: -sum p ln p >= ln l over the shares p of a group (Machanavajjhala et al. 2007).
+
+    Proof: entropy is concave, so the mixture that a union is has at least the smaller entropy of the two. Merging with
+    a bad group can spoil a good one, so under a suppression limit the rule does not prune.
+    """
+
+    l: float  # noqa: E741
+
+    def fails(self, sizes: Ints, matrix: Ints) -> Fails:
+        return np.asarray(entropy(sizes, matrix) < np.log(self.l) - _SLACK)
+
+
+@dataclass(frozen=True)
+class Recursive(Rule):
+    """Recursive (c, l)-diversity: r_1 < c (r_l + ... + r_v), counts in falling order (Machanavajjhala et al. 2007)."""
+
+    c: Fraction
+    l: int  # noqa: E741
+
+    def fails(self, sizes: Ints, matrix: Ints) -> Fails:
+        if matrix.shape[1] < self.l:
+            return np.ones(len(sizes), bool)
+        falling = -np.sort(-matrix, axis=1)
+        tail = falling[:, self.l - 1 :].sum(axis=1)
+        # Whole numbers on both sides: r_1 < c * tail is not a matter of rounding.
+        return np.asarray(falling[:, 0] * self.c.denominator >= tail * self.c.numerator)
+
+
+@dataclass(frozen=True, eq=False)
+class Closeness(Rule):
+    """t-closeness: the earth mover's distance from a group's shares to the table's is at most ``t`` (Li et al. 2007).
+
+    Proof: the distance is convex in the group's shares and zero for the whole table.
+    """
+
+    t: float
+    shares: Floats
+    ordered: bool = False
+
+    def fails(self, sizes: Ints, matrix: Ints) -> Fails:
+        return np.asarray(distance(sizes, matrix, self.shares, ordered=self.ordered) > self.t + _SLACK)
+
+
+def entropy(sizes: Ints, matrix: Ints) -> Floats:
+    """-sum p ln p of each group, in nats."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(matrix > 0, matrix * np.log(np.maximum(matrix, 1)), 0.0).sum(axis=1)
+        return np.where(sizes > 0, np.log(np.maximum(sizes, 1)) - logs / np.maximum(sizes, 1), 0.0)
+
+
+def distance(sizes: Ints, matrix: Ints, shares: Floats, *, ordered: bool) -> Floats:
+    """The earth mover's distance of each group from the table's shares.
+
+    Categorical: half the sum of |p - P|. Ordered over v values: the sum of |cumulated p - P| divided by v - 1.
+    """
+    apart = matrix / np.maximum(sizes, 1)[:, None] - shares
+    if not ordered:
+        return np.asarray(np.abs(apart).sum(axis=1) / 2)
+    width = max(1, matrix.shape[1] - 1)
+    return np.asarray(np.abs(np.cumsum(apart, axis=1))[:, :-1].sum(axis=1) / width)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """The rules as a user asks for them, before the table is known."""
+
+    k: int = 1
+    l: Number | None = None  # noqa: E741
+    t: Number | None = None
+    diversity: str = "distinct"
+    c: Number | None = None
+    order: Sequence[object] | str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
+            raise InvalidRequest(f"k must be a whole number of at least 1, got {self.k!r}")
+        if self.diversity not in ("distinct", "entropy", "recursive"):
+            raise InvalidRequest(f"diversity must be distinct, entropy or recursive, got {self.diversity!r}")
+        if self.l is not None and rational(self.l, "l") < 1:
+            raise InvalidRequest(f"l must be at least 1, got {self.l}")
+        if self.l is not None and self.diversity != "entropy" and rational(self.l, "l").denominator != 1:
+            raise InvalidRequest(f"l must be a whole number for {self.diversity} diversity, got {self.l}; or use entropy")
+        if (self.c is None) == (self.diversity == "recursive" and self.l is not None):
+            raise InvalidRequest(f"c must be given for recursive diversity and only there, got c={self.c!r}; try c=3")
+        if self.t is not None and not 0 <= rational(self.t, "t") <= 1:
+            raise InvalidRequest(f"t must lie in [0, 1], got {self.t}")
+
+    @property
+    def needs_sensitive(self) -> bool:
+        """Whether any rule looks at a sensitive column."""
+        return self.l is not None or self.t is not None
+
+    def rules(self, shares: Floats | None) -> list[Rule]:
+        """The rules over a table whose sensitive values have these shares."""
+        made: list[Rule] = [Size(self.k)]
+        if self.l is not None:
+            made.append(self._diverse(rational(self.l, "l")))
+        if self.t is not None:
+            assert shares is not None
+            made.append(Closeness(float(rational(self.t, "t")), shares, ordered=self.order is not None))
+        return made
+
+    def _diverse(self, least: Fraction) -> Rule:
+        if self.diversity == "recursive":
+            return Recursive(positive(self.c or 0, "c"), int(least))
+        return Distinct(int(least)) if self.diversity == "distinct" else Entropy(float(least))
+
+
+def arranged(values: Sequence[str | None], order: Sequence[object] | str | None) -> list[int]:
+    """The places of the sensitive values in their declared order: ``"numeric"``, or a list of all of them."""
+    from discreet.sources.cells import label
+
+    if order is None:
+        return list(range(len(values)))
+    if order == "numeric":
+        try:
+            return sorted(range(len(values)), key=lambda i: Fraction(values[i] or ""))
+        except ValueError:
+            raise InvalidRequest(
+                "order='numeric' needs a sensitive column of numbers without gaps; list the order"
+            ) from None
+    if isinstance(order, str):
+        raise InvalidRequest(f"order must be 'numeric' or a list of the sensitive values from low to high, got {order!r}")
+    ranks = {label(value): rank for rank, value in enumerate(order)}
+    if strange := [value for value in values if value not in ranks]:
+        raise InvalidRequest(f"order must list every sensitive value, and {strange[0]!r} is not in it; add it")
+    return sorted(range(len(values)), key=lambda i: ranks[values[i]])

@@ -1,0 +1,100 @@
+"""The change that turns a table into its anonymous copy: coarser cells, and groups that fail left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.errors import InvalidRequest
+from discreet.protect.histogram import Ints, encode
+from discreet.protect.incognito import Node, View
+from discreet.protect.tables import Changed
+from discreet.sources import cells
+
+
+@dataclass(frozen=True, eq=False)
+class Coarser:
+    """A column at its level: from the text of a cell to a code, and from a code to the new text (None at level 0)."""
+
+    codes: dict[str | None, int]
+    labels: tuple[str | None, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Recode:
+    """New cells for each quasi-identifier; rows whose codes are among ``bad`` go.
+
+    ``bad`` holds combinations of codes as rows of a matrix: it works on any part of the table, in any order.
+    """
+
+    columns: dict[str, Coarser]
+    bad: frozenset[tuple[int, ...]]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    @staticmethod
+    def at(view: View, node: Node) -> tuple[Recode, int]:
+        """The change to a node, and how many rows it leaves out."""
+        h = view.histogram
+        ids, fails, sizes = view.entries(node)
+        made, matrix = {}, []
+        for place, level in enumerate(node):
+            column = h.columns[place]
+            leaves = column.labels[0]
+            codes = {leaf: int(column.maps[level][column.maps[0][i]]) for i, leaf in enumerate(leaves)}
+            made[column.name] = Coarser(codes, None if level == 0 else column.labels[level])
+            matrix.append(column.maps[level][h.codes[place]])
+        gone = np.stack(matrix, axis=1)[fails[ids]]
+        return Recode(made, frozenset(map(tuple, gone.tolist()))), int(sizes[fails].sum())
+
+    def __call__(self, columns: Mapping[str, Any]) -> Changed:
+        new: dict[str, Any] = {}
+        coded: list[Ints] = []
+        for name, coarser in self.columns.items():
+            texts, index = encode(columns[name])
+            codes = np.array([_code(coarser, text, name) for text in texts], np.int64)
+            coded.append(codes[index])
+            if coarser.labels is None:
+                new[name] = plain(columns[name])
+            else:
+                words = pa.array(coarser.labels, pa.string())
+                new[name] = pc.take(words, pa.array(coded[-1]))
+        if not self.bad:
+            return Changed(new)
+        rows = zip(*(codes.tolist() for codes in coded), strict=True)
+        return Changed(new, np.fromiter((row not in self.bad for row in rows), bool, len(coded[0])))
+
+
+def _code(coarser: Coarser, text: str | None, name: str) -> int:
+    try:
+        return coarser.codes[text]
+    except KeyError:
+        raise InvalidRequest(
+            f"column {name!r} changed since it was counted: start again from the table as it is now"
+        ) from None
+
+
+def plain(column: Any) -> Any:
+    """A column at level 0 such that cells of one group look alike: no empty text beside missing, no -0.0 beside 0.0."""
+    column = cells.arrow(column)
+    if isinstance(column, np.ndarray):
+        return pa.array([cells.label(cell) for cell in column], pa.string())
+    kind = column.type
+    if pa.types.is_floating(kind):
+        plus = pc.add(column, pa.scalar(0.0, kind))
+        return pc.if_else(pc.is_nan(plus), pa.scalar(None, kind), plus)
+    exact = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp)
+    if any(test(kind) for test in exact):
+        return column
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        empty = pc.equal(column, "")
+        return pc.if_else(empty, pa.scalar(None, kind), column) if pc.any(empty).as_py() else column
+    texts, index = encode(column)
+    return pc.take(pa.array(texts, pa.string()), pa.array(index))
