@@ -16,7 +16,7 @@ from discreet.core.registry import check_version
 from discreet.core.result import Result
 from discreet.core.schema import Schema
 from discreet.report import meaning, pictures
-from discreet.report.numbers import shown
+from discreet.report.numbers import in_words, shown
 
 _MOST_ROWS = 120  # numbers of one answer that are drawn and listed; all of them are in releases.json
 
@@ -36,7 +36,7 @@ def render(doc: Mapping[str, Any]) -> str:
     costs = doc["ledger"]["costs"]
     before, now = Cost.from_dict(costs["before"]), Cost.from_dict(costs["now"])
     budget = Budget.from_dict(costs["budget"])
-    return template.render(
+    page = template.render(
         title=doc["title"],
         made=doc["made"][:10],
         version=doc["discreet"],
@@ -51,7 +51,9 @@ def render(doc: Mapping[str, Any]) -> str:
         answers=[_answer(number, ask) for number, ask in enumerate(doc["asks"], 1)],
         laws=meaning.law_glossary({_law(ask) for ask in doc["asks"]}),
         columns=[_declared(name, column.to_dict()) for name, column in schema.columns.items()],
+        most_rows=schema.max_rows,
     )
+    return page.replace(" %", "\u00a0%")  # a number and its unit stay on one line
 
 
 def _law(ask: Mapping[str, Any]) -> str:
@@ -71,7 +73,7 @@ def _answer(number: int, ask: Mapping[str, Any]) -> dict[str, Any]:
         "sentence": meaning.sentence(ask, result),
         "picture": pictures.answer(f"answer-{number}", ask, result, _MOST_ROWS),
         "names": names,
-        "rows": [(list(r[: len(names)]), *(shown(v) for v in r[len(names) : len(names) + 3])) for r in cut],
+        "rows": [([in_words(v) for v in r[: len(names)]], *(shown(v) for v in r[len(names) : len(names) + 3])) for r in cut],
         "left_out": len(listed) - len(cut),
         "ranks": meaning.rank_sentence(result),
         "law": meaning.law_sentence(result),

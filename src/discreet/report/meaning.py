@@ -42,11 +42,12 @@ def best_guess(cost: Cost) -> float:
     some statement of the cost gives an epsilon, so the least over them does. For rho-concentrated privacy the
     Kullback-Leibler divergence is at most rho outside an event of probability ``slack``, so total variation is at most
     sqrt(rho / 2) (Pinsker) and sqrt(1 - e^-rho) (Bretagnolle and Huber), plus the slack; the guess is right with half of
-    1 + total variation.
+    1 + total variation. A pure cost is told by its epsilon alone: the number then holds in every case, not on average.
     """
-    deltas = {0.0, float(cost.delta), *_DELTAS}
+    if cost.epsilon is not None and not cost.delta:
+        return 1 / (1 + math.exp(-float(cost.epsilon)))
     chances = [1.0]
-    for delta in deltas:
+    for delta in {float(cost.delta), *_DELTAS}:
         epsilon = conversions.epsilon(cost, delta)
         if epsilon < math.inf:
             chances.append((1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon)))
@@ -143,7 +144,8 @@ def law_sentence(result: Result) -> str:
     """The law of one answer with its numbers."""
     release = result.releases[0]
     law: Any = release.mechanism
-    name = law.name.replace("_", " ").capitalize()
+    name = law.name.replace("_", " ").replace("laplace", "Laplace").replace("gaussian", "Gaussian")
+    name = name[0].upper() + name[1:]
     if law.name == "exponential":
         return f"{name} mechanism among evenly spaced public values, rate {shown(law.rate)} for each step of utility."
     if not hasattr(law, "scales"):
@@ -158,8 +160,8 @@ def law_sentence(result: Result) -> str:
         "" if reach is None or len(scales) > 1 else f" In 95 of 100 releases it stays within ± {shown(_one(reach(0.95)))}."
     )
     query = release.query
-    reach_of_one = " One row adds at most 1 to them in all." if query is not None and query.name == "cells" else ""
-    return f"{name} noise of scale {size} on {what}.{stays}{reach_of_one}"
+    unit = " (one row counts 1 at most)" if query is not None and query.name == "cells" else ""
+    return f"{name} noise of scale {size} on {what}{unit}.{stays}"
 
 
 def _one(value: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 
@@ -16,3 +17,11 @@ def percent(value: float) -> str:
     """A share of one in per cent, with a digit more near the ends."""
     size = 100 * value
     return f"{size:.2f} %" if 99.9 < size < 100 else f"{size:.3g} %"
+
+
+def in_words(label: Any) -> str:
+    """A bin such as ``[18, 30)`` in words; every other label as it is."""
+    found = re.fullmatch(r"\[(\S+), (\S+)([)\]])", str(label))
+    if not found:
+        return str(label)
+    return f"{found[1]} to {'below ' if found[3] == ')' else ''}{found[2]}"

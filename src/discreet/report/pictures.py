@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import groupby
@@ -15,7 +16,9 @@ from discreet.report.numbers import percent, shown
 BAR, MARK, LINE, SOFT, EARLIER, INK = "#2b6cb0", "#9c2f0f", "#1b2430", "#dfe6ee", "#55606e", "#1b2430"
 _ROW = 44  # pixels of one line with its label above it
 _PLOT = 190  # pixels of a histogram
+_GUTTER = 11.0  # per cent of a histogram that the numbers beside it take
 _COUNTED = ("count", "crosstab", "sum")
+_RANGES = {"correlation": (-1.0, 1.0), **dict.fromkeys(("count", "variance", "std", "pooled_variance"), (0.0, math.inf))}
 
 
 def _svg(key: str, title: str, height: float, parts: Sequence[str]) -> Markup:
@@ -84,12 +87,15 @@ def answer(key: str, ask: Mapping[str, Any], result: Result, most: int) -> Marku
     words = [" · ".join(parts) for parts in labels] if names else [""]
     if ask["statistic"] in _COUNTED and names:
         return _bars(key, ask["title"], words, triples)
-    return _dots(key, ask["title"], words, triples, whole_range=_bounds(result))
+    return _dots(key, ask["title"], words, triples, _limits(ask["statistic"], result))
 
 
-def _bounds(result: Result) -> tuple[float, float] | None:
+def _limits(statistic: str, result: Result) -> tuple[float, float]:
+    """Between which numbers an answer can lie at all."""
     low, high = getattr(result.reading, "lo", None), getattr(result.reading, "hi", None)
-    return None if low is None or high is None else (float(low), float(high))
+    if low is not None and high is not None:
+        return float(low), float(high)
+    return _RANGES.get(statistic, (-math.inf, math.inf))
 
 
 Triple = tuple[float, float, float]
@@ -129,34 +135,42 @@ def _whisker(left: float, right: float, y: float) -> list[str]:
     return [_line(left, y, right, y), *ends]
 
 
-def _dots(
-    key: str, title: str, words: Sequence[str], triples: Sequence[Triple], whole_range: tuple[float, float] | None
-) -> Markup:
-    lowest, highest = min(a for _, a, _ in triples), max(b for _, _, b in triples)
-    low, high = _axis(lowest, highest, whole_range)
+def _dots(key: str, title: str, words: Sequence[str], triples: Sequence[Triple], limits: tuple[float, float]) -> Markup:
+    low, high = _axis(min(a for _, a, _ in triples), max(b for _, _, b in triples), limits)
     place = _scale(low, high)
     parts = []
     for i, (label, (value, a, b)) in enumerate(zip(words, triples, strict=True)):
-        y = i * _ROW
-        parts += [
-            _text("0", y + 15, label or "answer"),
+        y, at = i * _ROW, place(value)
+        anchor = "start" if at < 12 else "end" if at > 88 else "middle"
+        above = [
+            _text("0", y + 15, label),
             _text("100%", y + 15, f"{shown(value)} ({shown(a)} to {shown(b)})", "end", "strong"),
+        ]
+        parts += above if label else [_text(f"{at:.3f}%", y + 15, shown(value), anchor, "strong")]
+        parts += [
             _rect(0, y + 27, 100, 4, SOFT),
             *_whisker(place(a), place(b), y + 29),
-            f'<circle cx="{place(value):.3f}%" cy="{y + 29:g}" r="6" fill="{BAR}" stroke="#ffffff" stroke-width="1.5"/>',
+            f'<circle cx="{at:.3f}%" cy="{y + 29:g}" r="6" fill="{BAR}" stroke="#ffffff" stroke-width="1.5"/>',
         ]
     end = len(triples) * _ROW
     parts += [_text("0", end + 12, shown(low), kind="small"), _text("100%", end + 12, shown(high), "end", "small")]
     return _svg(key, _alt(title, words, triples), end + 18, parts)
 
 
-def _axis(lowest: float, highest: float, whole_range: tuple[float, float] | None) -> tuple[float, float]:
-    """The declared range where the intervals fill a fair part of it, else a closer view around them."""
+def _axis(lowest: float, highest: float, limits: tuple[float, float]) -> tuple[float, float]:
+    """The whole range where the intervals fill a fair part of it, else a closer view around them, to round numbers."""
     width = (highest - lowest) or abs(highest) or 1.0
-    if whole_range is not None and width >= 0.2 * (whole_range[1] - whole_range[0]):
-        return whole_range
-    low, high = lowest - width, highest + width
-    return low, high
+    if width >= 0.2 * (limits[1] - limits[0]):
+        return limits
+    step = _step(2 * width)
+    low, high = math.floor((lowest - width / 2) / step) * step, math.ceil((highest + width / 2) / step) * step
+    return max(low, limits[0]), min(high, limits[1])
+
+
+def _step(width: float) -> float:
+    """A round step, 1, 2 or 5 times a power of ten, that goes into ``width`` three to eight times."""
+    power = 10.0 ** math.floor(math.log10(width / 3))
+    return max(factor * power for factor in (1, 2, 5) if factor * power <= width / 3)
 
 
 def _histograms(key: str, title: str, labels: Sequence[tuple[str, ...]], triples: Sequence[Triple]) -> Markup:
@@ -171,25 +185,23 @@ def _histograms(key: str, title: str, labels: Sequence[tuple[str, ...]], triples
             parts.append(_text("0", y + 15, " · ".join(group), kind="strong"))
             y += 22
         parts += _histogram([label[-1] for label, _ in listed], [t for _, t in listed], y, bottom, top)
-        y += _PLOT + 46
+        y += _PLOT + 30
     words = [" · ".join(label) for label in labels]
     return _svg(key, _alt(title, words, triples), y, parts)
 
 
 def _histogram(bins: Sequence[str], triples: Sequence[Triple], y: float, bottom: float, top: float) -> list[str]:
     def height(value: float) -> float:
-        return y + 18 + (_PLOT - 18) * (top - value) / (top - bottom)
+        return y + 8 + (_PLOT - 8) * (top - value) / (top - bottom)
 
-    step = 100 / len(bins)
-    parts = []
-    for share in (0.0, 0.5, 1.0):
-        value = share * top
-        parts += [
-            _line(0, height(value), 100, height(value), "#b7c1cc", 1),
-            _text("0", height(value) - 4, shown(value), kind="small"),
-        ]
+    step, parts = (100 - _GUTTER) / len(bins), []
+    tick = _step(top - bottom)
+    for i in range(math.ceil(bottom / tick), math.floor(top / tick) + 1):
+        level = height(i * tick)
+        parts += [_line(_GUTTER, level, 100, level, "#b7c1cc", 1)]
+        parts += [_text(f"{_GUTTER - 1.5}%", level + 4, shown(i * tick), "end", "small")]
     for i, (value, low, high) in enumerate(triples):
-        left, middle = i * step + 0.08 * step, (i + 0.5) * step
+        left, middle = _GUTTER + (i + 0.08) * step, _GUTTER + (i + 0.5) * step
         upper, lower = height(max(value, 0.0)), height(min(value, 0.0))
         parts.append(_rect(left, upper, 0.84 * step, max(lower - upper, 0.5), BAR))
         parts.append(_line(middle, height(low), middle, height(high)))
@@ -203,6 +215,6 @@ def _edges(bins: Sequence[str], step: float, y: float) -> list[str]:
     every = -(-len(edges) // 9)
     parts = []
     for i in range(0, len(edges), every):
-        anchor = "start" if i == 0 else "end" if i == len(edges) - 1 else "middle"
-        parts.append(_text(f"{i * step:.3f}%", y, edges[i], anchor, "small"))
+        anchor = "end" if i == len(edges) - 1 else "middle"
+        parts.append(_text(f"{_GUTTER + i * step:.3f}%", y, edges[i], anchor, "small"))
     return parts
