@@ -12,12 +12,14 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mkdocs build --strict --quiet
 
 demo: $(READY)
-	$(BIN)/python examples/demo.py
+	$(BIN)/discreet demo
 
 bench: $(READY)
 	$(BIN)/python -m bench
+	$(BIN)/python docs/hooks/measured.py
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -53,7 +53,7 @@ def render(doc: Mapping[str, Any]) -> str:
         columns=[_declared(name, column.to_dict()) for name, column in schema.columns.items()],
         most_rows=schema.max_rows,
     )
-    return page.replace(" %", "\u00a0%")  # a number and its unit stay on one line
+    return page.replace(" %", "\u00a0%").replace("± ", "±\u00a0")  # a number and its unit stay on one line
 
 
 def _law(ask: Mapping[str, Any]) -> str:
