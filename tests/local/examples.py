@@ -11,6 +11,7 @@ import numpy as np
 from discreet.local import (
     Cube,
     Duchi,
+    DyadicTree,
     Hadamard,
     Hybrid,
     LocalHash,
@@ -100,6 +101,16 @@ def one_coordinate(epsilon: str, d: int) -> Example:
     return Example(law, values, values, Reports(law, {"coordinate": coordinate, "answer": answer}))
 
 
+def tree(epsilon: str, depth: int) -> Example:
+    """The estimate from one report is, on average, one at every edge above the value and zero below."""
+    law = DyadicTree(epsilon, (0, 8), depth)
+    places = [(level, j, bit) for level in range(1, depth + 1) for j in range(2**level) for bit in (0, 1)]
+    level, column, answer = np.array(places).T
+    values = [0.0, 3.1, 7.9]
+    targets = [(law.edges[1:-1] > value).astype(float) for value in values]
+    return Example(law, values, targets, Reports(law, {"level": level, "column": column, "answer": answer}))
+
+
 EXAMPLES = [
     response("1", 2),
     response("0.3", ["red", "green", "blue"]),
@@ -122,6 +133,8 @@ EXAMPLES = [
     numbers(TruncatedLaplace("3", (10, 12))),
     *(cube(epsilon, d) for d in range(1, 7) for epsilon in ("1", "4")),
     one_coordinate("0.5", 4),
+    tree("1", 4),
+    tree("2", 1),
 ]
 # Their reports cannot all be written down: 2^64 seeds, a sphere. They have tests of their own.
 ELSEWHERE = {LocalHash.name, PrivUnit.name}

@@ -11,6 +11,7 @@ epsilon by itself, and no ledger is needed to say so.
 from discreet.local.best import best_mean, best_oracle
 from discreet.local.cube import Cube
 from discreet.local.duchi import Duchi
+from discreet.local.dyadic_tree import Distribution, DyadicTree
 from discreet.local.estimate import Estimate
 from discreet.local.hadamard import Hadamard
 from discreet.local.hybrid import Hybrid
@@ -20,14 +21,20 @@ from discreet.local.one_coordinate import OneCoordinate
 from discreet.local.optimized_unary import OptimizedUnary
 from discreet.local.piecewise import Piecewise
 from discreet.local.priv_unit import PrivUnit
+from discreet.local.questions import distribution, frequencies, histogram, mean, quantile, vector_mean
 from discreet.local.randomized_response import RandomizedResponse
 from discreet.local.reports import Reports
+from discreet.local.sgd import Client, Plan, Server, Task, local_sgd, logistic_gradient
 from discreet.local.subset_selection import SubsetSelection
+from discreet.local.tables import estimate_table
 from discreet.local.truncated_laplace import TruncatedLaplace
 
 __all__ = [
+    "Client",
     "Cube",
+    "Distribution",
     "Duchi",
+    "DyadicTree",
     "Estimate",
     "Hadamard",
     "Hybrid",
@@ -36,13 +43,25 @@ __all__ = [
     "OneCoordinate",
     "OptimizedUnary",
     "Piecewise",
+    "Plan",
     "PrivUnit",
     "RandomizedResponse",
     "Reports",
+    "Server",
     "SubsetSelection",
     "Tally",
+    "Task",
     "TruncatedLaplace",
     "best_mean",
     "best_oracle",
+    "distribution",
+    "estimate_table",
+    "frequencies",
+    "histogram",
     "local_mechanisms",
+    "local_sgd",
+    "logistic_gradient",
+    "mean",
+    "quantile",
+    "vector_mean",
 ]

@@ -109,7 +109,7 @@ class LocalMechanism(Named, ABC):
         found = reports if isinstance(reports, Reports) else Reports.join(reports)
         self.require(found.mechanism)
         if found.people is not None:
-            refuse_repeated(len(found) - len(np.unique(found.people)))
+            refuse_repeated(len(found) - len(set(found.people.tolist())))
         return Tally(len(found), self.sums(found.columns), found.private)
 
     def estimate(self, reports: Reports | Iterable[Reports]) -> Estimate:

@@ -10,6 +10,7 @@ import json
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,15 @@ def _whole(values: Any) -> npt.NDArray[Any]:
     """An array of whole numbers as it is; a list, or text from a file, number by number, so that none becomes a double."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         return values
-    return np.array([int(v) if isinstance(v, str) else operator.index(v) for v in values], object)
+    # Spark has no unsigned 64 bits and hands them over as decimals.
+    return np.array([int(v) if isinstance(v, str | Decimal) else operator.index(v) for v in values], object)
+
+
+def _names(people: Any) -> npt.NDArray[Any]:
+    if not isinstance(people, list) or any(type(p) not in (str, int) for p in people):
+        raise UnsupportedFormat(f"people must be a list of names or whole numbers, got {people!r:.60}")
+    # As they are: numbers beyond 64 bits, or names beside numbers, must not become something else.
+    return np.array(people, object) if len({type(p) for p in people}) > 1 else np.array(people)
 
 
 def fingerprint(mechanism: LocalMechanism) -> str:
@@ -109,13 +118,16 @@ class Reports:
 
     def named(self, people: Iterable[Any]) -> Reports:
         """The same reports with the people who sent them."""
-        return replace(self, people=np.asarray(list(people)))
+        return replace(self, people=_names([p.item() if isinstance(p, np.generic) else p for p in people]))
 
     def first_of_each(self) -> Reports:
         """The first report of every person: the rule for those who sent several. Their further reports spent more."""
         if self.people is None:
             raise InvalidRequest("telling people apart needs their names; add them with named(people)")
-        first = np.sort(np.unique(self.people, return_index=True)[1])
+        seen: dict[Any, int] = {}
+        for i, person in enumerate(self.people.tolist()):
+            seen.setdefault(person, i)
+        first = np.array(list(seen.values()))
         return replace(self, columns={k: v[first] for k, v in self.columns.items()}, people=self.people[first])
 
     @staticmethod
@@ -160,19 +172,22 @@ class Reports:
         law = local_mechanisms.read(doc.get("mechanism"))
         if not isinstance(doc.get("columns"), dict):
             raise UnsupportedFormat("reports need an object of columns, got none")
-        people = None if doc.get("people") is None else np.asarray(doc["people"])
+        people = None if doc.get("people") is None else _names(doc["people"])
         return Reports(law, doc["columns"], people, doc.get("private") is True)
 
-    def to_arrow(self) -> Any:
-        """An Arrow table: the columns, the law's fingerprint on every row, the people if named; the law in the metadata."""
+    def to_arrow(self, *, text: bool = False) -> Any:
+        """An Arrow table: the columns, the law's fingerprint on every row, the people if named; the law in the metadata.
+
+        With ``text``, rows of numbers are written in hexadecimal: a CSV file can hold that.
+        """
         import pyarrow as pa
 
         wanted = self.mechanism.columns
-        arrays = {
-            name: pa.array(wanted[name].rows_as_bytes(values), pa.binary()) if wanted[name].width else pa.array(values)
-            for name, values in self.columns.items()
-        }
-        word = pa.array([fingerprint(self.mechanism)] * len(self)).dictionary_encode()
+        arrays = {}
+        for name, values in self.columns.items():
+            rows = wanted[name].rows_as_bytes(values) if wanted[name].width else values
+            arrays[name] = pa.array([row.hex() for row in rows] if text and wanted[name].width else rows)
+        word = pa.repeat(fingerprint(self.mechanism), len(self))
         people = {} if self.people is None else {PERSON: pa.array(self.people.tolist())}
         table = pa.table(arrays | {LAW: word} | people)
         facts = {"kind": KIND, "schema": SCHEMA_VERSION, "mechanism": self.mechanism.to_dict(), "private": self.private}
@@ -205,8 +220,8 @@ class Reports:
                 "estimate each law by itself"
             )
         columns = {
-            name: table[name].to_pylist() if column.width else table[name].to_numpy(zero_copy_only=False)
+            name: table[name].to_pylist() if column.width else table[name].to_numpy()
             for name, column in mechanism.columns.items()
         }
-        people = np.asarray(table[PERSON].to_pylist()) if PERSON in table.schema.names else None
+        people = _names(table[PERSON].to_pylist()) if PERSON in table.schema.names else None
         return Reports(mechanism, columns, people, private)
