@@ -25,8 +25,8 @@ _DENSE = 64  # groups are counted in one array up to this many possible ones for
 _LARGEST = 1 << 62
 
 
-def encode(column: Any) -> tuple[list[str | None], Ints]:
-    """The distinct canonical texts of a column (missing first, then sorted) and for every row the place of its own."""
+def texts_of(column: Any) -> tuple[list[str | None], Ints]:
+    """The canonical texts of the different cells of a column, and for every row the place of its own."""
     column = cells.arrow(column)
     try:
         encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
@@ -35,10 +35,18 @@ def encode(column: Any) -> tuple[list[str | None], Ints]:
     except (AttributeError, pa.ArrowException):  # objects, and nested cells: every row is its own
         values = list(column) if isinstance(column, np.ndarray) else column.to_pylist()
         index = np.arange(len(values))
-    texts = [cells.label(value) for value in values] + [None]
+    # Plain text is its own label, and is by far the most frequent cell.
+    texts = [value if type(value) is str and value and value.isascii() else cells.label(value) for value in values]
+    return [*texts, None], index
+
+
+def encode(column: Any) -> tuple[list[str | None], Ints]:
+    """The distinct canonical texts of a column (missing first, then sorted) and for every row the place of its own."""
+    texts, index = texts_of(column)
     used = np.zeros(len(texts), bool)
     used[index] = True
-    distinct = sorted({text for text, here in zip(texts, used, strict=True) if here}, key=lambda t: (t is not None, t or ""))
+    here = {text for text, is_used in zip(texts, used.tolist(), strict=True) if is_used}
+    distinct: list[str | None] = [*([None] if None in here else []), *sorted(text for text in here if text is not None)]
     place = {text: code for code, text in enumerate(distinct)}
     table = np.array([place.get(text, -1) for text in texts], np.int64)
     return distinct, table[index]

@@ -90,7 +90,8 @@ class Summed(Metric):
         return sum(weight * sums[-1] for weight, sums in zip(self.weights, self._sums, strict=True)) or 1.0
 
     def _leaf_rows(self, place: int) -> Floats:
-        return np.bincount(self.base.codes[place], self.base.counts, self.base.columns[place].size(0))
+        rows = np.bincount(self.base.codes[place], self.base.counts, self.base.columns[place].size(0))
+        return rows.astype(float)
 
 
 class Precision(Summed):

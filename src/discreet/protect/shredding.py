@@ -1,0 +1,71 @@
+"""Rows in copies that cannot be rewritten, such as backups: sealed under a key of each person, shredded with the key.
+
+Nothing in a token itself can be shredded: it can be computed again from the identity. A random key cannot.
+"""
+
+from __future__ import annotations
+
+import os
+
+from sqlalchemy import Connection, select
+
+from discreet.errors import InvalidRequest, UnknownName
+from discreet.protect.vault_log import VaultLog, subjects
+
+_NONCE = 12
+
+
+class Shredder:
+    """The random keys of people, one row each in the vault's database.
+
+    Destroying a key helps only if the database with the keys is not in the same backups: keep it apart from them.
+    """
+
+    def __init__(self, log: VaultLog) -> None:
+        self._log = log
+
+    def seal(self, subject: str, data: bytes) -> bytes:
+        """Encrypt under the person's key, which is made on first use (AES-256-GCM with a random nonce)."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        with self._log.database.transaction(write=True) as connection:
+            self._log.lock(connection)
+            key = self._key(connection, subject)
+            if key is None:
+                key = os.urandom(32)
+                connection.execute(subjects.insert(), {"vault": self._log.id, "subject": subject, "key": key.hex()})
+        nonce = os.urandom(_NONCE)
+        return nonce + AESGCM(key).encrypt(nonce, data, subject.encode())
+
+    def unseal(self, subject: str, sealed: bytes) -> bytes:
+        """What was sealed for the person."""
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        with self._log.database.transaction(write=False) as connection:
+            key = self._key(connection, subject)
+        if key is None:
+            raise UnknownName("there is no key for this identity: nothing was sealed for it, or it was erased")
+        try:
+            return AESGCM(key).decrypt(sealed[:_NONCE], sealed[_NONCE:], subject.encode())
+        except (InvalidTag, ValueError):
+            raise InvalidRequest(
+                "sealed data must be whole and this person's, and this is not; check where it is from"
+            ) from None
+
+    def holds(self, subject: str) -> bool:
+        """Whether there is a key for the person."""
+        with self._log.database.transaction(write=False) as connection:
+            return self._key(connection, subject) is not None
+
+    def shred(self, connection: Connection, subject: str) -> bool:
+        """Destroy the person's key inside a writing transaction; whether there was one."""
+        if self._log.database.sqlite:
+            connection.exec_driver_sql("PRAGMA secure_delete=ON")  # the freed bytes are overwritten, not only unlinked
+        gone = connection.execute(subjects.delete().where(subjects.c.vault == self._log.id, subjects.c.subject == subject))
+        return gone.rowcount > 0
+
+    def _key(self, connection: Connection, subject: str) -> bytes | None:
+        query = select(subjects.c.key).where(subjects.c.vault == self._log.id, subjects.c.subject == subject)
+        found = connection.execute(query).scalar_one_or_none()
+        return None if found is None else bytes.fromhex(found)

@@ -1,0 +1,351 @@
+"""Answers to a person's requests: what is kept about them, where it went, and taking it out for good.
+
+``access``, ``erase`` and ``refuse`` serve articles 15, 17 and 19 of the General Data Protection Regulation (GDPR), and
+``record`` is the record of processing of article 30. Everything is a row of one log in the ledger's database.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import InvalidRequest, UnknownName
+from discreet.ledger.database import Database
+from discreet.protect.erasure import Erasures, Register, holding, receipt_of
+from discreet.protect.holdings import Found
+from discreet.protect.names import check_new, public_name
+from discreet.protect.pseudonyms import Pseudonymizer
+from discreet.protect.receipts import Receipt
+from discreet.protect.shredding import Shredder
+from discreet.protect.vault_log import Row, VaultLog
+from discreet.sources.files import find_files
+
+GROUNDS = {
+    "legal obligation": "GDPR 17(3)(b): the law demands that the data be kept",
+    "public interest": "GDPR 17(3)(b): a task in the public interest or official authority",
+    "public health": "GDPR 17(3)(c): public interest in the area of public health",
+    "expression": "GDPR 17(3)(a): freedom of expression and information",
+    "archiving": "GDPR 17(3)(d): archiving, research or statistics that erasure would defeat",
+    "legal claims": "GDPR 17(3)(e): establishing, exercising or defending legal claims",
+}
+_PARTNER = "discreet vault"  # people are in the log under tokens of a partner that nobody else has
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a vault holds about one person: rows by table, the facts of those tables, and the log of uses and requests.
+
+    ``unreadable`` counts rows, by table, whose identity is missing or cannot be read: they belong to nobody.
+    """
+
+    subject: str
+    rows: dict[str, Any]
+    facts: list[dict[str, Any]]
+    uses: list[dict[str, Any]]
+    requests: list[dict[str, Any]]
+    unreadable: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything in what JSON can say."""
+        rows = {name: [{k: _plain(v) for k, v in row.items()} for row in t.to_pylist()] for name, t in self.rows.items()}
+        return {
+            "subject": self.subject,
+            "rows": rows,
+            "tables": self.facts,
+            "uses": self.uses,
+            "requests": self.requests,
+            "rows_without_identity": self.unreadable,
+        }
+
+
+class Vault:
+    """Registered tables, the log of what is done with them, and the requests of people in them.
+
+    ``url`` is a database as a ledger has it; ``pseudonyms`` declares who is one person. Opening a vault finishes
+    erasures that a crash interrupted, unless ``resume`` is false.
+
+    Proof that an erasure is never half-done and forgotten: before anything is removed, the intent is committed to the
+    log; each removal takes out whatever is left, so doing it again does no harm; the receipt is committed only after
+    every registered table is done. Whenever the process dies, either there is no intent and nothing was removed, or the
+    intent stands without a receipt and the next opening goes through all tables again and writes it. A file is replaced
+    by one rename after the new one is on the disk, so it is always whole; rewriting happens under a lock of its folder,
+    so that two erasures do not undo one another.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        pseudonyms: Pseudonymizer,
+        *,
+        name: str = "default",
+        who: str | None = None,
+        timeout: float = 30.0,
+        resume: bool = True,
+    ) -> None:
+        if not isinstance(pseudonyms, Pseudonymizer):
+            raise InvalidRequest(f"pseudonyms must be a Pseudonymizer, got {type(pseudonyms).__name__}")
+        self.name = public_name(name, "the name of a vault")
+        self._pseudonyms = pseudonyms
+        # Before the database is touched: a vault without its keys could neither find a person nor sign.
+        self._seed = pseudonyms.keys.key("receipts")  # type: ignore[union-attr]
+        self._cipher = pseudonyms.cipher(_PARTNER, self.name, 1)
+        self._database = Database(url, timeout)
+        try:
+            self._log = VaultLog(self._database, self.name, who)
+            self._shredder = Shredder(self._log)
+            self._register = Register(self._log, pseudonyms)
+            self._erasures = Erasures(self._log, self._register, self._shredder, self._cipher, self._seed)
+            if resume:
+                self.resume()
+        except BaseException:
+            self._database.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection; the vault object is of no use afterwards."""
+        self._database.close()
+
+    def __enter__(self) -> Vault:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def public_key(self) -> str:
+        """The key that receipts are checked with; give it to whoever has to believe them."""
+        return Receipt.sign({}, self._seed).public_key
+
+    def register(
+        self,
+        name: str,
+        table: str | Path | Sequence[str | Path] | None = None,
+        *,
+        database: str | None = None,
+        columns: dict[str, str] | None = None,
+        token: tuple[str, str, str] | None = None,
+        purpose: str,
+        categories: Sequence[str],
+        recipients: Sequence[str] = (),
+        retention: str,
+        ledger: str | None = None,
+    ) -> None:
+        """Register a table: CSV or Parquet files, or with ``database`` a table of the vault's own database.
+
+        A person's rows are those whose identifying columns (``columns`` renames fields) give their digest, or with
+        ``token=("column", "partner", "data set")`` those with their token. ``purpose``, ``categories`` of data,
+        ``recipients`` and ``retention`` go into the record of processing; ``ledger`` names the ledger in this database
+        that paid for what was released from the table.
+        """
+        public_name(name, "the name of a table")
+        if (table is None) == (database is None):
+            raise InvalidRequest("a table must be given as files or as database='table', got both or neither")
+        given = [] if table is None else [table] if isinstance(table, str | Path) else list(table)
+        paths = [str(path) for path in find_files(given)] if given else []
+        facts = {
+            "name": name,
+            "paths": paths,
+            "database": database,
+            "columns": list(self._pseudonyms.columns(columns)) if token is None else [token[0]],
+            "partner": None if token is None else [public_name(token[1], "partner"), public_name(token[2], "data set")],
+            **_facts(purpose, categories, recipients, retention),
+            "ledger": ledger,
+        }
+        if any(path.lower().endswith(".gz") for path in paths):
+            raise InvalidRequest("a table that people can be erased from must not be compressed as .gz; use Parquet")
+        with self._database.transaction(write=True) as connection:
+            self._log.lock(connection)
+            known = self._register.tables(connection)
+            check_new(name, known, "a table")
+            for other in known.values():
+                shared = set(paths) & set(other["paths"]) or ({database} - {None}) & {other["database"]}
+                if shared:
+                    raise InvalidRequest(f"a table must be registered once, and {shared.pop()!r} is, as {other['name']!r}")
+            holding(facts, self._pseudonyms).check(connection)
+            self._log.append(connection, "register", facts)
+
+    def unregister(self, name: str, reason: str) -> None:
+        """Take a table out of the vault's care, such as one that was deleted; the log keeps that it was there."""
+        with self._database.transaction(write=True) as connection:
+            self._log.lock(connection)
+            if name not in self._register.tables(connection):
+                raise UnknownName(
+                    f"no table is registered as {name!r}; known: {', '.join(self._register.tables(connection))}"
+                )
+            self._log.append(connection, "unregister", {"name": name, "reason": _text(reason, "reason")})
+
+    def processing(
+        self,
+        activity: str,
+        *,
+        purpose: str,
+        categories: Sequence[str],
+        recipients: Sequence[str] = (),
+        retention: str,
+        people: str = "",
+        transfers: str = "",
+        security: str = "",
+    ) -> None:
+        """Record an activity of processing; the same activity again replaces what is said of it."""
+        extra = {"activity": _text(activity, "activity"), "people": people, "transfers": transfers, "security": security}
+        self._log.write("processing", extra | _facts(purpose, categories, recipients, retention))
+
+    def use(self, table: str, purpose: str, recipient: str | None = None) -> None:
+        """Log that a registered table was used, and by whom it was received, if by someone else."""
+        with self._database.transaction(write=True) as connection:
+            self._log.lock(connection)
+            known = self._register.tables(connection)
+            if table not in known:
+                raise UnknownName(f"no table is registered as {table!r}; known: {', '.join(known)}")
+            self._log.append(
+                connection, "use", {"table": table, "purpose": _text(purpose, "purpose"), "recipient": recipient}
+            )
+
+    def seal(self, identity: Any, data: bytes) -> bytes:
+        """Encrypt under a random key of this person, for copies that cannot be rewritten; ``erase`` destroys the key."""
+        return self._shredder.seal(self._subject(self._pseudonyms.digest(identity)), data)
+
+    def unseal(self, identity: Any, sealed: bytes) -> bytes:
+        """What was sealed; refused for good once the person is erased."""
+        return self._shredder.unseal(self._subject(self._pseudonyms.digest(identity)), sealed)
+
+    def access(self, identity: Any) -> Access:
+        """Everything held about a person, and the log of what was done with it. The request itself is logged."""
+        person = self._pseudonyms.digest(identity)
+        subject = self._subject(person)
+        found = self._find(person)
+        counts = {name: part.rows.num_rows for name, part in found.items()}
+        here = {name for name, rows in counts.items() if rows}
+        earlier = self._log.rows(("access", "erase", "refuse", "receipt"), subject)
+        self._log.write("access", {"tables": counts}, subject)
+        if not here and not earlier and not self._shredder.holds(subject):
+            raise self._absent()
+        with self._database.transaction(write=False) as connection:
+            known = self._register.tables(connection)
+        uses = [row for row in self._log.rows(("use",)) if row.document["table"] in here]
+        return Access(
+            subject,
+            {name: found[name].rows for name in found if name in here},
+            [known[name] for name in known if name in here],
+            [_entry(row) for row in uses],
+            [_entry(row) for row in earlier],
+            {name: part.unreadable for name, part in found.items() if part.unreadable},
+        )
+
+    def erase(self, identity: Any) -> Receipt:
+        """Remove a person's rows from every registered table, and return the signed receipt.
+
+        A person who was erased before and has no rows now gets that receipt again. Nothing released before is undone,
+        and no budget is refunded. Rows that arrive later are not kept out: stop the supply as well.
+        """
+        person = self._pseudonyms.digest(identity)
+        subject = self._subject(person)
+        for intent in self._erasures.unfinished():
+            if intent.subject == subject:
+                return self._erasures.finish(intent)
+        counts = {name: part.rows.num_rows for name, part in self._find(person).items()}
+        if not any(counts.values()) and not self._shredder.holds(subject):
+            receipts = self._log.rows(("receipt",), subject)
+            if receipts:
+                return receipt_of(receipts[-1])
+            raise self._absent()
+        return self._erasures.finish(self._log.write("erase", {"tables": counts}, subject))
+
+    def refuse(self, identity: Any, ground: str, note: str = "") -> dict[str, Any]:
+        """Record that a request for erasure is refused, on a ground the law knows; what was recorded."""
+        if ground not in GROUNDS:
+            raise InvalidRequest(f"ground must be one of {', '.join(GROUNDS)}, got {ground!r}")
+        person = self._pseudonyms.digest(identity)
+        subject = self._subject(person)
+        if not any(part.rows.num_rows for part in self._find(person).values()) and not self._shredder.holds(subject):
+            raise self._absent()
+        if any(row.subject == subject for row in self._erasures.unfinished()):
+            raise InvalidRequest("this person's erasure has begun and cannot be refused any more; finish it with resume()")
+        return _entry(self._log.write("refuse", {"ground": ground, "law": GROUNDS[ground], "note": note}, subject))
+
+    def resume(self) -> list[Receipt]:
+        """Finish every erasure that was begun and has no receipt."""
+        return [self._erasures.finish(intent) for intent in self._erasures.unfinished()]
+
+    def receipts(self) -> list[Receipt]:
+        """Every receipt, in order."""
+        return [receipt_of(row) for row in self._log.rows(("receipt",))]
+
+    def log(self) -> list[dict[str, Any]]:
+        """Every row of the log, in order."""
+        return [_entry(row) for row in self._log.rows()]
+
+    def verify(self) -> int:
+        """The number of rows of the log, after checking the chain of all and the signature of every receipt."""
+        count = self._log.verify()
+        for receipt in self.receipts():
+            receipt.verify(self.public_key)
+        return count
+
+    def record(self) -> dict[str, Any]:
+        """The record of processing: activities, tables, and how many requests of each kind there were."""
+        rows = self._log.rows()
+        with self._database.transaction(write=False) as connection:
+            known = self._register.tables(connection)
+        activities = {row.document["activity"]: row.document for row in rows if row.kind == "processing"}
+        kinds = ("access", "erase", "receipt", "refuse", "use")
+        return {
+            "kind": "record of processing",
+            "vault": self.name,
+            "activities": list(activities.values()),
+            "tables": [{k: v for k, v in facts.items() if k != "paths"} for facts in known.values()],
+            "requests": {kind: sum(row.kind == kind for row in rows) for kind in kinds},
+        }
+
+    def export(self, path: str | Path) -> Path:
+        """The record of processing as a new JSON file."""
+        place = Path(path)
+        try:
+            with place.open("x", encoding="utf-8") as out:
+                out.write(json.dumps(self.record(), indent=1, ensure_ascii=False) + "\n")
+        except OSError as problem:
+            raise InvalidRequest(f"the record must go into a new file, and {str(place)!r}: {problem.strerror}") from None
+        return place
+
+    def _subject(self, person: bytes) -> str:
+        return self._cipher.tokens([person])[0]
+
+    def _absent(self) -> UnknownName:
+        # Nothing about who was asked for: the message may be shown or kept.
+        return UnknownName("no registered table holds this identity; check its spelling and which tables are registered")
+
+    def _find(self, person: bytes) -> dict[str, Found]:
+        return {table.name: table.find(person, self._database) for table in self._register.holdings()}
+
+
+def _facts(purpose: str, categories: Sequence[str], recipients: Sequence[str], retention: str) -> dict[str, Any]:
+    """What the record of processing says of a table or an activity."""
+    return {
+        "purpose": _text(purpose, "purpose"),
+        "categories": _texts(categories, "categories"),
+        "recipients": _texts(recipients, "recipients") if recipients else [],
+        "retention": _text(retention, "retention"),
+    }
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidRequest(f"{what} must be said in words, got {value!r}")
+    return value
+
+
+def _texts(values: Any, what: str) -> list[str]:
+    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+        raise InvalidRequest(f"{what} must be a list of words, got {values!r}; write ['...']")
+    return [_text(value, what) for value in values]
+
+
+def _entry(row: Row) -> dict[str, Any]:
+    return {"number": row.number, "time": row.time, "who": row.who, "kind": row.kind, **row.document}
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float) else str(value)
