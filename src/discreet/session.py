@@ -22,7 +22,7 @@ from discreet.errors import InvalidRequest, NotPrivate
 from discreet.ledger import Ledger
 from discreet.sources import open_source
 from discreet.statistics.joint import ask, ask_each, ask_together
-from discreet.statistics.question import Question, Table, builder
+from discreet.statistics.question import Question, Table, build
 from discreet.statistics.spend import Keywords, Spend
 
 R = TypeVar("R")
@@ -56,7 +56,8 @@ class Session:
     ``table`` is anything ``discreet.sources.open_source`` opens; ``schema`` a Schema or the path of a TOML file;
     ``ledger`` a Ledger or its url (``"sqlite:///ledger.db"``; in memory by default, and then gone with the process;
     ``"test"`` for tests, which alone allows a seed and an infinite epsilon). ``name`` is the ledger of this table of people
-    within the database.
+    within the database. ``version`` is a public word for this state of the table: the same question on the same version is
+    answered again at no cost. Files go by path, size and time of change; a table in memory counts as new without it.
 
     Errors come from declarations and requests. What a record holds never raises, warns or stops anything.
     """
@@ -72,9 +73,10 @@ class Session:
         name: str = "default",
         who: str | None = None,
         spark: Any = None,
+        version: str | None = None,
     ) -> None:
         self.schema = schema if isinstance(schema, Schema) else Schema.from_toml(schema)
-        self._source = open_source(table, self.schema, spark=spark)
+        self._source = open_source(table, self.schema, spark=spark, version=version)
         relation = self.schema.neighbors
         if not isinstance(ledger, Ledger):
             ledger = Ledger(ledger, budget, name=name, neighbors=relation, who=who)
@@ -83,7 +85,7 @@ class Session:
         if seed is not None and not ledger.test:
             raise NotPrivate("a seed makes noise that is not private; use ledger='test', or no seed")
         self.ledger = ledger
-        self._random = chosen(seed)
+        self._random = None if seed is None else chosen(seed)
         self._rows: int | None = None
 
     def remaining(self) -> Remaining | None:
@@ -123,11 +125,11 @@ class Session:
         return self.ask("correlation", x, y, **options)
 
     def pooled_variance(self, column: str, *, by: str, **options: Any) -> Result:
-        """The variance within groups; ``labels="public"`` and ``largest_group=`` where who is in which is no secret."""
+        """The variance within groups."""
         return self.ask("pooled_variance", column, by=by, **options)
 
     def pooled_covariance(self, x: str, y: str, *, by: str, **options: Any) -> Result:
-        """The covariance within groups; options as for ``pooled_variance``."""
+        """The covariance within groups."""
         return self.ask("pooled_covariance", x, y, by=by, **options)
 
     def histogram(self, column: str, **options: Any) -> Result:
@@ -151,13 +153,13 @@ class Session:
         where = options.pop("where", {})
         spend, rest = _separate(dict(options))
         table = self._table(bool(where))
-        questions = [builder("quantile")(table, column, q=each, **rest) for each in q]
+        questions = [build("quantile", table, column, q=each, **rest) for each in q]
         return self._run(ask_each(questions, spend.split(max(1, len(q))), self.schema.neighbors), where)
 
     def ask(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Result:
         """Any registered statistic by its name."""
         spend, rest = _separate(options)
-        question = builder(statistic)(self._table(bool(where)), *args, **rest)
+        question = build(statistic, self._table(bool(where)), *args, **rest)
         return self._run(ask(question, spend, self.schema.neighbors), where or {})
 
     def together(
@@ -170,7 +172,7 @@ class Session:
     ) -> list[Result]:
         """Several questions, each a tuple of a statistic's name and its columns, for one price and in one pass."""
         table = self._table(bool(where))
-        asked = [builder(name)(table, *columns) for name, *columns in questions]
+        asked = [build(name, table, *columns) for name, *columns in questions]
         return self._run(ask_together(asked, Spend(**spend), self.schema.neighbors, shares), where or {})
 
     def preview(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Preview:
@@ -181,7 +183,7 @@ class Session:
         spend, rest = _separate(options)
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         public = rows if self._rows_are_public(bool(where)) else None
-        question = builder(statistic)(Table(self.schema, public), *args, **rest)
+        question = build(statistic, Table(self.schema, public), *args, **rest)
         result, _ = self._plan(question, spend, rows)
         would = self.ledger.preview(result.cost)
         return Preview(result.cost, result.expected_error, would.fits, would.remaining)
@@ -192,7 +194,8 @@ class Session:
     def _run(self, procedure: Procedure[R], where: dict[str, Any]) -> R:
         source = self._source.where(**where) if where else self._source
         with _waiting():
-            return Desk(source, self.ledger, self._random, self.schema.neighbors).run(procedure)
+            # Without a seed every run takes the stream of its own thread.
+            return Desk(source, self.ledger, chosen(self._random), self.schema.neighbors).run(procedure)
 
     def _rows_are_public(self, filtered: bool) -> bool:
         """Under replace the number of rows is public: of the whole table, and where one row is one person."""

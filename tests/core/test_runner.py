@@ -19,7 +19,7 @@ from discreet.core.registry import SCHEMA_VERSION
 from discreet.core.release import Entry, Release
 from discreet.core.result import Reading, Result, readings
 from discreet.core.runner import Desk, NoLedger, Procedure, plan
-from discreet.errors import BudgetExceeded, InvalidRequest, NotPrivate, UnknownName, UnsupportedFormat
+from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, NotPrivate, UnknownName, UnsupportedFormat
 from discreet.mechanisms import DiscreteLaplace, Laplace
 
 
@@ -158,6 +158,23 @@ def test_parts_are_answered_on_their_own_people() -> None:
 
     assert desk(log).run(split()) == [2, 1, 1]
     assert log.count("split") == 1  # a second cut could put a person into another part
+
+
+def test_an_account_on_a_part_serves_the_run_that_opened_it() -> None:
+    """Cut anew, a person could be in both parts: the second run is refused before it pays."""
+    log: list[str] = []
+    opened: list[Account] = []
+
+    def first() -> Procedure[None]:
+        opened.extend((yield Open(Cost.pure(1), parts=2)))
+
+    def second() -> Procedure[Any]:
+        return (yield ask(0, opened[1]))
+
+    desk(log).run(first())
+    with pytest.raises(AccountClosed, match="run that opened it"):
+        desk(log).run(second())
+    assert "look" not in log
 
 
 def test_a_seed_needs_a_test_ledger() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -64,22 +65,21 @@ def test_the_same_exact_sums_everywhere(tmp_path: Path) -> None:
 def test_budget_is_paid_once_for_the_same_question(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'ledger.db'}"
     with ds.Ledger(url, ds.Budget(epsilon=1)) as ledger:
-        session = ds.Session(table(), ds.Schema.from_toml(SCHEMA), ledger=ledger)
+        session = ds.Session(table(), ds.Schema.from_toml(SCHEMA), ledger=ledger, version="november")
         first = session.mean("age", epsilon=0.4)
         assert session.mean("age", epsilon=0.4).value == first.value
         assert ledger.spent().epsilon == first.cost.epsilon
         assert session.mean("age", epsilon=0.2).value != first.value
     # Another process later: the ledger remembers, for the same data only.
-    again = ds.Session(table(), ds.Schema.from_toml(SCHEMA), ledger=url)
+    again = ds.Session(table(), ds.Schema.from_toml(SCHEMA), ledger=url, version="november")
     assert again.mean("age", epsilon=0.4).value == first.value
     assert float(again.remaining().epsilon) == pytest.approx(0.4)  # type: ignore[union-attr, arg-type]
-    changed = table()
-    changed["age"][0] = 50.0
-    other = ds.Session(changed, ds.Schema.from_toml(SCHEMA), ledger=url)
+    # Without a word from the custodian a table in memory is new data, whether or not a record changed.
+    other = ds.Session(table(), ds.Schema.from_toml(SCHEMA), ledger=url)
     with pytest.raises(BudgetExceeded, match=r"0\.4"):
         other.mean("age", epsilon=0.5)
-    assert other.mean("age", epsilon=0.4).releases[0].entry.number == 3  # type: ignore[union-attr]
-    assert other.ledger.verify() == 3
+    assert other.mean("age", epsilon=0.4).releases[0].entry.number == 5  # type: ignore[union-attr]
+    assert other.ledger.verify() == 6  # three payments, three answers stored
 
 
 def test_preview_touches_no_data(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,6 +132,38 @@ def test_a_person_moves_an_answer_no_further_than_declared() -> None:
     after = ds.Session(crowd, schema, ledger="test").count(epsilon=math.inf)
     assert after.value - before.value == 2
     assert before.releases[0].distance.l1 == 2  # type: ignore[union-attr]
+
+
+def test_threads_share_a_session() -> None:
+    """Eight threads on one session: every question is answered and paid for, with noise of its own."""
+    session = ds.Session(table(), ds.Schema.from_toml(SCHEMA), ds.Budget(epsilon=100))
+    answers: list[float] = []
+
+    def work(number: int) -> None:
+        answers.extend(float(session.sum("age", epsilon=f"0.{number}{i + 1}")) for i in range(5))
+
+    threads = [threading.Thread(target=work, args=(i + 1,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(set(answers)) == 40
+
+
+def test_an_analyst_cannot_declare_labels_public() -> None:
+    """What is public about a table is said by whoever opens it, never by a question."""
+    schema = ds.Schema({"age": ds.Real(0, 100), "sex": ds.Categories(["f"], other="o")}, neighbors="replace")
+    session = ds.Session({"age": [1.0] * 9, "sex": ["f"] * 9}, schema, ds.Budget(epsilon=1))
+    for option in ({"labels": "public"}, {"largest_group": 1}, {"public_labels": True}):
+        with pytest.raises(InvalidRequest, match="takes no"):
+            session.pooled_variance("age", by="sex", epsilon="0.1", **option)
+    assert session.spent().epsilon == 0
+
+
+def test_rows_without_an_id_count_for_nothing() -> None:
+    rows = {"age": [50.0, 60.0, 70.0], "sex": ["f", "f", "f"], "patient": [None, 1, ""]}
+    session = ds.Session(rows, ds.Schema.from_toml(SCHEMA), ledger="test")
+    assert session.count(epsilon=math.inf).value == 1
 
 
 def test_errors_before_anything_is_charged(tmp_path: Path) -> None:

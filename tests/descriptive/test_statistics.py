@@ -169,7 +169,7 @@ def test_goldens_without_noise() -> None:
     wide = ((-10, 10), (-10, 10))
     private = ds.pooled_covariance(pairs, bounds=wide, labels="private", **replace)
     assert moved(private, 400) == pytest.approx(400 * 2 * (1 - 2 / 10) / 6, rel=1e-6)
-    assert private.releases[0].query.labels == "private"  # type: ignore[union-attr]
+    assert not private.releases[0].query.public_labels  # type: ignore[union-attr]
 
 
 columns = st.lists(st.floats(-4, 6), min_size=3, max_size=40)
@@ -310,6 +310,46 @@ def test_quantiles_share_a_pass_and_the_price() -> None:
     rho = session.quantile("age", "0.5", rho="0.125")
     assert rho.cost.epsilon == pytest.approx(1, rel=1e-9)
     assert rho.cost.rho <= Fraction(1, 8)
+
+
+def test_quantile_ranks_stay_exact_for_any_level() -> None:
+    """A third as a float has a denominator of 1e16: ranks times it would leave 64 bits at a number of rows."""
+    facts = ds.Schema({"x": ds.Real(0, 1)})
+    question = build("quantile", facts, ("x",), {"q": 1 / 3}, None)
+    assert question.query.q == Fraction(1, 3)  # type: ignore[attr-defined]
+    for n in (1383, 2768):
+        here = ask_exactly(question, {"x": [0.01] * n}, facts)
+        there = ask_exactly(question, {"x": [0.01] * (n + 1)}, facts)
+        assert np.abs(here - there).max() <= float(question.query.distance("add_remove").linf)
+    with pytest.raises(InvalidRequest, match="denominator"):
+        type(question.query)("x", 0.0, 1.0, 10, Fraction(1, 10**9))  # type: ignore[call-arg]
+
+
+def test_sums_stand_still_instead_of_turning_over() -> None:
+    query = build("sum", ds.Schema({"x": ds.Real(0, 1)}), ("x",), {}, None).query
+    big = np.array([(1 << 62) - 1])
+    assert (query.combine(big, big) == big).all()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("bounds", [(0, 1e-300), (0, 1e200), (-1e308, 1e308), (0, 5e-324)])
+def test_bounds_beyond_the_doubles_are_refused(bounds: tuple[float, float]) -> None:
+    with pytest.raises(InvalidRequest, match="another unit"):
+        ds.sum([0.0], bounds=bounds, epsilon=1)
+
+
+def test_altered_documents_are_refused() -> None:
+    """A result that makes itself cheaper than its law and query say."""
+    doc = json.loads(ds.mean([1, 2], bounds=(0, 2), epsilon=5).to_json())
+    release = doc["releases"][0]
+    cheap = ds.Cost.pure("1e-6").to_dict()
+    for change in ({"cost": cheap}, {"distance": release["distance"] | {"l1": "1/2"}}, {"distance": {"l1": "-1", "l2": "1", "linf": "1"}},
+                   {"value": [[1], [1, 2]]}, {"query": release["query"] | {"factors": [{"kind": "odd", "column": "x"}]}}):  # fmt: skip
+        with pytest.raises(DiscreetError):
+            Result.from_json(json.dumps(doc | {"releases": [release | change]}))
+    marked = Result.from_json(json.dumps(doc | {"releases": [release | {"private": "no"}]}))
+    assert not marked.private
+    with pytest.raises(DiscreetError):
+        ds.Release.from_json("[" * 100_000)
 
 
 def test_noise_of_add_remove_beats_the_printed_formulas() -> None:

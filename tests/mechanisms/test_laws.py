@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from discreet.core.cost import Distance
+from discreet.core.cost import ORDERS, Distance
 from discreet.core.exact import Exact
 from discreet.core.mechanism import mechanisms
 from discreet.errors import DiscreetError, GridOverflow, InvalidRequest, UnknownName, UnsupportedFormat
@@ -91,6 +91,11 @@ def test_exponential_oracle() -> None:
     assert law.cost(1).rho == Fraction(1, 8)
 
 
+def test_utilities_beyond_the_doubles_are_settled_exactly() -> None:
+    assert Exponential(10**20).release([1e300, 1.5e300], seed=1) == 1
+    assert Exponential(10**20, method="permute_and_flip").release([1e300, 1.5e300], seed=1) == 1
+
+
 def test_permute_and_flip_is_never_worse() -> None:
     utilities = np.array([0, 1, 5, 2.5, 4.9])
     plain, flip = (Exponential.costing(1, epsilon=1, method=m) for m in ("exponential", "permute_and_flip"))  # type: ignore[arg-type]
@@ -164,6 +169,30 @@ def test_tiny_noise_returns_the_nearest_grid_value(exact: float, exponent: int) 
     assert abs(out - exact) <= float(grid) * 0.500002 + abs(exact) * 1e-15
 
 
+def test_whole_numbers_are_never_rounded_to_doubles() -> None:
+    """Beyond 2**53 neighbouring integers stay neighbours, and a value just below zero is not rounded to a whole step."""
+    law = DiscreteLaplace("0.001")
+    for shift in range(126, 131):
+        assert law.release(2**60 + shift) == 2**60 + shift
+        assert law.release(np.array([2**60 + shift]))[0] == 2**60 + shift
+    assert law.release(np.array([2**63], np.uint64))[0] == 2**62
+    whole, offset = Laplace(1, grid=1)._split(np.array([-1e-17, -1e-16, -0.5]))
+    assert whole.tolist() == [0, 0, 0]
+    assert np.asarray(offset).tolist() == [-1e-17, -1e-16, -0.5]
+
+
+def test_a_grid_too_coarse_for_the_exact_value_is_refused() -> None:
+    with pytest.raises(GridOverflow, match="coarser"):
+        Laplace(1, grid=1 << 40).release(Exact(np.array([-1]), Fraction(1, 1 << 30)))
+
+
+def test_renyi_curve_of_huge_scales_is_never_below_the_truth() -> None:
+    """For small t the divergence is a t**2 / 2 to first order."""
+    for scale in (10**9, 10**12, 10**16):
+        for order, bound in zip(ORDERS, Laplace(scale).cost(1).curve, strict=True):
+            assert bound >= order / scale**2 / 2 * (1 - 1e-6 - 10 * order / scale)
+
+
 def test_saturation_far_outside_the_grid() -> None:
     law = Laplace(1, grid=Fraction(1, 1 << 20))
     assert law.release(1e300, seed=1) == law.release(1e299, seed=1) < 1e14
@@ -203,6 +232,10 @@ BAD = [
     lambda: Gaussian.costing(1, epsilon=1, delta=0),
     lambda: Gaussian.costing(1, epsilon=1, delta=1),
     lambda: Gaussian.costing(1, epsilon=1, delta=NAN),
+    lambda: Gaussian.costing(1, epsilon=1, delta="1e-300"),
+    lambda: Gaussian(100, claim={"epsilon": "0.4"}),
+    lambda: Laplace("1e99999999"),
+    lambda: Laplace("1" * 6000),
     lambda: Gaussian.costing(1, epsilon=1, delta="0.1", rho=1),
     lambda: Gaussian.costing(1, rho=1, delta="0.1"),
     lambda: Gaussian.costing(1),

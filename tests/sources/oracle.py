@@ -80,7 +80,9 @@ def kept_rows(rows: list[dict[str, Any]], columns: list[str], schema: Schema, sa
             word = scramble(word ^ scramble(c & WORD))
         everyone[text(row[schema.person]) if schema.person else None].append((word, codes, person))
     kept: Counter[tuple[int, ...]] = Counter()
-    for theirs in everyone.values():
+    for owner, theirs in everyone.items():
+        if owner is None and schema.person:
+            continue  # rows without an id are nobody's
         for _, codes, person in sorted(theirs)[: schema.max_rows]:
             kept[(person, *codes)] += 1
     return kept

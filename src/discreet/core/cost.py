@@ -95,10 +95,13 @@ class Distance:
 
     @staticmethod
     def from_dict(doc: dict[str, Any]) -> Distance:
-        l1, l2, linf = (numbers.read(doc[k], "distance") for k in ("l1", "l2", "linf"))
+        def read(text: Any) -> Fraction:
+            return numbers.non_negative(numbers.read(text, "distance"), "distance")
+
+        l1, l2, linf = (read(doc[k]) for k in ("l1", "l2", "linf"))
         blocks = None
         if "blocks" in doc:
-            blocks = tuple(Block(int(n), numbers.read(a, "l1"), numbers.read(b, "l2")) for n, a, b in doc["blocks"])
+            blocks = tuple(Block(int(n), read(a), read(b)) for n, a, b in doc["blocks"])
         return Distance(l1, l2, linf, blocks)
 
 

@@ -17,6 +17,7 @@ Number: TypeAlias = int | float | str | Fraction | Decimal
 
 # A running total keeps at most this many bits below the point: sums of odd denominators would grow without end.
 _MOST_DENOMINATOR_BITS = 512
+_MOST_DIGITS = 5000
 
 
 def rational(value: Number, name: str = "value") -> Fraction:
@@ -26,13 +27,24 @@ def rational(value: Number, name: str = "value") -> Fraction:
     if isinstance(value, bool):
         raise InvalidRequest(f"{name} must be a number, got {value!r}")
     try:
-        if isinstance(value, int | str | Decimal):
+        if isinstance(value, str | Decimal):
+            return Fraction(_of_sane_size(value))
+        if isinstance(value, int):
             return Fraction(value)
         # Exactly representable integers and halves arrive as NumPy scalars too; float() makes them plain.
         plain = float(value)
         return Fraction(repr(plain)) if math.isfinite(plain) else Fraction(plain)
-    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+    except (TypeError, ValueError, ArithmeticError):
         raise InvalidRequest(f"{name} must be a finite number, got {value!r}") from None
+
+
+def _of_sane_size(value: str | Decimal) -> str | Decimal:
+    """Refuse a text whose exponent would take hours to write out."""
+    text = str(value)
+    exponent = Decimal(text).adjusted() if "/" not in text and "e" in text.lower() else 0
+    if len(text) > _MOST_DIGITS or abs(exponent) > _MOST_DIGITS:
+        raise ValueError
+    return value
 
 
 def positive(value: Number, name: str) -> Fraction:

@@ -12,7 +12,7 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.mechanism import Mechanism, mechanisms
 from discreet.core.query import Query, Relation, check_relation, queries
 from discreet.core.registry import SCHEMA_VERSION, check_version
-from discreet.errors import UnsupportedFormat
+from discreet.errors import DiscreetError, UnsupportedFormat
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Release:
         check_version(doc, "release")
         try:
             value = np.asarray(doc["value"]) if doc["array"] else doc["value"]
-            return Release(
+            made = Release(
                 value,
                 mechanisms.read(doc["mechanism"]),
                 None if doc["query"] is None else queries.read(doc["query"]),
@@ -83,15 +83,28 @@ class Release:
                 None if doc["distance"] is None else Distance.from_dict(doc["distance"]),
                 None if doc["cost"] is None else Cost.from_dict(doc["cost"]),
                 None if doc["entry"] is None else Entry(**doc["entry"]),
-                bool(doc["private"]),
+                doc["private"] is True,
             )
-        except (KeyError, TypeError) as problem:
+        except (KeyError, TypeError, ValueError, RecursionError) as problem:
+            if isinstance(problem, DiscreetError):
+                raise
             raise UnsupportedFormat(f"a release lacks or garbles a field: {problem}") from problem
+        made._check()
+        return made
+
+    def _check(self) -> None:
+        """Refuse a document that makes itself cheaper than its own law and query say."""
+        if self.query is not None and self.relation is not None and self.distance is not None:
+            true = self.query.distance(self.relation)
+            if self.distance.l1 < true.l1 or self.distance.l2 < true.l2 or self.distance.linf < true.linf:
+                raise UnsupportedFormat("a release claims a smaller distance than its query has; it was altered")
+        if self.cost is not None and self.distance is not None and not self.mechanism.cost(self.distance) <= self.cost:
+            raise UnsupportedFormat(f"a release claims a cost of {self.cost}, less than its law has; it was altered")
 
     @staticmethod
     def from_json(text: str) -> Release:
         """The release a JSON document describes; unknown names and newer versions are refused."""
         try:
             return Release.from_dict(json.loads(text))
-        except json.JSONDecodeError as problem:
+        except (json.JSONDecodeError, RecursionError) as problem:
             raise UnsupportedFormat(f"not a JSON document: {problem}") from problem

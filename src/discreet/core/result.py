@@ -139,7 +139,7 @@ class Result:
         """The result a JSON document describes, read again from its releases."""
         try:
             doc = json.loads(text)
-        except json.JSONDecodeError as problem:
+        except (json.JSONDecodeError, RecursionError) as problem:
             raise UnsupportedFormat(f"not a JSON document: {problem}") from problem
         check_version(doc, "result")
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -12,7 +13,7 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.query import Relation, evaluate_together
 from discreet.core.random import Random
 from discreet.core.release import Entry, Release
-from discreet.errors import LedgerUnavailable, NotPrivate
+from discreet.errors import AccountClosed, LedgerUnavailable, NotPrivate
 
 R = TypeVar("R")
 
@@ -38,6 +39,9 @@ class Payer(Protocol):
         """Store a release for ``recall``."""
 
 
+_numbers = itertools.count(1)  # accounts where nobody keeps a ledger
+
+
 class NoLedger:
     """For someone who keeps no account: costs are computed and reported, nothing is limited."""
 
@@ -47,7 +51,8 @@ class NoLedger:
         return [Entry("none", 0, "") for _ in asks]
 
     def open(self, account: Open, relation: Relation) -> list[Account]:
-        return [Account(0, part, account.parts) for part in range(account.parts or 1)]
+        number = next(_numbers)
+        return [Account(number, part, account.parts) for part in range(account.parts or 1)]
 
     def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
         return None
@@ -78,6 +83,8 @@ class Desk:
             match request:
                 case Open():
                     accounts = self.ledger.open(request, self.relation)
+                    if request.parts is not None:
+                        self._splits[accounts[0].number] = self.source.split(request.parts)
                     answer = accounts if request.parts is not None else accounts[0]
                 case Ask():
                     answer = self.answer((request,))[0]
@@ -88,6 +95,7 @@ class Desk:
         """Answer several asks: one transaction, one pass over the data."""
         if not self.random.private and not self.ledger.test:
             raise NotPrivate("a seed makes noise that is not private; use a test ledger (ledger='test') or no seed")
+        self._check_accounts(asks)
         known = [None if a.account else self.ledger.recall(a, self.source, self.relation) for a in asks]
         fresh = [a for a, k in zip(asks, known, strict=True) if k is None]
         distances = [a.query.distance(self.relation) for a in fresh]
@@ -113,21 +121,28 @@ class Desk:
 
     def _look(self, asks: list[Ask]) -> list[Any]:
         """The exact values: one pass over all people, and one over each part that an account is for."""
-        places: dict[tuple[int | None, int], list[int]] = {}
+        places: dict[tuple[int, int] | None, list[int]] = {}
         for i, ask in enumerate(asks):
-            account = ask.account or Account(0)
-            places.setdefault((account.parts, account.part if account.parts else 0), []).append(i)
+            account = ask.account
+            on_part = account is not None and account.parts is not None
+            places.setdefault((account.number, account.part) if account and on_part else None, []).append(i)
         values: dict[int, Any] = {}
-        for (parts, part), members in places.items():
-            source = self.source if parts is None else self._split(parts)[part]
+        for place, members in places.items():
+            source = self.source if place is None else self._splits[place[0]][place[1]]
             values.update(zip(members, evaluate_together([asks[i].query for i in members], source), strict=True))
         return [values[i] for i in range(len(asks))]
 
-    def _split(self, parts: int) -> list[Any]:
-        """The parts, cut once: a person who changed parts between two asks would be paid for in neither."""
-        if parts not in self._splits:
-            self._splits[parts] = self.source.split(parts)
-        return self._splits[parts]
+    def _check_accounts(self, asks: tuple[Ask, ...]) -> None:
+        """An account on a part of the people is good only where they were cut.
+
+        Cut anew, a person could be in one part for one question and in another for the next, and be paid for in neither.
+        """
+        for ask in asks:
+            if ask.account is not None and ask.account.parts is not None and ask.account.number not in self._splits:
+                raise AccountClosed(
+                    f"an account on a part of the people serves the run that opened it, got number {ask.account.number}; "
+                    "open accounts in the procedure that uses them"
+                )
 
 
 def plan(procedure: Procedure[R], relation: Relation, rows: int) -> tuple[R, list[Ask | Open]]:

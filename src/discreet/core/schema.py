@@ -39,6 +39,10 @@ def closest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names) or 'none'}"
 
 
+# Beyond these, squares and scales of a column leave the range of doubles.
+_NARROWEST, _WIDEST = 1e-100, 1e100
+
+
 @dataclass(frozen=True)
 class _Bounded:
     """What the two kinds of number share: public bounds, and what a missing value becomes."""
@@ -51,8 +55,13 @@ class _Bounded:
     def __post_init__(self) -> None:
         for side in ("lo", "hi"):
             object.__setattr__(self, side, self._number(getattr(self, side), side))
-        if not self.lo < self.hi or not math.isfinite(self.hi - self.lo):
+        if not self.lo < self.hi:
             raise InvalidRequest(f"bounds must be finite with lo < hi, got ({self.lo}, {self.hi}); declare the public range")
+        if self.hi - self.lo < _NARROWEST or max(abs(self.lo), abs(self.hi)) > _WIDEST:
+            raise InvalidRequest(
+                f"bounds must lie within {_WIDEST:g} and at least {_NARROWEST:g} apart, got ({self.lo}, {self.hi}); "
+                "use another unit"
+            )
         if self.missing is not None and self.missing != "drop":
             value = self._number(self.missing, "missing")
             if not self.lo <= value <= self.hi:

@@ -26,6 +26,7 @@ Scale = Number | Sequence[Number]
 _FINE = 24  # a default grid is this many powers of two below the scale
 _MOST_EXPONENT = 1000
 _FAR = 2.0**62
+_MOST_COARSER = 52  # powers of two between the grid of an exact value and a coarser one of the law
 _FINITE = "the exact value must be finite; clip or replace missing values by a public rule first"
 
 
@@ -83,10 +84,12 @@ class Gridded(Mechanism):
         offset: Floats | float
         if isinstance(exact, Exact):
             counts, offset = self._regrid(exact)
-        elif isinstance(exact, float | int):
-            return self._release_one(float(exact), chosen(seed))
+        elif isinstance(exact, float):
+            return self._release_one(exact, chosen(seed))
         else:
-            counts, offset = self._split(np.asarray(exact, np.float64))
+            array = np.asarray(exact)
+            whole = array.dtype.kind in "iub"
+            counts, offset = self._regrid(_whole(array)) if whole else self._split(np.asarray(array, np.float64))
         shape = counts.shape
         if len(self.scales) > 1 and (not shape or shape[-1] != len(self.scales)):
             raise InvalidRequest(f"the law has {len(self.scales)} scales, the value has shape {shape}; match the last axis")
@@ -104,7 +107,7 @@ class Gridded(Mechanism):
             raise InvalidRequest(f"the law has {len(self.scales)} scales, the value is one number; give a list")
         step = float(self.grid)
         steps = min(max(exact / step, -_FAR), _FAR)
-        whole = math.floor(steps)
+        whole = round(steps)
         total = whole + int(self._noise(random, self._steps, 1, steps - whole)[0])
         return total if self.grid == 1 else total * step
 
@@ -116,24 +119,35 @@ class Gridded(Mechanism):
     def _regrid(self, exact: Exact) -> tuple[Integers, Floats | float]:
         """Whole steps of this law's grid and the fraction above them, from integers on another grid."""
         bits = numbers.floor_log2(self.grid) - numbers.floor_log2(exact.grid)
-        if bits == 0:
-            return exact.counts, 0.0
-        if bits > 0:
-            whole = exact.counts >> min(bits, 63)
-            offset = (exact.counts - (whole << min(bits, 63))).astype(np.float64) * 0.5**bits
-            return whole, offset if offset.any() else 0.0
-        most = (1 << 62) >> min(-bits, 62)
-        return np.clip(exact.counts, -most, most) << min(-bits, 62), 0.0
+        if bits > _MOST_COARSER:
+            raise GridOverflow(
+                f"a law's grid must be at most 2**{_MOST_COARSER} times that of the exact value, got 2**{bits}; "
+                "use a larger epsilon, or a coarser exact value"
+            )
+        most = (1 << 62) >> min(max(-bits, 0), 62)
+        counts = np.clip(exact.counts, -most, most)
+        if bits <= 0:
+            return counts << min(-bits, 62), 0.0
+        whole = counts >> bits
+        # Below 2**53 steps of the finer grid the fraction is exact in a double.
+        offset = (counts - (whole << bits)).astype(np.float64) * 0.5**bits
+        return whole, offset if offset.any() else 0.0
 
     def _split(self, values: Floats) -> tuple[Integers, Floats | float]:
-        """Whole grid steps and the fraction of a step above them: exact, since the grid is a power of two."""
+        """The nearest whole grid step and what is left, at most half a step: both exact, the grid is a power of two."""
         if not np.isfinite(values).all():
             raise InvalidRequest(_FINITE)
         with np.errstate(over="ignore"):
             steps = np.clip(values / float(self.grid), -_FAR, _FAR)
-        whole = np.floor(steps)
+        whole = np.rint(steps)
         offset = np.asarray(steps - whole)
         return np.asarray(whole).astype(np.int64), offset if offset.any() else 0.0
+
+
+def _whole(array: Any) -> Exact:
+    """Whole numbers as they are: a double would round those beyond 2**53."""
+    unsigned = array.dtype.kind == "u"
+    return Exact((np.minimum(array, 1 << 62) if unsigned else array).astype(np.int64))
 
 
 @dataclass(frozen=True, init=False)

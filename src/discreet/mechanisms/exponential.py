@@ -21,6 +21,7 @@ from discreet.mechanisms.sampling import digits, race
 from discreet.mechanisms.sampling.uniform import UNIT, Floats
 
 Method = Literal["exponential", "permute_and_flip"]
+_FAR = 1e300
 
 
 @mechanisms("exponential")
@@ -103,7 +104,10 @@ class Exponential(Mechanism):
         """The candidate chosen for utilities ``exact``."""
         utilities = self._utilities(exact)
         rate = float(self.rate)
-        score, error = rate * utilities, 4 * UNIT * np.abs(rate * utilities)
+        with np.errstate(over="ignore"):
+            score = np.clip(rate * utilities, -_FAR, _FAR)
+        # Scores beyond the doubles are settled exactly.
+        error = np.where(np.abs(score) < _FAR, 4 * UNIT * np.abs(score), np.inf)
         if self.measure is not None:
             weights = np.array([float(m) for m in self.measure])
             with np.errstate(divide="ignore"):

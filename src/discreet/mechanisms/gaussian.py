@@ -23,6 +23,7 @@ from discreet.mechanisms.sampling import normal
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
 Calibration = Literal["analytic", "classical", "probabilistic"]
+_LEAST_DELTA = Fraction(1, 10**290)  # below, the profile leaves the range of doubles and nothing can be confirmed
 
 
 @mechanisms("gaussian")
@@ -43,7 +44,13 @@ class Gaussian(Additive):
 
     def __init__(self, scale: Scale, grid: Number | None = None, claim: Claim | dict[str, Any] | None = None) -> None:
         super().__init__(scale, grid)
-        object.__setattr__(self, "claim", Claim.of(claim))
+        made = Claim.of(claim)
+        if made is not None and made.epsilon is not None and made.delta < _LEAST_DELTA:
+            raise InvalidRequest(
+                f"Gaussian noise with an epsilon needs a delta of at least {float(_LEAST_DELTA):g}, got {float(made.delta):g}; "
+                "give delta, or rho, or use Laplace"
+            )
+        object.__setattr__(self, "claim", made)
 
     @classmethod
     def costing(
@@ -63,10 +70,7 @@ class Gaussian(Additive):
         to 1 (equal by default): one joint calibration, no split of epsilon and delta.
         """
         claim = Claim(epsilon, delta, rho)
-        if claim.epsilon is not None and not claim.delta:
-            raise InvalidRequest(
-                "Gaussian noise needs a delta between 0 and 1 with epsilon; give delta, or rho, or use Laplace"
-            )
+        cls(1, claim=claim)  # refuses a claim that no Gaussian can keep before its ratio is asked for
         ratio = _ratio(claim, calibration)
         distance = Distance.of(sensitivity)
         if distance.blocks is None:

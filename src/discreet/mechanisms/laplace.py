@@ -82,11 +82,13 @@ class Laplace(Additive):
 
 
 def _renyi(order: float, t: float) -> float:
-    """ln((a e^((a-1)t) + (a-1) e^(-a t)) / (2a-1)) / (a-1), as t + a log1p that neither overflows nor cancels badly."""
+    """ln((a e^((a-1)t) + (a-1) e^(-a t)) / (2a-1)) / (a-1), as t and a log1p, which never overflow; from above."""
     if t == 0.0:
         return 0.0
     a = order
-    return t + math.log1p((a - 1) / (2 * a - 1) * math.expm1(-(2 * a - 1) * t)) / (a - 1)
+    value = t + math.log1p((a - 1) / (2 * a - 1) * math.expm1(-(2 * a - 1) * t)) / (a - 1)
+    # The two terms cancel for small t: allow for the last digits of either.
+    return max(value, 0.0) + 2.0**-49 * t * a / (a - 1)
 
 
 @lru_cache(maxsize=1024)

@@ -27,14 +27,25 @@ def open_source(
     salt: int = DEFAULT_SALT,
     batch_rows: int | None = None,
     memory: str = "400MB",
+    version: str | None = None,
 ) -> BaseSource:
     """The source of a table under a schema.
 
     ``table`` is a dict of arrays, a NumPy array (columns in the order of the schema, the id last), a pandas, Polars or
     Arrow table, the path of a CSV or Parquet file, a pattern or a list of paths, or a Spark DataFrame; with
     ``spark=session`` a path is read by that session. ``salt`` decides which rows a person keeps and which part of a
-    split a person is in; ``memory`` is DuckDB's share when files are read. A source opens without looking at a record.
+    split a person is in; ``memory`` is DuckDB's share when files are read. ``version`` is the custodian's public word for this state of the table; without it files
+    go by path, size and time of change, and a table in memory counts as new each time. A source opens without looking at
+    a record.
     """
+    source = _open(table, schema, spark, salt, batch_rows, memory)
+    if version is not None and (not isinstance(version, str) or not version):
+        raise InvalidRequest(f"version must be some text, got {version!r}")
+    source._declared = version
+    return source
+
+
+def _open(table: Any, schema: Schema, spark: Any, salt: int, batch_rows: int | None, memory: str) -> BaseSource:
     if not isinstance(schema, Schema):
         raise InvalidRequest(f"schema must be a Schema, got {type(schema).__name__}; read one with Schema.from_toml")
     if spark is not None or type(table).__module__.startswith("pyspark."):

@@ -63,6 +63,7 @@ class BaseSource(ABC):
         self.schema = schema
         self._batch_rows = batch_rows
         self._selection = Selection(Rules(schema, salt))
+        self._declared: str | None = None
 
     @abstractmethod
     def _content(self) -> str:
@@ -122,14 +123,17 @@ class BaseSource(ABC):
 
     @property
     def version(self) -> str:
-        """A word that changes whenever the records may have changed, or the schema, or what was chosen of them."""
+        """A word that changes whenever the records may have changed, or the schema, or what was chosen of them.
+
+        It is public: a ledger keeps a digest of it, and a question asked again is free only while it stays the same.
+        """
         selection = self._selection
         facts = [
             json.dumps(self.schema.to_dict(), sort_keys=True),
             str(selection.rules.salt),
             str(selection.where),
             *(choice.describe() for choice in selection.choices),
-            self._content(),
+            self._content() if self._declared is None else f"declared {self._declared}",
         ]
         return blake2b("\n".join(facts).encode(), digest_size=16).hexdigest()
 

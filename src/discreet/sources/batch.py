@@ -117,7 +117,9 @@ class Batch:
     def kept(self, columns: Sequence[str]) -> Mask | None:
         """Which rows count when these columns are used: at most ``max_rows`` of a person; None without people.
 
-        The rows with the smallest hash of their quantised codes are kept; see ``people.smallest_rows`` for why that
+        A row without an id is nobody's and is not kept: kept, all of them would have to share one person's allowance,
+        and one more of them would push another out. The rows with the smallest hash of their quantised codes are kept;
+        see ``people.smallest_rows`` for why that
         depends neither on the order of rows nor on the engine.
         """
         most = self._rules.schema.max_rows
@@ -131,6 +133,7 @@ class Batch:
             self._rules.schema[name]  # an unknown name is refused whether or not any person has too many rows
         keys, hashes = self.identities()
         mask = smallest_rows(keys, hashes, most, lambda rows: [self.grid(name, rows) for name in wanted])
+        mask &= keys != cells.NO_ID
         self._keep(wanted, mask)
         return mask
 

@@ -35,6 +35,8 @@ _DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?(?i:inf|i
 _SMALL_WHOLE = "^(0|-?[1-9][0-9]{0,17})$"  # at most 18 digits: always fits 64 bits, and has one spelling only
 _WHOLE_LIMIT = 10**18
 NO_ID = -(2**63)  # the key of every row without an id; no small whole number reaches it
+# Cells that, beside one another, end the process inside Arrow: they are read one at a time.
+_ARROW_CRASHES = (np.complexfloating, np.datetime64, np.timedelta64)
 _NUMBERS = (int, float, Decimal, Fraction, np.number, np.bool_)
 
 
@@ -80,7 +82,7 @@ def identities(column: Column, salt: int) -> tuple[Keys, Words]:
 
     The hash of a person is the same on every engine and in every process. Keys, not hashes, decide who is one person:
     two people whose hashes agree would otherwise share one allowance of rows, and one could push out the other's.
-    Rows without an id all belong to one person.
+    Rows without an id get the key ``NO_ID``; they are nobody's, and count for nothing.
     """
     whole = _whole(column)
     if whole is not None:
@@ -136,6 +138,8 @@ def arrow(column: Column) -> Column:
         return column
     if isinstance(column, np.ma.MaskedArray):
         column = objects(column.tolist())
+    if column.dtype == object and any(isinstance(cell, _ARROW_CRASHES) for cell in column):
+        return column
     try:
         made = pa.array(column, from_pandas=True)
     except Exception:  # mixed cells, huge whole numbers, odd objects: they are read one at a time

@@ -2,8 +2,10 @@
 
 Only the needed columns are read. With a person column the rows come in the order of the id (an external sort that
 spills to disk), so that a person's rows lie together. A CSV file is read as text and means what text means
-everywhere; a line that is no record (bytes that are not UTF-8, a quote that never closes) contributes nothing. It has no
-number either: under replace without a person column, where row numbers decide a split, the lines must be whole.
+everywhere. Neighbouring tables are compared record by record as they are parsed, so a CSV file must come from something
+that writes CSV: a quote that one line opens and never closes swallows the lines after it, and is not one person's doing in
+a well-written file. A line that is no record, or longer than ten million bytes, contributes
+nothing.
 """
 
 from __future__ import annotations
@@ -156,7 +158,7 @@ def _describe(paths: Sequence[Path]) -> tuple[str, dict[str, str]]:
     # Everything is said, nothing is guessed from records: a guess could change, or fail, because of one of them.
     options = (
         f"auto_detect=false, header=true, delim={_text(delimiters.pop())}, quote='\"', escape='\"', parallel=false, "
-        "null_padding=true, strict_mode=false, ignore_errors=true"
+        "null_padding=true, strict_mode=false, ignore_errors=true, max_line_size=10000000"
     )
     return f"read_csv({listed}, columns={{{columns}}}, {options})", types[0]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import narwhals as nw
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from discreet.core.random import system
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
 from discreet.sources import cells
@@ -21,14 +21,16 @@ from discreet.sources.people import DEFAULT_SALT
 
 
 class MemorySource(LocalSource):
-    """A table in memory. Its version is a digest of the content, worked out at the first use and kept.
+    """A table in memory. Its version is a random word of its own: every source counts as new data.
 
-    Change the table in place and the version does not notice: make a new source then.
+    A digest of the content would let anyone who may read the ledger try out guesses of a record against it, and tell
+    from a free answer that no record has changed. Pass ``version=`` to say that two sources hold the same table.
     """
 
     def __init__(self, table: Any, schema: Schema, salt: int = DEFAULT_SALT, batch_rows: int = BATCH_ROWS) -> None:
         super().__init__(schema, salt, batch_rows)
         self._table = _Table(table, self._selection.rules)
+        self._own_word = system().words(2).tobytes().hex()
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         table, rules = self._table, self._selection.rules
@@ -50,7 +52,7 @@ class MemorySource(LocalSource):
             start = stop
 
     def _content(self) -> str:
-        return self._table.digest()
+        return self._own_word
 
 
 class _Table:
@@ -61,7 +63,6 @@ class _Table:
         self._raw: dict[str, Column] = {}
         self._known: dict[str, Any] = {}
         self._people: tuple[Keys, Words, npt.NDArray[np.intp] | None, npt.NDArray[np.intp]] | None = None
-        self._digest: str | None = None
         schema = rules.schema
         person = [] if schema.person is None or schema.person in schema.columns else [schema.person]
         if isinstance(table, np.ndarray):
@@ -125,18 +126,6 @@ class _Table:
             self._people = keys, hashes, order, ends
         return self._people
 
-    def digest(self) -> str:
-        """BLAKE2b of the declared columns and the ids."""
-        if self._digest is None:
-            state = blake2b(digest_size=16)
-            schema = self._rules.schema
-            for name in sorted({*schema.columns, *([] if schema.person is None else [schema.person])}):
-                column = self.raw(name)
-                state.update(f"{name}\0{len(column)}\0".encode())
-                _digest_column(state, column)
-            self._digest = state.hexdigest()
-        return self._digest
-
 
 def _named(array: npt.NDArray[Any], names: list[str]) -> dict[str, npt.NDArray[Any]]:
     """The columns of an array in the order of the schema, the person's id last."""
@@ -172,21 +161,3 @@ def _series(series: Any) -> Column:
         return cells.arrow(series.to_arrow())
     except Exception:  # objects that Arrow cannot hold: read one at a time
         return cells.objects(series.to_list())
-
-
-def _digest_column(state: Any, column: Column) -> None:
-    if isinstance(column, np.ndarray) and column.dtype.kind in "fiubUSmM" and not isinstance(column, np.ma.MaskedArray):
-        state.update(f"{column.dtype}\0".encode())
-        for start in range(0, len(column), BATCH_ROWS):  # a strided column is copied a block at a time
-            state.update(np.ascontiguousarray(column[start : start + BATCH_ROWS]).view(np.uint8))
-        return
-    made = cells.arrow(column)
-    if isinstance(made, np.ndarray):
-        for cell in made:
-            state.update(f"{type(cell).__name__}\0{cells.label(cell)}\0".encode())
-        return
-    state.update(f"{made.type}\0{made.offset}\0{len(made)}\0".encode())
-    for buffer in made.buffers():
-        state.update(b"\0" if buffer is None else memoryview(buffer))
-    if pa.types.is_dictionary(made.type):
-        _digest_column(state, made.dictionary)

@@ -51,6 +51,8 @@ class Factor:
     labels: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.kind not in ("category", "bins", *WIDTH):
+            raise InvalidRequest(f"a factor is one of category, bins, {', '.join(WIDTH)}, got {self.kind!r}")
         object.__setattr__(self, "edges", tuple(float(e) for e in self.edges))
         object.__setattr__(self, "labels", tuple(self.labels))
 
@@ -131,7 +133,7 @@ class Cells(FoldQuery):
         return _add_up(self, batch, kept)
 
     def combine(self, left: Integers, right: Integers) -> Integers:
-        return left + right
+        return add(left, right)
 
     def finish(self, total: Integers) -> Exact:
         return Exact(total, self.grid)
@@ -278,6 +280,14 @@ def _one_number(factor: Factor, values: Floats) -> Integers | None:
         return np.array([whole - top, top])
     both = int(second)
     return np.array([whole - 2 * top + both, 2 * (top - both), both])
+
+
+def add(left: Integers, right: Integers) -> Integers:
+    """The sum, held at 2**62: past four thousand million rows it stands still instead of turning over."""
+    return np.clip(np.clip(left, -_MOST, _MOST) + np.clip(right, -_MOST, _MOST), -_MOST, _MOST)
+
+
+_MOST = (1 << 62) - 1
 
 
 def rounded_product(a: Floats, b: Floats, out: Floats | None = None) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.core.result import readings
 from discreet.statistics.question import Question, Table, axes, statistic
 from discreet.statistics.reading import CellReading, Floats, Scaled, labelled
-from discreet.statistics.spread import Labels, Spread
+from discreet.statistics.spread import Spread
 from discreet.statistics.variance import everyone_in_a_group
 
 
@@ -32,13 +32,12 @@ def covariance(table: Table, x: str, y: str, *, by: str | Sequence[str] | None =
 
 
 @statistic("pooled_covariance")
-def pooled_covariance(
-    table: Table, x: str, y: str, *, by: str, labels: Labels = "private", largest_group: int | None = None
-) -> Question:
+def pooled_covariance(table: Table, x: str, y: str, *, by: str) -> Question:
     """The covariance within groups, over n - J; a row that may change its group moves it up to twice as far."""
     area, group = _area(table, x, y), table.groups(by)[0]
     if table.rows is not None and everyone_in_a_group(table, by):
-        query = Spread(table.factor("level", x), table.factor("level", y), table.rows, group, labels, largest_group)
+        levels = table.factor("level", x), table.factor("level", y)
+        query = Spread(*levels, table.rows, group, table.public_labels, table.largest_group)
         return Question(query, Scaled(factor=area))
     cells = table.cells(group, table.factor("linear", x), table.factor("linear", y))
     return Question(cells, Covariance(area, True, cells.shape))

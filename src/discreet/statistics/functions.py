@@ -9,6 +9,7 @@ replace.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -122,8 +123,7 @@ def pooled_variance(
     """
     data = [_numbers(g) for g in _some(groups)]
     columns: dict[str, tuple[Any, Column]] = {"x": (np.concatenate(data), _real(bounds)), "group": _labels(data)}
-    largest = None if approx_n_max else max(len(g) for g in data)
-    return _one(columns, setting, "pooled_variance", "x", by="group", labels=_known(labels), largest_group=largest)
+    return _pooled(data, columns, setting, labels, approx_n_max, "pooled_variance", "x")
 
 
 def pooled_covariance(
@@ -140,8 +140,7 @@ def pooled_covariance(
         raise InvalidRequest("groups must be arrays of two columns, x and y")
     both = np.concatenate(data)
     columns = _xy(both[:, 0], both[:, 1], bounds) | {"group": _labels(data)}
-    largest = None if approx_n_max else max(len(g) for g in data)
-    return _one(columns, setting, "pooled_covariance", "x", "y", by="group", labels=_known(labels), largest_group=largest)
+    return _pooled(data, columns, setting, labels, approx_n_max, "pooled_covariance", "x", "y")
 
 
 def _some(groups: Sequence[Any]) -> Sequence[Any]:
@@ -155,10 +154,17 @@ def _labels(groups: Sequence[Any]) -> tuple[Any, Column]:
     return np.repeat(np.arange(len(groups)), [len(g) for g in groups]), Categories(tuple(names), missing="0")
 
 
-def _known(labels: str) -> str:
+def _pooled(
+    data: Sequence[Any], columns: Any, setting: Setting, labels: str, approx_n_max: bool, name: str, *args: str
+) -> Result:
+    """Ask for a pooled statistic. Whoever calls this holds the groups, and may say that they are no secret."""
     if labels not in ("public", "private"):
         raise InvalidRequest(f"labels must be 'public' or 'private', got {labels!r}")
-    return labels
+    desk, table, spend = _desk(columns, setting)
+    public = labels == "public"
+    largest = max(len(g) for g in data) if public and not approx_n_max else None
+    facts = replace(table, public_labels=public, largest_group=largest)
+    return desk.run(ask(builder(name)(facts, *args, by="group"), spend, desk.relation))
 
 
 def histogram(

@@ -24,6 +24,7 @@ from discreet.statistics.cells import Integers
 from discreet.statistics.question import Question, Table, statistic
 from discreet.statistics.spend import Spend
 
+_FINEST = 10**6  # the largest denominator of q: ranks times it stay exact
 POINTS = 1 << 16  # values to choose from between the bounds of a real column
 _MOST_WHOLE = 1 << 20  # the most values of an integer column that are each a candidate
 
@@ -34,6 +35,7 @@ def quantile(table: Table, column: str, *, q: Number = "0.5") -> Question:
     level = numbers.rational(q, "q")
     if not 0 <= level <= 1:
         raise InvalidRequest(f"q must lie between 0 and 1, got {q}")
+    level = level.limit_denominator(_FINEST)
     number = table.number(column)
     span = int(number.hi - number.lo) if isinstance(number, Integer) else 0
     points = span if 0 < span <= _MOST_WHOLE else POINTS
@@ -78,6 +80,8 @@ class Ranks(FoldQuery):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", numbers.rational(self.q, "q"))
+        if not 0 <= self.q <= 1 or self.q.denominator > _FINEST:
+            raise InvalidRequest(f"q must lie between 0 and 1 with a denominator of at most {_FINEST}, got {self.q}")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -108,8 +112,10 @@ class Ranks(FoldQuery):
 
     def finish(self, total: Integers) -> Any:
         a, b = self.q.numerator, self.q.denominator
-        at_or_below = np.cumsum(total)
-        below, wanted = at_or_below - total, a * int(at_or_below[-1])
+        # Ranks are clipped so that their multiples stay whole in doubles; a clip moves no two of them further apart.
+        at_or_below = np.minimum(np.cumsum(total), (1 << 53) // b)
+        below = np.concatenate([[0], at_or_below[:-1]])
+        wanted = a * int(at_or_below[-1])
         return -np.maximum(0, np.maximum(b * below - wanted, wanted - b * at_or_below)).astype(np.float64)
 
     def blank(self, rows: int) -> Any:

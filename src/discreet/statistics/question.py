@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,10 +20,16 @@ from discreet.statistics.spend import Spend
 
 @dataclass(frozen=True)
 class Table:
-    """What is public about a table: its schema and, where the relation makes it so, its number of rows."""
+    """What is public about a table: its schema and, where the relation makes it so, its number of rows.
+
+    ``public_labels`` says that who is in which group is no secret, ``largest_group`` then how many are in the largest:
+    facts about the table, never options of a question.
+    """
 
     schema: Schema
     rows: int | None = None
+    public_labels: bool = False
+    largest_group: int | None = None
 
     @property
     def most_rows(self) -> int:
@@ -116,6 +123,16 @@ def builder(name: str) -> Builder:
         return _BUILDERS[name]
     except KeyError:
         raise UnknownName(f"no statistic is called {name!r}; known: {', '.join(sorted(_BUILDERS))}") from None
+
+
+def build(name: str, table: Table, *args: Any, **kwargs: Any) -> Question:
+    """The question that a statistic asks with these arguments; refuses arguments it does not take."""
+    make = builder(name)
+    try:
+        inspect.signature(make).bind(table, *args, **kwargs)
+    except TypeError as problem:
+        raise InvalidRequest(f"the statistic {name!r} takes no such arguments: {problem}") from None
+    return make(table, *args, **kwargs)
 
 
 def names() -> list[str]:

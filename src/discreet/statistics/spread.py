@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import FoldQuery, Relation, queries
 from discreet.errors import InvalidRequest
-from discreet.statistics.cells import Factor, Integers, rounded_product
-
-Labels = Literal["none", "public", "private"]
+from discreet.statistics.cells import Factor, Integers, add, rounded_product
 
 
 @queries("spread")
@@ -44,7 +42,7 @@ class Spread(FoldQuery):
     y: Factor
     rows: int
     group: Factor | None = None
-    labels: Labels = "none"
+    public_labels: bool = False
     largest_group: int | None = None
 
     def __post_init__(self) -> None:
@@ -83,7 +81,7 @@ class Spread(FoldQuery):
         n, rest = self.rows, self.rows - self.count_of_groups
         if self.group is None:
             ideal = Fraction(1, n)
-        elif self.labels == "public":
+        elif self.public_labels:
             ideal = (1 - Fraction(1, self.largest_group) if self.largest_group else Fraction(1)) / rest
         else:
             ideal = Fraction(1, rest) if self.is_variance else 2 * (1 - Fraction(2, n + 1)) / rest
@@ -106,9 +104,11 @@ class Spread(FoldQuery):
         return total.astype(np.int64)
 
     def combine(self, left: Integers, right: Integers) -> Integers:
-        return left + right
+        return add(left, right)
 
     def finish(self, total: Integers) -> Exact:
+        if int(total[:, 0].sum()) != self.rows:  # the number of rows is public here
+            raise InvalidRequest(f"the table had {self.rows} rows when it was asked and has others now; open it again")
         one = 1 << quantum.BITS
         centred = Fraction(0)
         for n, s, t, product in total.tolist():

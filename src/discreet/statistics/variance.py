@@ -13,7 +13,7 @@ from discreet.core.release import Release
 from discreet.core.result import readings
 from discreet.statistics.question import Question, Table, axes, statistic
 from discreet.statistics.reading import CellReading, Floats, Scaled, labelled
-from discreet.statistics.spread import Labels, Spread
+from discreet.statistics.spread import Spread
 
 
 @statistic("variance")
@@ -36,16 +36,14 @@ def std(table: Table, column: str, *, by: str | Sequence[str] | None = None) -> 
 
 
 @statistic("pooled_variance")
-def pooled_variance(
-    table: Table, column: str, *, by: str, labels: Labels = "private", largest_group: int | None = None
-) -> Question:
+def pooled_variance(table: Table, column: str, *, by: str) -> Question:
     """The variance within groups: sum of n_j var_j (population) over n - J, empty groups counted in J."""
     number = table.number(column)
     width = float(number.hi) - float(number.lo)
     group = table.groups(by)[0]
     if table.rows is not None and everyone_in_a_group(table, by):
         same = table.factor("level", column)
-        query = Spread(same, same, table.rows, group, labels, largest_group)
+        query = Spread(same, same, table.rows, group, table.public_labels, table.largest_group)
         return Question(query, _scaled(width * width, root=False))
     cells = table.cells(group, table.factor("square", column))
     return Question(cells, Variance(width, False, True, cells.shape))
