@@ -21,6 +21,10 @@ expected_rows = 300
 type = "integer"
 bounds = [0, 100]
 
+[columns.weight]
+type = "real"
+bounds = [30, 200]
+
 [columns.sex]
 type = "category"
 values = ["f", "m"]
@@ -82,8 +86,8 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    rows = "".join(f"{i % 200},{(i * 37) % 101},{'fm'[i % 2]}\n" for i in range(300))
-    (tmp_path / "people.csv").write_text("id,age,sex\n" + rows)
+    rows = "".join(f"{i % 200},{(i * 37) % 101},{'fm'[i % 2]},{40 + (i * 13) % 90}\n" for i in range(300))
+    (tmp_path / "people.csv").write_text("id,age,sex,weight\n" + rows)
     (tmp_path / "people.schema.toml").write_text(SCHEMA)
     (tmp_path / "people.toml").write_text(RELEASE)
     return tmp_path

@@ -95,9 +95,9 @@ def test_release_asks_together(run: Run, folder: Path) -> None:
     """Questions on the same rows are paid in one transaction: their events have one time."""
     run("release", folder / "people.toml", "--out", folder / "out")
     with ds.Ledger(f"sqlite:///{folder / 'ledger.db'}", name="people") as ledger:
-        events = list(ledger.events())
-    assert len(events) == 3
-    assert events[0].time == events[1].time
+        charges = [e for e in ledger.events() if e.kind == "charge"]
+    assert len(charges) == 3
+    assert charges[0].time == charges[1].time != charges[2].time
 
 
 def test_paths_are_those_of_the_file(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ def test_schema_new_holds_names_only(run: Run, folder: Path) -> None:
     assert ran.code == 0
     text = (folder / "new.toml").read_text()
     doc = tomllib.loads(text)
-    assert doc == {"neighbors": "add_remove", "columns": {name: {"type": ""} for name in ("id", "age", "sex")}}
+    assert doc == {"neighbors": "add_remove", "columns": {name: {"type": ""} for name in ("id", "age", "sex", "weight")}}
     assert "100" not in text.replace("1000", "")
     ran = run("schema", "check", folder / "new.toml")
     assert ran.code == 2, "a template is not a schema until a person has filled it in"
@@ -162,11 +162,12 @@ def test_ledger_show_and_verify(run: Run, folder: Path) -> None:
     assert "left ε=0.5" in ran.out
     assert "ranks of age" in ran.out
     doc = run("ledger", "show", f"sqlite:///{book}", "--name", "people", "--last", "1", "--json").doc
-    assert [e["number"] for e in doc["events"]] == [3]
+    assert len(doc["events"]) == 1
+    count = doc["events"][0]["number"]
     ran = run("ledger", "verify", book, "-n", "people", "--head", doc["head"])
     assert ran.code == 0
-    assert "3 events" in ran.out
-    assert run("ledger", "verify", book, "-n", "people", "--json").doc["events"] == 3
+    assert f"{count} events" in ran.out
+    assert run("ledger", "verify", book, "-n", "people", "--json").doc["events"] == count
 
 
 def test_demo(run: Run, tmp_path: Path) -> None:

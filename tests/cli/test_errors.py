@@ -19,6 +19,7 @@ TYPOS = (
     ('columns = "age"', 'columns = "agee"', ["line 15", "did you mean 'age'"]),
     ('columns = "age"', "columns = 3", ["line 17", "columns must be a text or a list"]),
     ('columns = "age"', "columns = [3]", ["line 17", "columns must be names"]),
+    ('columns = "age"', 'columns = ["age", "age"]', ["line 17", "columns must differ"]),
     ('columns = "age"', 'columns = ["age", "sex"]', ["line 15", "mean cannot be asked of 2 columns"]),
     ('by = "sex"', "options = { bins = 3 }", ["line 15", "mean takes no 'bins'"]),
     ('sex = "f"', 'sex = "x"', ["line 21", "no category 'x'"]),
@@ -37,6 +38,11 @@ TYPOS = (
     ('table = "people.csv"\n', "", ["needs 'table'"]),
     (RELEASE[RELEASE.index("[[ask]]") :], "", ["needs 'ask'"]),
 )  # fmt: skip
+
+
+def events(folder: Path) -> int:
+    with ds.Ledger(f"sqlite:///{folder / 'ledger.db'}", name="people") as ledger:
+        return ledger.verify()
 
 
 def one_line(text: str) -> bool:
@@ -62,13 +68,13 @@ def test_a_wrong_release_file(run: Run, folder: Path, old: str, new: str, words:
 def test_the_last_ask_is_checked_before_the_first_is_paid(run: Run, folder: Path) -> None:
     path = folder / "people.toml"
     run("release", path)
+    paid = events(folder)
     path.write_text(path.read_text() + '\n[[ask]]\nstatistic = "mean"\ncolumns = "sex"\nepsilon = 0.1\n')
     ran = run("release", path)
     assert ran.code == 2
     assert "line 27" in ran.err
     assert "holds categories" in ran.err
-    with ds.Ledger(f"sqlite:///{folder / 'ledger.db'}", name="people") as ledger:
-        assert ledger.verify() == 3
+    assert events(folder) == paid
 
 
 def test_a_spent_budget(run: Run, folder: Path) -> None:
@@ -92,7 +98,8 @@ def test_a_ledger_of_another_table(run: Run, folder: Path) -> None:
     (folder / "other.csv").write_text("x\n1\n2\n")
     text = (
         'table = "other.csv"\nledger = "sqlite:///ledger.db"\nname = "people"\n'
-        '[schema]\ncolumns.x = { type = "real", bounds = [0, 1] }\n[[ask]]\nstatistic = "mean"\ncolumns = "x"\nepsilon = 0.1\n'
+        '[schema]\ncolumns.x = { type = "real", bounds = [0, 1] }\n'
+        '[[ask]]\nstatistic = "mean"\ncolumns = "x"\nepsilon = 0.1\n'
     )
     (folder / "other.toml").write_text(text)
     ran = run("release", folder / "other.toml")

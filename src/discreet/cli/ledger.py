@@ -16,6 +16,8 @@ Url = Annotated[
 ]
 Name = Annotated[str, typer.Option("--name", "-n", help="The table of people: the release file's name.")]
 
+_STORED = "store"  # the kind of event that keeps an answer
+
 
 def register(app: typer.Typer) -> None:
     """Add the group ``ledger``."""
@@ -37,11 +39,14 @@ def show_(
     last: Annotated[int, typer.Option("--last", min=1, help="How many of the last events to show.")] = 20,
     json: show.Json = False,
 ) -> None:
-    """Show the budget, what is left, and the last events: when, who, what, at which cost."""
+    """Show the budget, what is left, and the last events: when, who, what, at which cost.
+
+    Events that only store an answer for later cost nothing and are shown in the JSON alone.
+    """
     import collections
 
     with _open(ledger, name) as book:
-        events = collections.deque(book.events(), maxlen=last)
+        events = collections.deque((e for e in book.events() if json or e.kind != _STORED), maxlen=last)
         if json:
             show.document(
                 {

@@ -206,6 +206,8 @@ def _item(number: int, doc: Any, place: Place) -> Item:
     names = [columns] if isinstance(columns, str) else columns
     if any(not isinstance(name, str) for name in names):
         raise UnsupportedFormat(f"{place('ask', number, 'columns')}columns must be names, got {columns!r}")
+    if len(set(names)) < len(names):
+        raise UnsupportedFormat(f"{place('ask', number, 'columns')}columns must differ, got {columns!r}; name each once")
     spend = {key: doc[key] for key in SPENDING if key in doc}
     if not spend:
         raise UnsupportedFormat(f"{at}an ask needs epsilon, epsilon and delta, or rho, got none; write epsilon = 0.1")

@@ -1,0 +1,219 @@
+"""The page: whole, self-contained, true, and readable by everyone, a screen reader included."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import discreet as ds
+from discreet.core.cost import Cost
+from discreet.report import meaning, pictures, render
+from discreet.report.numbers import in_words, shown
+from tests.cli.conftest import Run
+
+ASKS = """
+[[ask]]
+title = 'Ages <"&> by sex'
+statistic = "histogram"
+columns = "age"
+by = "sex"
+options = { bins = 5 }
+epsilon = 0.1
+
+[[ask]]
+statistic = "crosstab"
+columns = ["sex"]
+options = { allow_negative = true }
+epsilon = 0.1
+
+[[ask]]
+statistic = "correlation"
+columns = ["age", "weight"]
+epsilon = 0.1
+
+[[ask]]
+statistic = "sum"
+columns = "age"
+by = "sex"
+epsilon = 0.1
+"""
+VOID = {"meta", "rect", "line", "circle", "link", "br"}
+
+
+class Page(HTMLParser):
+    """The elements of a page in order, with their attributes and text; refuses tags that are not closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None], list[str]]] = []
+        self._open: list[int] = []
+        self.feed(text)
+        assert not self._open, [self.elements[i][0] for i in self._open]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs), []))
+        if tag not in VOID:
+            self._open.append(len(self.elements) - 1)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs), []))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.elements[self._open.pop()][0] == tag
+
+    def handle_data(self, data: str) -> None:
+        for i in self._open:
+            self.elements[i][2].append(data)
+
+    def of(self, *tags: str) -> list[tuple[str, dict[str, str | None], str]]:
+        return [(t, a, "".join(w).strip()) for t, a, w in self.elements if t in tags]
+
+
+@pytest.fixture
+def released(run: Run, folder: Path) -> tuple[dict[str, Any], str]:
+    path = folder / "people.toml"
+    path.write_text(path.read_text() + ASKS)
+    assert run("release", path, "--out", folder / "out").code == 0
+    return json.loads((folder / "out" / "releases.json").read_text()), (folder / "out" / "report.html").read_text()
+
+
+def test_structure(released: tuple[dict[str, Any], str]) -> None:
+    """Language, one h1, headings without gaps, alternative texts, table headers with scope, unique ids."""
+    page = Page(released[1])
+    assert page.of("html")[0][1]["lang"] == "en"
+    assert page.of("title")[0][2]
+    levels = [int(tag[1]) for tag, _, _ in page.of("h1", "h2", "h3", "h4")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in pairwise(levels))
+    assert all(words for _, _, words in page.of("h1", "h2", "h3"))
+    ids = [a["id"] for _, a, _ in page.elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    drawings = page.of("svg")
+    assert len(drawings) == 7 + 2
+    for _, attributes, _ in drawings:
+        assert attributes["role"] == "img"
+        assert attributes["aria-labelledby"] in ids
+    titles = {a["id"]: words for _, a, words in page.of("title") if "id" in a}
+    assert len(titles) == len(drawings)
+    assert all(len(words) > 20 for words in titles.values())
+    assert all(a.get("scope") in ("row", "col") for _, a, _ in page.of("th"))
+    assert len(page.of("caption")) == len(page.of("table"))
+    assert [t for t, _, _ in page.of("main", "header", "footer")] == ["header", "main", "footer"]
+
+
+def test_self_contained_and_escaped(released: tuple[dict[str, Any], str]) -> None:
+    text = released[1]
+    assert not re.search(r"""(src|href)\s*=|@import|url\(|<script""", text)
+    assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+    assert 'Ages <"' not in text
+    assert "Ages &lt;" in text
+
+
+def test_says_what_was_released(released: tuple[dict[str, Any], str]) -> None:
+    doc, text = released
+    for ask in doc["asks"]:
+        value = ask["result"]["value"]
+        assert (
+            shown(value if isinstance(value, float) else value[0] if not isinstance(value[0], list) else value[0][0]) in text
+        )
+    for words in (
+        "ε=0.9",
+        "ε=0.1",
+        "at most 2 rows",
+        "Laplace noise",
+        "rows of rank",
+        "What is not covered",
+        doc["ledger"]["head"],
+    ):
+        assert words.replace(" %", "\u00a0%") in text, words
+
+
+def luminance(color: str) -> float:
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a: str, b: str) -> float:
+    light, dark = sorted((luminance(a), luminance(b)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_contrast(released: tuple[dict[str, Any], str]) -> None:
+    """WCAG AA: 4.5 for text on every background it stands on, 3 for marks on what lies around them."""
+    css = "".join(re.findall(r"<style>(.*?)</style>", released[1], re.DOTALL))
+    named = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", css))
+    grounds = (named["paper"], named["panel"], "#fdf1ec")
+    inks = {named["ink"], named["muted"], named["link"], *re.findall(r"fill: (#[0-9a-f]{6})", css)}
+    for ink in inks:
+        for ground in grounds:
+            assert contrast(ink, ground) >= 4.5, (ink, ground)
+    for mark in (pictures.BAR, pictures.MARK, pictures.LINE, pictures.EARLIER):
+        for ground in (*grounds, pictures.SOFT):
+            assert contrast(mark, ground) >= 3, (mark, ground)
+    colors = set(re.findall(r"(?:fill|stroke)=\"(#[0-9a-f]{6})\"", released[1]))
+    assert colors <= {pictures.BAR, pictures.MARK, pictures.LINE, pictures.EARLIER, pictures.SOFT, "#ffffff", "#b7c1cc"}
+
+
+def test_drawings_stay_inside(released: tuple[dict[str, Any], str]) -> None:
+    """Every place is between 0 and 100 per cent and every height within its picture."""
+    for drawing in re.findall(r"<svg.*?</svg>", released[1], re.DOTALL):
+        height = float(re.search(r'height="([\d.]+)"', drawing)[1])  # type: ignore[index]
+        for place in re.findall(r'(?:x|x1|x2|cx)="(-?[\d.]+)%"', drawing):
+            assert -1e-6 <= float(place) <= 100 + 1e-6
+        for y in re.findall(r'(?:y|y1|y2|cy)="(-?[\d.]+)"', drawing):
+            assert -1 <= float(y) <= height + 1
+
+
+def test_not_private_is_said(released: tuple[dict[str, Any], str]) -> None:
+    doc, text = released
+    assert "Not private." not in text
+    doc["asks"][0]["result"]["releases"][0]["private"] = False
+    assert "Not private." in render(doc)
+
+
+def test_guesses() -> None:
+    """Known values, and every kind of cost between a coin toss and certainty."""
+    assert meaning.best_guess(Cost.nothing()) == 0.5
+    assert meaning.best_guess(Cost.pure(1)) == pytest.approx(math.e / (1 + math.e))
+    assert meaning.best_guess(Cost.infinite()) == 1
+    approximate = meaning.best_guess(Cost.approximate(1, "0.01"))
+    assert approximate <= (math.e + 0.01) / (1 + math.e) + 1e-12
+    # A Gaussian release at t = 0.2: the exact answer is Phi(t / 2), and the bound from rho alone must lie above it.
+    gaussian = ds.Gaussian(5).cost(1)
+    exact = 0.5 * (1 + math.erf(0.1 / math.sqrt(2)))
+    assert exact <= meaning.best_guess(gaussian) <= exact + 0.04
+    large = meaning.best_guess(ds.Gaussian("0.1").cost(1))
+    assert 0.99 < large <= 1
+
+
+def test_relations_and_budgets_have_words() -> None:
+    columns = {"x": ds.Real(0, 1)}
+    for relation in ("add_remove", "replace", "both"):
+        lines = meaning.protected(ds.Schema(columns, neighbors=relation))
+        assert "One row is taken to be one person" in lines[0]
+        assert lines[1].startswith("What is hidden is")
+    for budget in (ds.Budget(epsilon=1), ds.Budget(1, 1e-6), ds.Budget(rho="0.5"), ds.Budget(1, 1e-6, composition="renyi")):
+        before, now = ds.Gaussian(50).cost(1), ds.Gaussian(40).cost(1)
+        if budget.rho is None and budget.composition == "basic":
+            before, now = Cost.pure("0.1"), Cost.pure("0.2")
+        shares = meaning.shares(budget, before, now)
+        assert sum(shares) == pytest.approx(1)
+        assert all(0 < s < 1 for s in shares)
+        assert 0.5 < meaning.best_guess(meaning.whole(budget)) < 1
+        assert len(meaning.guesses(budget, before, now)) == 3
+
+
+def test_numbers_in_words() -> None:
+    assert [shown(v) for v in (0, -0.0, 1234.6, -2.5, 1e-9)] == ["0", "0", "1,235", "−2.5", "1e−09"]
+    assert [in_words(v) for v in ("[0, 20)", "[80, 110]", "north")] == ["0 to below 20", "80 to 110", "north"]
+    assert meaning.beliefs(Cost.pure(0))[3] == ("50 %", "50 %")
+    assert meaning.beliefs(ds.Gaussian(1).cost(1)) == []

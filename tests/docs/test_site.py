@@ -1,0 +1,53 @@
+"""The site builds strictly, asks nothing of the network, and has a page for everything that is registered."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import discreet as ds
+from discreet.core.mechanism import mechanisms
+from discreet.statistics.question import names
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(out)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out
+
+
+def test_a_page_for_every_law_and_statistic(site: Path) -> None:
+    assert ds.Laplace
+    for name in mechanisms:
+        if not name.startswith("test_") and name not in ("no_noise", "flipped_bit"):
+            text = (site / "laws" / f"{name}.html").read_text()
+            assert "<strong>Proof</strong>" in text, name
+            assert mechanisms[name].__name__ in text
+    for name in names():
+        text = (site / "statistics" / f"{name}.html").read_text()
+        assert "<strong>Proof</strong>" in text, name
+        assert "How far one person moves it" in text
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text()
+        loaded = re.findall(r"<(?:script|img|link|iframe)[^>]+(?:src|href)=\"(https?:|//)[^\"]*\"", text)
+        assert not loaded, page
+    for sheet in site.rglob("*.css"):
+        assert not re.findall(r"url\([\"']?(?:https?:)?//", sheet.read_text()), sheet
+
+
+def test_docstrings_become_text(site: Path) -> None:
+    text = (site / "laws" / "laplace.html").read_text()
+    assert "exp(-|x| / scale)" in text
+    assert "\\" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL).split("<body", 1)[1].replace("\\n", "")
