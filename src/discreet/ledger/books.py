@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from discreet.accounting.filters import Filter
 from discreet.core.cost import Cost
-from discreet.errors import AccountClosed, BudgetExceeded
+from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest
 from discreet.ledger.events import Draft, Terms
 
 PLAN, PARTS, RESERVED, CANCELLED = "plan", "parts", "reserved", "cancelled"
@@ -36,7 +36,8 @@ class Books:
 
     Proof that the budget holds. What counts against it is ``total``: everything spent, plus every open reservation
     in full. A charge, an opening or a reservation is posted only if the filter accepts the total with it in. A step
-    or a draw changes no total: it was paid for when its account was opened, and stays within the account's terms.
+    or a draw changes no total: it was paid for when its account was opened, and stays within the account's terms. Nor
+    does a store, which tells only that a release already paid for was kept.
     Drawn sums are compared with the cap by ``Cost <=``, which lets the curve exceed it in the last digits; the ledger
     was charged ``cap.padded()``, which covers them. Cancelling replaces a reservation by what was drawn on it, which
     by the same comparison is no more. Accounts on ``parts`` are each a filter at the cap on people of their own, so
@@ -51,6 +52,7 @@ class Books:
     spent: Cost = field(default_factory=Cost.nothing)
     reserved: Cost = field(default_factory=Cost.nothing)
     accounts: dict[tuple[int, int], Standing] = field(default_factory=dict)
+    stored: set[str] = field(default_factory=set)  # the questions of the store events taken in
 
     @property
     def total(self) -> Cost:
@@ -122,6 +124,12 @@ class Books:
         if status != RESERVED:
             raise AccountClosed(f"only an open reservation can be cancelled, and {_name(draft)} is {status}")
 
+    def _admit_store(self, draft: Draft) -> None:
+        if draft.cost != Cost.nothing() or draft.question in self.stored:
+            raise InvalidRequest(
+                f"a release is stored once and at no cost, got {draft.question} at {draft.cost}; ask the ledger for it"
+            )
+
     def _charge(self, draft: Draft, number: int) -> None:
         self.spent += draft.cost
 
@@ -154,6 +162,9 @@ class Books:
             Cost.nothing(),
         )
 
+    def _store(self, draft: Draft, number: int) -> None:
+        self.stored.add(draft.question)
+
 
 def on_account(draft: Draft, standing: Standing) -> Draft:
     """The event of an ask that an account pays for: a step of its plan, or a draw on it."""
@@ -182,6 +193,7 @@ _ADMIT: dict[str, Callable[[Books, Draft], None]] = {
     "step": Books._admit_step,
     "draw": Books._admit_draw,
     "cancel": Books._admit_cancel,
+    "store": Books._admit_store,
 }
 _APPLY: dict[str, Callable[[Books, Draft, int], None]] = {
     "charge": Books._charge,
@@ -190,6 +202,7 @@ _APPLY: dict[str, Callable[[Books, Draft, int], None]] = {
     "step": Books._step,
     "draw": Books._draw,
     "cancel": Books._cancel,
+    "store": Books._store,
 }
 
 

@@ -47,6 +47,19 @@ def cost(value: Cost, test: bool) -> Cost:
     return value
 
 
+def plan(price: Cost, steps: int) -> None:
+    """Refuse a whole plan for nothing.
+
+    Each statement of a cost is to hold, and any one of them that is zero says that nobody could tell whether the plan
+    ran at all; so one zero is enough to refuse.
+    """
+    if price.epsilon == 0 == price.delta or (price.slack == 0 and (price.rho == 0 or 0.0 in price.curve)):
+        raise InvalidRequest(
+            f"a plan must cost more than nothing, got {price} for {steps} steps; give the cost of all its steps "
+            "together, or ask without an account what is free by itself"
+        )
+
+
 def relation(asked: Relation, kept: Relation, name: str) -> Relation:
     """An event under the ledger's relation, or under both, which covers either."""
     if asked not in (kept, "both"):

@@ -32,7 +32,7 @@ def canonical(doc: Any) -> str:
 
 def digest(text: str) -> str:
     """SHA-256 of a text, in hexadecimal."""
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write_cost(cost: Cost) -> str:
@@ -82,7 +82,8 @@ class Draft:
     """An event before it has a place in the book. ``law`` and ``sensitivity`` are canonical JSON.
 
     ``cost`` is what is taken from whoever pays: the ledger, or for a ``draw`` the account. A ``step`` of a plan was
-    paid for when the account was opened and costs nothing.
+    paid for when the account was opened and costs nothing, and so does a ``store``, which puts a stored release, paid
+    for by an event before it, under the chain of hashes.
     """
 
     kind: str
@@ -103,7 +104,7 @@ class Draft:
 
 @dataclass(frozen=True, kw_only=True)
 class Event(Draft):
-    """An event of the book: charge, open, step, draw, reserve or cancel."""
+    """An event of the book: charge, open, step, draw, reserve, cancel or store."""
 
     number: int
     time: str
@@ -165,8 +166,3 @@ def origin(row: Mapping[Any, Any]) -> str:
     """The hash every chain starts from: the facts a ledger was created with, in its own row."""
     facts = {k: row[k] for k in ("name", "schema", "relation", "filter", "created")}
     return digest(canonical(facts | {"kind": "ledger", "test": bool(row["test"])}))
-
-
-def seal(key: str, number: int, document: str) -> str:
-    """The hash of a stored release: its document, the question it answers and the event that paid for it."""
-    return digest(canonical({"key": key, "number": number, "document": document}))

@@ -11,12 +11,15 @@ from sqlalchemy import Connection
 
 from discreet.accounting.filters import Filter
 from discreet.core.ask import Account
+from discreet.core.cost import Cost
+from discreet.core.query import Relation
 from discreet.core.release import Entry
-from discreet.errors import AccountClosed, LedgerCorrupt
+from discreet.errors import AccountClosed, InvalidRequest, LedgerCorrupt
 from discreet.ledger import tables
 from discreet.ledger.books import Books, Standing
 from discreet.ledger.database import Database
-from discreet.ledger.events import Draft, Terms, read_cost, seal, write_cost, write_row
+from discreet.ledger.events import Draft, Terms, read_cost, write_cost, write_row
+from discreet.ledger.releases import is_paid, seal, stored
 
 
 def now() -> str:
@@ -113,7 +116,7 @@ class Journal:
             after = page[-1]["number"]
 
     def find_release(self, key: str) -> str | None:
-        """The document of a stored release, checked against its hash."""
+        """The document of a stored release, checked against its hash; only ``verify`` checks it against the chain."""
         with self.database.transaction(write=False) as connection:
             found = connection.execute(tables.find_release, {"of_ledger": self.id, "of_key": key}).one_or_none()
         if found is None:
@@ -123,13 +126,26 @@ class Journal:
         document: str = found.document
         return document
 
-    def keep_release(self, key: str, number: int, document: str) -> None:
-        """Store a release unless the question has one already."""
+    def keep_release(self, key: str, number: int, document: str, relation: Relation) -> None:
+        """Store a release, and post that it was stored, unless the question has one already.
+
+        One that event ``number`` did not pay for is refused: the chain would tell of it for ever.
+        """
         row = {"ledger": self.id, "key": key, "number": number, "document": document}
+        draft = Draft(kind="store", question=stored(key, number, document), relation=relation, cost=Cost.nothing())
         with self.database.transaction(write=True) as connection:
-            self.lock(connection)
-            if connection.execute(tables.find_release, {"of_ledger": self.id, "of_key": key}).first() is None:
-                connection.execute(tables.insert_release, row | {"hash": seal(key, number, document)})
+            books = self.lock(connection)
+            if connection.execute(tables.find_release, {"of_ledger": self.id, "of_key": key}).first() is not None:
+                return
+            place = {"of_ledger": self.id, "of_number": number}
+            event = connection.execute(tables.read_payment, place).mappings().one_or_none()
+            if event is None or not is_paid(document, event):
+                raise InvalidRequest(
+                    f"a ledger stores only what it was paid for, and event {number} did not pay for this release; "
+                    "store a release as the runner made it"
+                )
+            connection.execute(tables.insert_release, row | {"hash": seal(key, number, document)})
+            self.post(connection, books, [draft])
 
 
 def _standing(row: Mapping[Any, Any]) -> Standing:

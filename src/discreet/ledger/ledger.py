@@ -133,10 +133,17 @@ class Ledger:
             return self._journal.post(connection, books, drafts)
 
     def open(self, account: Open, relation: Relation) -> list[Account]:
-        """Pay once for a plan of steps (``cost``) or for disjoint parts (``cost.padded()``); return the accounts."""
+        """Pay once for a plan of steps (``cost``) or for disjoint parts (``cost.padded()``); return the accounts.
+
+        The price of a plan is computed by the procedure, which is trusted code: what a sequence of steps costs together
+        (on random parts of the people, say) cannot be told from one step. The ledger refuses a price of nothing, holds
+        the account to the plan, and records in the event the price beside the question, the law, the distance, the
+        number of steps and what one step costs by itself, for a reviewer to hold against each other.
+        """
         self._check_relation(relation)
         cost = checks.cost(account.cost, self.test)
         if account.plan is not None:
+            checks.plan(cost, account.steps)
             distance = account.plan.query.distance(relation)
             step = checks.cost(account.plan.mechanism.cost(distance), self.test)
             plan = self._draft(Ask(account.plan.query, account.plan.mechanism), distance, cost, relation)
@@ -193,12 +200,16 @@ class Ledger:
         return None if document is None else Release.from_json(document)
 
     def remember(self, ask: Ask, source: Any, release: Release) -> None:
-        """Store a release for ``recall``: the first one stays. What a seed made is kept by a test ledger only."""
+        """Store a release for ``recall``: the first one stays. What a seed made is kept by a test ledger only.
+
+        In the same transaction the hash of what is stored goes into the chain, as an event of kind ``store``.
+        """
         if release.entry is None or release.entry.ledger != self.name:
             raise InvalidRequest(f"a ledger stores only what it was paid for, got a release of entry {release.entry}")
         if not (release.private or self.test):
             return
-        self._journal.keep_release(self._key(ask, source, release.relation), release.entry.number, release.to_json())
+        key = self._key(ask, source, release.relation)
+        self._journal.keep_release(key, release.entry.number, release.to_json(), release.relation or self.relation)
 
     def _key(self, ask: Ask, source: Any, relation: Relation | None) -> str:
         return digest(canonical([ask.question, relation, source.version]))

@@ -1,8 +1,8 @@
 """Checking a ledger: every event is hashed, linked and decided again, and the totals are composed anew.
 
-Finds a row that was altered, dropped, added or moved, a total or an account that does not follow from the events, and
-a budget changed after creation. Someone who may write to the database can also write a whole new book that holds
-together; only a head kept elsewhere shows that.
+Finds a row that was altered, dropped, added or moved, a total, an account or a stored release that does not follow from
+the events, and a budget changed after creation. Someone who may write to the database can also write a whole new book
+that holds together; only a head kept elsewhere shows that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from discreet.accounting.filters import Filter
 from discreet.errors import DiscreetError, LedgerCorrupt, UnsupportedFormat
 from discreet.ledger import tables
 from discreet.ledger.books import Books
-from discreet.ledger.events import Event, canonical, hash_of, origin, seal, write_cost
+from discreet.ledger.events import Event, hash_of, origin, write_cost
+from discreet.ledger.releases import is_paid, seal, stored
 
 
 def read_filter(text: str | None) -> Filter | None:
@@ -63,7 +64,7 @@ def verify(connection: Connection, ledger: int, head: str | None = None) -> int:
             f"no event has the hash {head!r} that was given: the book was cut short or written anew; restore a copy"
         )
     _check_accounts(connection, ledger, books)
-    _check_releases(connection, ledger)
+    _check_releases(connection, ledger, books)
     return books.number
 
 
@@ -101,18 +102,23 @@ def _check_accounts(connection: Connection, ledger: int, books: Books) -> None:
         raise LedgerCorrupt(f"accounts that no event opened: {sorted(stored)[:5]}; restore a copy")
 
 
-def _check_releases(connection: Connection, ledger: int) -> None:
+def _check_releases(connection: Connection, ledger: int, books: Books) -> None:
+    """Every row was stored by one event and paid for by another, and every store event has its row."""
+    left, rows = set(books.stored), 0
     for row in _pages(connection, tables.page_of_releases, ledger, "", "key"):
+        rows += 1
         if row["hash"] != seal(row["key"], row["number"], row["document"]):
             raise LedgerCorrupt(f"the stored release of event {row['number']} was altered; restore a copy")
-        if _told(row["document"]) != (row["paid"], row["question"], row["law"]):
+        event = stored(row["key"], row["number"], row["document"])
+        if event not in left:
+            raise LedgerCorrupt(
+                f"no event stored what stands as the stored release of event {row['number']}: it was altered or added; "
+                "restore a copy"
+            )
+        left.remove(event)
+        if not is_paid(row["document"], row):
             raise LedgerCorrupt(f"a stored release is not what event {row['number']} paid for; restore a copy")
-
-
-def _told(document: str) -> tuple[str, str, str] | None:
-    """What a stored release says of the event that paid for it: its hash, question and law."""
-    try:
-        doc = json.loads(document)
-        return doc["entry"]["hash"], canonical(doc["query"]), canonical(doc["mechanism"])
-    except (KeyError, TypeError, json.JSONDecodeError):
-        return None
+    if left:
+        raise LedgerCorrupt(f"a stored release was dropped or altered, the one of {min(left)}; restore a copy")
+    if rows != connection.execute(tables.count_releases, {"of_ledger": ledger}).scalar_one():
+        raise LedgerCorrupt("a stored release without a key was added; restore a copy")  # no page begins before ""

@@ -21,6 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
     and_,
     bindparam,
+    func,
     select,
 )
 
@@ -105,6 +106,8 @@ update_ledger = (
     .values({name: bindparam(f"new_{name}") for name in ("number", "head", "spent", "reserved")})
 )
 insert_event = events.insert()
+_payment = (events.c.hash.label("paid"), events.c.question, events.c.law, events.c.cost)
+read_payment = select(*_payment).where(events.c.ledger == _ledger, events.c.number == bindparam("of_number"))
 page_of_events = (
     select(events)
     .where(events.c.ledger == _ledger, events.c.number > bindparam("after"))
@@ -134,8 +137,9 @@ update_account = (
 
 find_release = select(releases).where(releases.c.ledger == _ledger, releases.c.key == bindparam("of_key"))
 insert_release = releases.insert()
+count_releases = select(func.count()).select_from(releases).where(releases.c.ledger == _ledger)
 page_of_releases = (
-    select(releases, events.c.hash.label("paid"), events.c.question, events.c.law)
+    select(releases, *_payment)
     .outerjoin(events, and_(events.c.ledger == releases.c.ledger, events.c.number == releases.c.number))
     .where(releases.c.ledger == _ledger, releases.c.key > bindparam("after"))
     .order_by(releases.c.key)
