@@ -24,4 +24,5 @@ def in_words(label: Any) -> str:
     found = re.fullmatch(r"\[(\S+), (\S+)([)\]])", str(label))
     if not found:
         return str(label)
-    return f"{found[1]} to {'below ' if found[3] == ')' else ''}{found[2]}"
+    low, high = (found[i].replace("-", "−") for i in (1, 2))
+    return f"{low} to {'below ' if found[3] == ')' else ''}{high}"

@@ -125,6 +125,7 @@ def _bars(key: str, title: str, words: Sequence[str], triples: Sequence[Triple])
             _text("100%", y + 15, shown(value), "end", "strong"),
             _rect(0, y + 21, 100, 16, SOFT),
             _rect(min(zero, at), y + 21, abs(at - zero), 16, BAR),
+            *([_line(zero, y + 18, zero, y + 40, EARLIER, 1)] if zero else []),
             *_whisker(place(low), place(high), y + 29),
         ]
     return _svg(key, _alt(title, words, triples), len(triples) * _ROW + 4, parts)
@@ -216,5 +217,5 @@ def _edges(bins: Sequence[str], step: float, y: float) -> list[str]:
     parts = []
     for i in range(0, len(edges), every):
         anchor = "end" if i == len(edges) - 1 else "middle"
-        parts.append(_text(f"{_GUTTER + i * step:.3f}%", y, edges[i], anchor, "small"))
+        parts.append(_text(f"{_GUTTER + i * step:.3f}%", y, edges[i].replace("-", "−"), anchor, "small"))
     return parts
