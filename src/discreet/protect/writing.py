@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.sources.files import DELIMITERS, PARQUET
@@ -18,8 +21,7 @@ from discreet.sources.files import DELIMITERS, PARQUET
 @contextmanager
 def writer(path: str | Path, *, replace: bool = False) -> Iterator[Callable[[pa.Table], int]]:
     """A function that takes rows, and a file that appears whole at the end or not at all."""
-    import pyarrow.csv
-    import pyarrow.parquet
+    from pyarrow.parquet import ParquetWriter
 
     path = Path(path)
     kind = suffix(path)
@@ -32,11 +34,8 @@ def writer(path: str | Path, *, replace: bool = False) -> Iterator[Callable[[pa.
     sink: list[Any] = []
 
     def put(rows: pa.Table) -> int:
-        rows = settled(rows)
         if not sink:
-            options = pyarrow.csv.WriteOptions(delimiter=DELIMITERS.get(kind, ","), quoting_style="needed")
-            make = pyarrow.parquet.ParquetWriter if kind in PARQUET else pyarrow.csv.CSVWriter
-            sink.append(make(name, rows.schema, **({} if kind in PARQUET else {"write_options": options})))
+            sink.append(ParquetWriter(name, rows.schema) if kind in PARQUET else _CsvWriter(name, DELIMITERS[kind]))
         sink[0].write_table(rows)
         return int(rows.num_rows)
 
@@ -52,8 +51,44 @@ def writer(path: str | Path, *, replace: bool = False) -> Iterator[Callable[[pa.
         os.replace(name, path)
         sync(path.parent)
     except BaseException:
+        if sink:
+            sink[0].close()
         Path(name).unlink(missing_ok=True)
         raise
+
+
+class _CsvWriter:
+    """CSV with quotes only where they are needed, so that a row that stays is written as it was read."""
+
+    def __init__(self, name: str, delimiter: str) -> None:
+        self._out = Path(name).open("wb")  # noqa: SIM115  closed by ``close``
+        self._delimiter = delimiter
+        self._started = False
+
+    def write_table(self, rows: pa.Table) -> None:
+        import pyarrow.csv
+
+        rows = settled(rows)
+        if not self._started:
+            self._plainly([rows.column_names])
+            self._started = True
+        texts = [
+            column for column in rows.columns if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        ]
+        special = f'["\r\n{self._delimiter}]|^ | $'
+        if any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts):
+            self._plainly(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+            return
+        options = pyarrow.csv.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style="none")
+        pyarrow.csv.write_csv(rows, self._out, options)
+
+    def _plainly(self, rows: Iterable[Sequence[Any]]) -> None:
+        text = io.StringIO(newline="")
+        csv.writer(text, delimiter=self._delimiter, lineterminator="\n").writerows(rows)
+        self._out.write(text.getvalue().encode("utf-8"))
+
+    def close(self) -> None:
+        self._out.close()
 
 
 def sync(path: str | Path) -> None:
@@ -74,7 +109,7 @@ def suffix(path: Path) -> str:
 
 
 def settled(table: pa.Table) -> pa.Table:
-    """Dictionary columns written out and nothing left without a type: Spark knows neither."""
+    """Dictionary columns written out and nothing left without a type: CSV and Spark know neither."""
     for place, column in enumerate(table.schema):
         if pa.types.is_dictionary(column.type):
             table = table.set_column(place, column.name, table.column(place).cast(column.type.value_type))
