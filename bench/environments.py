@@ -15,7 +15,7 @@ REQUIREMENTS = {
     "opendp": ["opendp>=0.12", "numpy"],
     "diffprivlib": ["diffprivlib==0.6.6", "scikit-learn<1.8", "numpy"],
     "pydp": ["python-dp", "numpy"],
-    "multifreq": ["multi-freq-ldpy", "numpy"],
+    "multifreq": ["multi-freq-ldpy==0.2.5", "xxhash<4", "numpy"],
 }
 # One thread each: a ratio of single-threaded work means the same on every machine.
 PINNED = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")

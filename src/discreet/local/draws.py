@@ -11,6 +11,7 @@ from decimal import Context, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ LEAST_EPSILON, MOST_EPSILON = Fraction(1, 2**30), Fraction(64)
 _DIGITS = 64  # significant bits of e^epsilon - 1
 _BELOW_ONE = 1.0 - 2.0**-53
 _ENOUGH = 1 << 53
+_SMALL = 1 << 10
 
 
 def read_epsilon(value: Number) -> Fraction:
@@ -57,6 +59,23 @@ def bits(random: Random, p: Fraction, size: int) -> Booleans:
     open_ = np.flatnonzero(drawn == whole)
     answer[open_] = uniform.bernoulli(random, Fraction(rest, p.denominator), open_.size)
     return answer
+
+
+def below(random: Random, bound: int, size: int) -> npt.NDArray[Any]:
+    """Uniform whole numbers in 0 .. bound - 1; from sixteen bits each where the bound is small.
+
+    Proof: of the 2^16 products x bound, those whose lower half is at least 2^16 mod bound fall to every upper half equally
+    often (Lemire 2019); the others are drawn again.
+    """
+    if bound > _SMALL:
+        return uniform.below(random, bound, size)
+    drawn = random.words(-(-size // 4)).view(np.uint16)[:size].astype(np.uint32)
+    drawn *= np.uint32(bound)
+    over = (1 << 16) % bound
+    while over and (bad := np.flatnonzero(drawn.astype(np.uint16) < over)).size:
+        drawn[bad] = random.words(bad.size).astype(np.uint16).astype(np.uint32) * np.uint32(bound)
+    drawn >>= np.uint32(16)
+    return drawn
 
 
 def fair(random: Random, size: int) -> Booleans:

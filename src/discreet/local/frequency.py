@@ -93,12 +93,11 @@ class FrequencyOracle(LocalMechanism):
         """The place of each value among the categories; undeclared ones are ``other``, or refused."""
         found = np.asarray(values)
         if isinstance(self.categories, int) and found.dtype.kind in "iu":
-            inside = (found >= 0) & (found < self.k)
-            if inside.all():
-                return found.astype(np.int64)
+            if not found.size or (found.min() >= 0 and found.max() < self.k):
+                return found.astype(np.int64, copy=False)
             if self.other is None:
                 raise _undeclared(self.k)
-            return np.where(inside, found, int(self.other)).astype(np.int64)
+            return np.where((found >= 0) & (found < self.k), found, int(self.other)).astype(np.int64)
         places = self._places
         try:
             if self.other is None:

@@ -14,11 +14,10 @@ import numpy.typing as npt
 
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
-from discreet.local.draws import bits
+from discreet.local.draws import below, bits
 from discreet.local.frequency import FrequencyOracle
 from discreet.local.law import blocks, local_mechanisms
 from discreet.local.reports import Column, Columns
-from discreet.mechanisms.sampling import uniform
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
 _KEY_BITS, _HASH_BITS, _WORD = 16, 17, 32  # a word holds key bits + hash bits - 1
@@ -87,7 +86,7 @@ class LocalHash(FrequencyOracle):
         seeds, g = random.words(encoded.size), self.values
         truth = self.hashed(seeds, encoded)
         moved = ~bits(random, self.keep, encoded.size)
-        steps = 1 + uniform.below(random, g - 1, encoded.size)
+        steps = 1 + below(random, g - 1, encoded.size)
         return {"seed": seeds, "answer": np.where(moved, (truth + steps) % g, truth).astype(np.int64)}
 
     def supports(self, columns: Columns) -> Integers:

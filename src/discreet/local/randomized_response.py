@@ -10,13 +10,12 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.core.random import Random
-from discreet.local.draws import bits
+from discreet.local.draws import below, bits
 from discreet.local.frequency import FrequencyOracle
 from discreet.local.law import local_mechanisms
 from discreet.local.reports import Column, Columns
 from discreet.mechanisms import RandomizedResponse as Law
 from discreet.mechanisms.claim import Claim
-from discreet.mechanisms.sampling import uniform
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
 
@@ -54,8 +53,12 @@ class RandomizedResponse(FrequencyOracle):
     def draw(self, random: Random, encoded: Integers) -> Columns:
         moved = ~bits(random, self.keep, encoded.size)
         # Every report draws its replacement, used or not: the number of draws says nothing.
-        steps = 1 + uniform.below(random, self.k - 1, encoded.size)
-        return {"answer": np.where(moved, (encoded + steps) % self.k, encoded)}
+        steps = below(random, self.k - 1, encoded.size)
+        steps += 1
+        steps *= moved
+        answer = encoded + steps
+        answer -= self.k * (answer >= self.k)
+        return {"answer": answer.astype(self.columns["answer"].dtype)}
 
     def supports(self, columns: Columns) -> Integers:
         return np.bincount(columns["answer"], minlength=self.k).astype(np.int64)
