@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import discreet as ds
@@ -39,7 +40,13 @@ _STATISTICS_ARE = (
 
 
 def on_config(config: Any) -> Any:
-    """Add the generated pages to the navigation."""
+    """Add the generated pages to the navigation, and how-to pages that it does not list by themselves."""
+    section = next(entry["How to"] for entry in config.nav if "How to" in entry)
+    listed = {path for entry in section for path in entry.values()}
+    for page in sorted(Path(config.docs_dir, "how-to").glob("*.md")):
+        path = f"how-to/{page.name}"
+        if path not in listed:
+            section.append({page.read_text(encoding="utf-8").partition("\n")[0].lstrip("# "): path})
     by_folder: dict[str, list[Any]] = {"Laws": [], "Statistics": []}
     for path, (title, _) in sorted(pages().items(), key=lambda item: (not item[0].endswith("index.md"), item[0])):
         by_folder[path.split("/")[0].capitalize()].append({title: path})
