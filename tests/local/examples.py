@@ -122,6 +122,7 @@ EXAMPLES = [
     subset("1", 8),
     subset("0.4", 5),
     subset("3", 6),
+    subset("0.4", 13),  # too many subsets for a list
     numbers(Duchi("1")),
     numbers(Duchi("3", (0, 10))),
     numbers(Piecewise("1", cells=24)),

@@ -120,12 +120,41 @@ def test_subsets_draw_again_where_keys_are_equal() -> None:
     assert marks.sum() == 2
 
 
-def test_wide_subsets() -> None:
-    marks = draws.subsets(Random(9), np.array([0, 150, 300]), 300)
-    assert marks.sum(1).tolist() == [0, 150, 300]
+@pytest.mark.parametrize("width", [300, 3000])
+def test_wide_subsets(width: int) -> None:
+    sizes = np.array([0, 1, width // 2, width - 1, width] * 20)
+    marks = draws.subsets(Random(9), sizes, width)
+    assert (marks.sum(1) == sizes).all()
+    # Places are taken equally often, early and late: 20 rows with half of them, within 5.5 standard errors.
+    halves = marks[sizes == width // 2]
+    assert abs(halves[:, : width // 2].mean() - 0.5) < 5.5 * 0.5 / math.sqrt(20 * width)
 
 
-@given(st.integers(0, 300_000), st.integers(0, 100_000))
+@pytest.mark.parametrize("held", [True, False])
+def test_subsets_around_a_place(held: bool) -> None:
+    marks = draws.subsets_around(Random(9), 3, 6, np.full(20_000, 4), np.full(20_000, held))
+    assert (marks.sum(1) == 3).all()
+    assert (marks[:, 4] == held).all()
+    seen = Counter(map(tuple, marks.tolist()))
+    assert len(seen) == 10  # pairs, or triples, of the other five
+    assert stats.chisquare(list(seen.values())).pvalue > 1e-6
+    again = draws.subsets_around(Fixed([0, 0]), 3, 6, np.array([4]), np.array([held]))  # equal keys: drawn again
+    assert again.sum() == 3
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 7, 1000, 1024, 5000])
+def test_below_is_uniform(bound: int) -> None:
+    drawn = draws.below(Random(4), bound, 60_000)
+    assert drawn.max() < bound
+    assert bound == 1 or stats.chisquare(np.bincount(drawn, minlength=bound)).pvalue > 1e-6
+
+
+def test_below_draws_again_what_does_not_divide() -> None:
+    """2^16 is 1 above a multiple of 3: the product 0 is drawn again, here as 65535 * 3, whose upper half is 2."""
+    assert draws.below(Fixed([0, 65535]), 3, 1).tolist() == [2]
+
+
+@given(st.integers(0, 20_000), st.integers(0, 100_000))
 def test_blocks_cover_everything_once(count: int, width: int) -> None:
     runs = blocks(count, width)
     assert runs[0].start == 0

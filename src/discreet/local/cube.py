@@ -12,8 +12,8 @@ import numpy as np
 
 from discreet.core.random import Random
 from discreet.local.draws import Weights, odds, subsets, tilted
-from discreet.local.frequency import packed, unpacked
-from discreet.local.law import Tally, blocks, local_mechanisms
+from discreet.local.frequency import counted, packed, unpacked
+from discreet.local.law import Tally, local_mechanisms
 from discreet.local.reports import Column, Columns
 from discreet.local.vector import BoxLaw
 from discreet.mechanisms.sampling.uniform import Floats, Integers
@@ -73,10 +73,7 @@ class Cube(BoxLaw):
         return value - (math.log(whole.numerator) - math.log(whole.denominator))
 
     def sums(self, columns: Columns) -> Integers:
-        rows, total = columns["corner"], np.zeros(self.dimension, np.int64)
-        for run in blocks(len(rows), self.dimension):
-            total += unpacked(rows[run], self.dimension).sum(axis=0, dtype=np.int64)
-        return total
+        return counted(columns["corner"], self.dimension)
 
     def moments(self, tally: Tally) -> tuple[Floats, Floats]:
         mean = self.reach * (2 * (tally.sums / tally.count) - 1)

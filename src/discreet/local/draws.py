@@ -28,6 +28,7 @@ _DIGITS = 64  # significant bits of e^epsilon - 1
 _BELOW_ONE = 1.0 - 2.0**-53
 _ENOUGH = 1 << 53
 _SMALL = 1 << 10
+_WIDE = 1 << 11
 
 
 def read_epsilon(value: Number) -> Fraction:
@@ -137,6 +138,26 @@ class Weights:
         return first + sum(part >= self._rests[i] for i in range(first, after))
 
 
+def subsets_around(random: Random, size: int, width: int, places: Integers, held: Booleans) -> Booleans:
+    """Uniform subsets of ``size`` of 0 .. width - 1 that hold, or do not hold, the given place of their row.
+
+    Proof: as ``subsets``, with the key of the place below or above all others. Where a boundary is shared by equal keys the
+    row is drawn again, and the other places are still exchangeable.
+    """
+    marks = np.empty((places.size, width), np.bool_)
+    todo: slice | npt.NDArray[np.intp] = slice(None)
+    while True:
+        mine, inside = places[todo], held[todo]
+        keys = random.words(-(-mine.size * width // 4)).view(np.uint16)[: mine.size * width].reshape(-1, width)
+        keys[np.arange(mine.size), mine] = np.where(inside, 0, 0xFFFF)
+        ordered = np.sort(keys, axis=1)
+        marks[todo] = keys < ordered[:, size : size + 1]
+        bad = np.flatnonzero(ordered[:, size - 1] == ordered[:, size])
+        if not bad.size:
+            return marks
+        todo = bad if isinstance(todo, slice) else todo[bad]
+
+
 def subsets(random: Random, sizes: Integers, width: int) -> Booleans:
     """For each size a uniform subset of 0 .. width - 1 of that size, as a row of marks.
 
@@ -147,14 +168,28 @@ def subsets(random: Random, sizes: Integers, width: int) -> Booleans:
     kind: npt.DTypeLike = np.uint16 if width <= 256 else np.uint32
     per_word = 8 // np.dtype(kind).itemsize
     marks = np.empty((sizes.size, width), np.bool_)
-    todo = np.arange(sizes.size)
-    while todo.size:
+    todo: slice | npt.NDArray[np.intp] = slice(None)
+    while True:
         wanted = sizes[todo]
-        keys = random.words(-(-todo.size * width // per_word)).view(kind)[: todo.size * width].reshape(-1, width)
-        ordered = np.sort(keys, axis=1)
-        rows = np.arange(todo.size)
-        last, first = ordered[rows, np.maximum(wanted, 1) - 1], ordered[rows, np.minimum(wanted, width - 1)]
+        keys = random.words(-(-wanted.size * width // per_word)).view(kind)[: wanted.size * width].reshape(-1, width)
+        last, first = _around_rank(keys, wanted)
+        # With nothing wanted no key lies below the smallest; with everything wanted all are taken.
         marks[todo] = (keys < first[:, None]) | (wanted == width)[:, None]
-        todo = todo[(last == first) & (wanted > 0) & (wanted < width)]
-    # With nothing wanted, no key lies below the smallest: the comparison has already left the row empty.
-    return marks
+        bad = np.flatnonzero((last == first) & (wanted > 0) & (wanted < width))
+        if not bad.size:
+            return marks
+        todo = bad if isinstance(todo, slice) else todo[bad]
+
+
+def _around_rank(keys: npt.NDArray[Any], ranks: Integers) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """For each row the last of its ``rank`` smallest keys, and the first of the others."""
+    width = keys.shape[1]
+    low, high = np.maximum(ranks, 1) - 1, np.minimum(ranks, width - 1)
+    if width <= _WIDE:
+        ordered, rows = np.sort(keys, axis=1), np.arange(len(keys))
+        return ordered[rows, low], ordered[rows, high]
+    # Selection is linear where sorting is not, and pays for the loop once rows are long.
+    parts = [np.partition(row, k) for row, k in zip(keys, high, strict=True)]
+    firsts = np.array([part[k] for part, k in zip(parts, high, strict=True)], keys.dtype)
+    lasts = np.array([part[: max(k, 1)].max() for part, k in zip(parts, high, strict=True)], keys.dtype)
+    return lasts, firsts

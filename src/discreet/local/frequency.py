@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from discreet.errors import InvalidRequest
 from discreet.local.estimate import Estimate, deviation
-from discreet.local.law import LocalMechanism, Tally
+from discreet.local.law import LocalMechanism, Tally, blocks
 from discreet.local.reports import Columns, Reports
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
@@ -154,3 +154,15 @@ def packed(marks: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
 def unpacked(rows: npt.NDArray[np.uint8], width: int) -> npt.NDArray[np.uint8]:
     """Rows of zeros and ones from rows of bytes."""
     return np.unpackbits(rows, axis=1, count=width, bitorder="little")
+
+
+def counted(rows: npt.NDArray[np.uint8], width: int) -> Integers:
+    """How many rows of bytes have each bit set."""
+    total = np.zeros(width, np.int64)
+    for run in blocks(len(rows), width):
+        part = unpacked(rows[run], width)
+        # 255 ones still fit a byte, and bytes are added many at a time.
+        whole = len(part) // 255 * 255
+        total += part[:whole].reshape(-1, 255, width).sum(axis=1, dtype=np.uint8).sum(axis=0, dtype=np.int64)
+        total += part[whole:].sum(axis=0, dtype=np.int64)
+    return total

@@ -102,7 +102,7 @@ class LocalMechanism(Named, ABC):
         # Run by run, so that everything between the value and the report stays in the cache.
         parts = [self.draw(random, self.encode(given[run])) for run in blocks(len(given), self.width)]
         columns = {name: np.concatenate([part[name] for part in parts]) for name in self.columns}
-        return Reports(self, columns, private=random.private)
+        return Reports.fresh(self, columns, random.private)
 
     def tally(self, reports: Reports | Iterable[Reports]) -> Tally:
         """The sums over reports. Refuses reports of another law, and people who reported twice."""

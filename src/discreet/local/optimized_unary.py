@@ -10,8 +10,8 @@ import numpy as np
 
 from discreet.core.random import Random
 from discreet.local.draws import bits, fair
-from discreet.local.frequency import FrequencyOracle, packed, unpacked
-from discreet.local.law import blocks, local_mechanisms
+from discreet.local.frequency import FrequencyOracle, counted, packed, unpacked
+from discreet.local.law import local_mechanisms
 from discreet.local.reports import Column, Columns
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
@@ -53,11 +53,7 @@ class OptimizedUnary(FrequencyOracle):
         return {"bits": packed(marks)}
 
     def supports(self, columns: Columns) -> Integers:
-        rows = columns["bits"]
-        total = np.zeros(self.k, np.int64)
-        for run in blocks(len(rows), self.k):
-            total += unpacked(rows[run], self.k).sum(axis=0, dtype=np.int64)
-        return total
+        return counted(columns["bits"], self.k)
 
     def _log_prob(self, columns: Columns, codes: Integers) -> Floats:
         marks, q = unpacked(columns["bits"], self.k), float(self.stray)

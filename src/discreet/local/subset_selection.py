@@ -7,16 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.core.random import Random
 from discreet.errors import UnsupportedFormat
-from discreet.local.draws import bits, subsets
-from discreet.local.frequency import FrequencyOracle, packed, unpacked
-from discreet.local.law import blocks, local_mechanisms
+from discreet.local.draws import below, bits, subsets_around
+from discreet.local.frequency import FrequencyOracle, counted, packed, unpacked
+from discreet.local.law import local_mechanisms
 from discreet.local.reports import Column, Columns
 from discreet.mechanisms.sampling.uniform import Floats, Integers
+
+_FEW = 1 << 10
 
 
 @local_mechanisms("subset_selection")
@@ -71,20 +75,24 @@ class SubsetSelection(FrequencyOracle):
 
     def draw(self, random: Random, encoded: Integers) -> Columns:
         held = bits(random, self.keep, encoded.size)
-        others = subsets(random, self.size - held.astype(np.int64), self.k - 1)
-        # Place 0 stands for the truth; swapping it with place v is the same for every subset of the others.
-        marks = np.concatenate((held[:, None], others), axis=1)
-        rows = np.arange(encoded.size)
-        marks[rows, 0] = marks[rows, encoded]
-        marks[rows, encoded] = held
-        return {"subset": packed(marks)}
+        if self._short is not None:
+            with_, without = self._short
+            inside, outside = (below(random, table.shape[1], encoded.size) for table in self._short)
+            return {"subset": np.where(held[:, None], with_[encoded, inside], without[encoded, outside])}
+        return {"subset": packed(subsets_around(random, self.size, self.k, encoded, held))}
+
+    @cached_property
+    def _short(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]] | None:
+        """For few categories, all subsets that hold each one, and all that do not: a draw is one look into a list."""
+        if math.comb(self.k, self.size) > _FEW:
+            return None
+        places = np.arange(self.k)
+        marks = np.array([np.isin(places, chosen) for chosen in combinations(range(self.k), self.size)])
+        rows = packed(marks)
+        return np.array([rows[marks[:, v]] for v in places]), np.array([rows[~marks[:, v]] for v in places])
 
     def supports(self, columns: Columns) -> Integers:
-        rows = columns["subset"]
-        total = np.zeros(self.k, np.int64)
-        for run in blocks(len(rows), self.k):
-            total += unpacked(rows[run], self.k).sum(axis=0, dtype=np.int64)
-        return total
+        return counted(columns["subset"], self.k)
 
     def _log_prob(self, columns: Columns, codes: Integers) -> Floats:
         marks = unpacked(columns["subset"], self.k)
