@@ -63,6 +63,9 @@ def test_plan_touches_nothing(run: Run, folder: Path) -> None:
     assert doc["fits"]
     assert [a["cost"] for a in doc["asks"]] == ["ε=0.1", "ε=0.2", "ε=0.2"]
     assert doc["asks"][1]["title"] == "Mean of age by sex"
+    assert doc["price"]["epsilon"] == "1/2"
+    assert 0 < doc["asks"][0]["error"] < 100
+    assert doc["asks"][2]["rank_error"] > 0
 
 
 def test_plan_that_does_not_fit_says_so(run: Run, folder: Path) -> None:

@@ -11,6 +11,7 @@ from discreet.cli import show
 
 if TYPE_CHECKING:
     from discreet.cli.work import Prepared
+    from discreet.core.cost import Cost
 
 
 def register(app: typer.Typer) -> None:
@@ -59,7 +60,8 @@ def planned(file: Any) -> dict[str, Any]:
                 each.item.to_dict()
                 | {
                     "cost": str(each.cost),
-                    "expected_error": error_in_words(each, rows),
+                    "price": price(each.cost),
+                    **errors(each, rows),
                     "known": each.known,
                     "fits": after.fits,
                     "left": str(after.remaining) if after.fits else "does not fit",
@@ -73,14 +75,21 @@ def planned(file: Any) -> dict[str, Any]:
             "assumed_rows": rows,
             "asks": asks,
             "cost": str(so_far),
+            "price": price(so_far),
             "fits": after.fits,
             "left_now": str(left_now),
             "left_after": str(after.remaining) if after.fits else None,
         }
 
 
-def error_in_words(prepared: Prepared, rows: int) -> str:
-    """The expected error of an answer: in its own unit, or in ranks for a quantile."""
+def price(cost: Cost) -> dict[str, str | None]:
+    """A cost in exact numbers, for programs."""
+    doc = cost.to_dict()
+    return {key: doc[key] for key in ("epsilon", "delta", "rho")}
+
+
+def errors(prepared: Prepared, rows: int) -> dict[str, Any]:
+    """The expected error of an answer, in words and as a number: in its own unit, or in ranks for a quantile."""
     import numpy as np
 
     from discreet.cli import work
@@ -88,6 +97,10 @@ def error_in_words(prepared: Prepared, rows: int) -> str:
     result = work.expected(prepared, rows)
     error = result.expected_error
     if error is not None:
-        return f"± {show.number(np.max(error))}" + (" each" if np.ndim(error) else "")
+        words = f"± {show.number(np.max(error))}" + (" each" if np.ndim(error) else "")
+        return {"expected_error": words, "error": float(np.max(error))}
     rank = getattr(result.reading, "rank_error", None)
-    return "unknown" if rank is None else f"± {show.number(rank(result.releases))} rows of rank (95 %)"
+    if rank is None:
+        return {"expected_error": "unknown", "error": None}
+    found = float(rank(result.releases))
+    return {"expected_error": f"± {show.number(found)} rows of rank (95 %)", "rank_error": found}

@@ -29,7 +29,7 @@ def console() -> Console:
 
 def say(text: str = "") -> None:
     """A line that is never folded, so that a path in it can be copied."""
-    console().print(text, soft_wrap=True)
+    console().print(text, soft_wrap=True, markup=False)
 
 
 def document(doc: Any) -> None:
