@@ -20,6 +20,8 @@ BELOW = {
     "accounting": {"core", "errors", "mechanisms"},
     "sources": {"core", "errors"},
     "ledger": {"core", "errors", "mechanisms", "accounting"},
+    "statistics": {"core", "errors", "mechanisms", "accounting", "sources"},
+    "audit": {"core", "errors", "mechanisms", "accounting", "sources", "ledger", "statistics", "local"},
 }
 
 
