@@ -18,8 +18,7 @@ demo: $(READY)
 	$(BIN)/discreet demo
 
 bench: $(READY)
-	$(BIN)/python -m bench
-	$(BIN)/python docs/hooks/measured.py
+	$(BIN)/python -m bench; status=$$?; $(BIN)/python docs/hooks/measured.py; exit $$status
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -94,6 +94,16 @@ def test_release_then_again_for_nothing(run: Run, folder: Path) -> None:
     assert "free: known" in run("plan", path).out
 
 
+def test_a_named_version_is_free_again(run: Run, folder: Path) -> None:
+    path = folder / "people.toml"
+    path.write_text('version = "2024"\n' + path.read_text())
+    first = run("release", path, "--json").doc
+    os.utime(folder / "people.csv", (1, 1))
+    again = run("release", path, "--json").doc
+    assert again["ledger"]["paid_now"] == "ε=0"
+    assert [a["result"]["value"] for a in again["asks"]] == [a["result"]["value"] for a in first["asks"]]
+
+
 def test_release_asks_together(run: Run, folder: Path) -> None:
     """Questions on the same rows are paid in one transaction: their events have one time."""
     run("release", folder / "people.toml", "--out", folder / "out")

@@ -25,6 +25,7 @@ SPENDING = ("epsilon", "delta", "rho", "mechanism", "calibration")
 _SQLITE = "sqlite:///"
 _KNOWN = {
     "table": (str, list),
+    "version": (str,),
     "schema": (str, dict),
     "ledger": (str,),
     "name": (str,),
@@ -78,6 +79,7 @@ class ReleaseFile:
 
     path: Path
     table: str | list[str]
+    version: str | None
     schema: Schema
     ledger: str
     name: str
@@ -116,6 +118,7 @@ def read(path: Path) -> ReleaseFile:
     return ReleaseFile(
         path=path,
         table=_table(doc["table"], folder, place("table")),
+        version=doc.get("version"),
         schema=_schema(doc["schema"], folder, place),
         ledger=_ledger(doc["ledger"], folder, place("ledger")),
         name=_text(doc.get("name", path.stem), "name", place("name")),

@@ -20,7 +20,7 @@ from discreet.ledger import Ledger
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
 from discreet.statistics.joint import ask
-from discreet.statistics.question import Question, Table, builder
+from discreet.statistics.question import Question, Table, build, builder
 from discreet.statistics.spend import Spend
 
 ROWS_WITHOUT_A_GUESS = 1000  # what a plan assumes where the schema has no expected_rows
@@ -46,7 +46,7 @@ class Prepared:
 def open_table(file: ReleaseFile) -> BaseSource:
     """The table, opened without looking at a record."""
     try:
-        return open_source(file.table, file.schema)
+        return open_source(file.table, file.schema, version=file.version)
     except DiscreetError as problem:
         raise type(problem)(f"{file.places['table']}{problem}") from None
 
@@ -145,21 +145,14 @@ def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, 
 
 
 def _build(item: Item, table: Table) -> Question:
-    make = builder(item.statistic)
-    parameters = inspect.signature(make).parameters.values()
+    parameters = inspect.signature(builder(item.statistic)).parameters.values()
     known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     arguments = dict(item.options) | ({} if item.by is None else {"by": item.by})
     for key in arguments:
         if key not in known:
             raise UnknownName(f"{item.statistic} takes no {key!r}; known: {', '.join(known) or 'none'}")
     try:
-        inspect.signature(make).bind(table, *item.columns, **arguments)
-    except TypeError as problem:
-        raise InvalidRequest(
-            f"{item.statistic} cannot be asked of {len(item.columns)} columns like this ({problem}); correct the ask"
-        ) from None
-    try:
-        return make(table, *item.columns, **arguments)
+        return build(item.statistic, table, *item.columns, **arguments)
     except (TypeError, ValueError) as problem:
         if isinstance(problem, DiscreetError):
             raise
