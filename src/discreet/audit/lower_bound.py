@@ -81,8 +81,10 @@ def lower_bound(
     cells, start = _cells(outputs, score)
     half = trials // 2
     most = int(max(cells[0].max(), cells[1].max())) + 1
-    learnt = [np.bincount(c[start:half], minlength=most) for c in cells]
-    chosen, swapped = _event(learnt, half - start, delta, target)
+    middle = (start + half) // 2
+    ranked = [np.bincount(c[start:middle], minlength=most) for c in cells]
+    picked = [np.bincount(c[middle:half], minlength=most) for c in cells]
+    chosen, swapped = _event(ranked, picked, half - middle, delta, target)
     one, other = (cells[1], cells[0]) if swapped else (cells[0], cells[1])
     hits = [int(np.isin(c[half:], chosen).sum()) for c in (one, other)]
     rest = trials - half
@@ -155,17 +157,20 @@ def _classified(outputs: list[npt.NDArray[Any]], quarter: int) -> list[npt.NDArr
     return [model.decision_function(o.astype(np.float64)) for o in outputs]
 
 
-def _event(learnt: list[Integers], half: int, delta: float, target: str) -> tuple[Integers, bool]:
-    """The set of cells, most telling first, whose estimated bound is largest; and whether b is the likelier input."""
+def _event(ranked: list[Integers], picked: list[Integers], count: int, delta: float, target: str) -> tuple[Integers, bool]:
+    """The set of cells, most telling first, whose estimated bound is largest; and whether b is the likelier input.
+
+    Some outputs rank the cells and others choose how many to take: the same ones would take the luckiest for the best.
+    """
     best: tuple[float, Integers, bool] = (-math.inf, np.array([0]), False)
     for swapped in (False, True):
-        one, other = (learnt[1], learnt[0]) if swapped else (learnt[0], learnt[1])
-        order = np.argsort(-np.log((one + 0.5) / (other + 0.5)), kind="stable")
-        p, q = np.cumsum(one[order]) / half, np.cumsum(other[order]) / half
+        first, second = (1, 0) if swapped else (0, 1)
+        order = np.argsort(-np.log((ranked[first] + 0.5) / (ranked[second] + 0.5)), kind="stable")
+        p, q = np.cumsum(picked[first][order]) / count, np.cumsum(picked[second][order]) / count
         # Allow for what the confidence limits will take off, or rare events would look best.
         spread = 5.0
-        low = p - spread * np.sqrt(p * (1 - p) / half + 1 / half**2)
-        high = q + spread * np.sqrt(q * (1 - q) / half + 4 / half**2)
+        low = p - spread * np.sqrt(p * (1 - p) / count + 1 / count**2)
+        high = q + spread * np.sqrt(q * (1 - q) / count + 4 / count**2)
         with np.errstate(divide="ignore", invalid="ignore"):
             if target == "rho":
                 kl = low * np.log(low / high) + (1 - low) * np.log((1 - low) / (1 - high))
