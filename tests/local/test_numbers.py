@@ -154,7 +154,7 @@ def test_local_hash_supports_others_as_often_as_it_says() -> None:
 def test_cap_of_priv_unit(d: int, epsilon: int, mean: float) -> None:
     cap = PrivUnit(epsilon, d).cap
     assert cap.mean == pytest.approx(mean, abs=1e-6)
-    threshold = float(height(np.array([cap.share]), d)[0])
+    threshold = float(height(np.array([cap.share]), d)[0][0])
     assert threshold == pytest.approx(cap.mean, abs=1e-6)
     # The density ratio between the cap and the rest, as exact rationals, with what the dither costs, is within e^epsilon.
     share = Fraction(cap.share)
@@ -166,16 +166,23 @@ def test_cap_of_priv_unit(d: int, epsilon: int, mean: float) -> None:
 
 
 def test_heights_invert_the_area_of_the_cap() -> None:
-    """Against the forward function, from the pole (a share of 1e-300) to the equator."""
+    """Against the forward function, from the pole (a share of 1e-100) to the equator: far within the 2^-40 = 9e-13 that the
+    dither covers. Near the pole sqrt(1 - t^2) carries the digits, near the equator t."""
     for d in (2, 3, 4, 11, 500):
-        share = np.concatenate((np.logspace(-300, -1, 60), np.linspace(0.1, 0.5, 60)))
-        t = height(share, d)
-        back = special.betainc((d - 1) / 2, 0.5, (1 - t) * (1 + t)) / 2
-        ok = t < 1 - 1e-9  # nearer to the pole, t itself is one to the last digit
-        np.testing.assert_allclose(back[ok], share[ok], rtol=1e-6)
-        middle = np.linspace(0.2, 0.5, 50)
-        t = height(middle, d)
-        np.testing.assert_allclose(special.betainc(0.5, (d - 1) / 2, t * t), 1 - 2 * middle, rtol=1e-11, atol=1e-15)
+        share = np.concatenate((np.logspace(-100, -1, 100), np.linspace(0.1, 0.2499, 60)))
+        t, s = height(share, d)
+        np.testing.assert_allclose(special.betainc((d - 1) / 2, 0.5, s * s), 2 * share, rtol=1e-13 * d)
+        np.testing.assert_allclose(t * t + s * s, 1, atol=1e-15)
+        middle = np.linspace(0.25, 0.5, 50)
+        t, s = height(middle, d)
+        np.testing.assert_allclose(special.betainc(0.5, (d - 1) / 2, t * t), 1 - 2 * middle, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(t * t + s * s, 1, atol=1e-15)
+    # In two dimensions the share is an angle over pi, in three the height is linear in it: both ends are known exactly.
+    share = np.concatenate((np.logspace(-12, -1, 40), np.linspace(0.1, 0.5, 40)))
+    t, s = height(share, 2)
+    np.testing.assert_allclose(t, np.cos(np.pi * share), atol=1e-15)
+    np.testing.assert_allclose(s, np.sin(np.pi * share), rtol=1e-14)
+    np.testing.assert_allclose(height(share, 3)[0], 1 - 2 * share, atol=1e-15)
 
 
 def test_vectors_around_a_direction() -> None:
@@ -186,7 +193,7 @@ def test_vectors_around_a_direction() -> None:
         u[0] = np.eye(d)[0]
         u[1] = -np.eye(d)[0]
         t = np.linspace(-1, 1, 200)
-        v = around(random, u, t)
+        v = around(random, u, t, np.sqrt((1 - t) * (1 + t)))
         np.testing.assert_allclose((v * u).sum(1), t, atol=2.0**-45)
         np.testing.assert_allclose((v**2).sum(1), 1, atol=2.0**-45)
 

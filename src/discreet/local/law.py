@@ -24,7 +24,7 @@ from discreet.local import draws
 from discreet.local.estimate import Estimate
 from discreet.local.reports import Column, Columns, Reports, fingerprint
 
-_BLOCK = 1 << 16
+_BLOCK = 1 << 17
 _MOST_PEOPLE = 1 << 30  # below it no sum of squares of a report leaves 64 bits
 
 

@@ -115,12 +115,15 @@ class PrivUnit(LocalMechanism):
         u = encoded / np.where(length > 0, length, 1.0)[:, None]
         u[length == 0, 0] = 1.0
         u *= np.where(tilted(random, np.minimum(length, 1.0)), 1.0, -1.0)[:, None]
-        ideal = around(random, u, self._heights(random, len(u)))
+        ideal = around(random, u, *self._heights(random, len(u)))
         noisy = self._dither.release(ideal * _GRID, seed=random)
         return {"vector": np.clip(noisy, -_MOST, _MOST).astype(np.int32)}
 
-    def _heights(self, random: Random, size: int) -> Floats:
-        """<V, u>: inside the cap, between the cap and the equator, or below it; uniform in the share of the sphere above."""
+    def _heights(self, random: Random, size: int) -> tuple[Floats, Floats]:
+        """<V, u> and the length of the rest of V: uniform, by area, in the cap, from it to the equator, or below.
+
+        Each segment is measured from its own end of the sphere, so that a small share keeps its digits.
+        """
         cap = self.cap
         c = Fraction(cap.share)
         outside = (1 - cap.inside) / (1 - c)
@@ -129,8 +132,8 @@ class PrivUnit(LocalMechanism):
         segment = Weights([int(p * whole) for p in chances]).draw(random, size)
         start, width = np.array([0.0, cap.share, 0.0]), np.array([cap.share, 0.5 - cap.share, 0.5])
         above = start[segment] + width[segment] * uniforms(random, size)
-        sign: Floats = np.where(segment == _SEGMENTS - 1, -1.0, 1.0)
-        return sign * height(above, self.dimension)
+        t, s = height(above, self.dimension)
+        return np.where(segment == _SEGMENTS - 1, -t, t), s
 
     def log_prob(self, reports: Reports, values: Any) -> Floats:
         """The log-density of the direction against the uniform law on the sphere, before the dither."""
@@ -141,7 +144,7 @@ class PrivUnit(LocalMechanism):
         v = v / np.sqrt(np.square(v).sum(axis=1, keepdims=True))
         length = np.sqrt(np.square(x).sum(axis=1))
         along = (v * x).sum(axis=1) / np.where(length > 0, length, 1.0)
-        least = float(height(np.array([self.cap.share]), self.dimension)[0])
+        least = float(height(np.array([self.cap.share]), self.dimension)[0][0])
         covered = (1 + length) / 2 * (along >= least) + (1 - length) / 2 * (-along >= least)
         c, r = self.cap.share, float(self.odds)
         value: Floats = np.log1p((r - 1) * covered) - math.log(r * c + 1 - c)
@@ -165,8 +168,8 @@ class PrivUnit(LocalMechanism):
         return 1 / self.cap.mean**2
 
 
-def height(above: Floats, d: int) -> Floats:
-    """The height t >= 0 above which a share ``above`` <= 1/2 of the sphere in d dimensions lies.
+def height(above: Floats, d: int) -> tuple[Floats, Floats]:
+    """The height t >= 0 above which a share ``above`` <= 1/2 of the sphere in d dimensions lies, and sqrt(1 - t^2).
 
     The share is I_(1-t^2)((d-1)/2, 1/2) / 2. Near the pole that is solved for 1 - t^2, near the equator its complement
     is solved for t^2, so that neither loses digits.
@@ -175,21 +178,24 @@ def height(above: Floats, d: int) -> Floats:
 
     a = (d - 1) / 2
     near_pole = above < 0.25
-    t = np.empty_like(above)
-    t[near_pole] = np.sqrt(1 - betaincinv(a, 0.5, 2 * above[near_pole]))
-    t[~near_pole] = np.sqrt(betaincinv(0.5, a, np.maximum(1 - 2 * above[~near_pole], 0.0)))
-    return t
+    aside = betaincinv(a, 0.5, 2 * above[near_pole])
+    along = betaincinv(0.5, a, np.maximum(1 - 2 * above[~near_pole], 0.0))
+    t, s = np.empty_like(above), np.empty_like(above)
+    t[near_pole], s[near_pole] = np.sqrt(1 - aside), np.sqrt(aside)
+    t[~near_pole], s[~near_pole] = np.sqrt(along), np.sqrt(1 - along)
+    return t, s
 
 
-def around(random: Random, u: Floats, t: Floats) -> Floats:
-    """For each unit row u a unit vector with <v, u> = t, uniform among those.
+def around(random: Random, u: Floats, t: Floats, s: Floats) -> Floats:
+    """For each unit row u a unit vector with <v, u> = t, uniform among those; s = sqrt(1 - t^2).
 
-    (t, sqrt(1 - t^2) w) with w uniform on the sphere of one dimension less, carried from the first axis to u by a
+    (t, s w) with w uniform on the sphere of one dimension less, carried from the first axis to u by a
     Householder reflection, which loses no digits with the sign chosen so that nothing cancels.
     """
     n, d = u.shape
-    w = normals(random, n * (d - 1)).reshape(n, d - 1)
-    w *= np.sqrt((1 - t) * (1 + t) / np.square(w).sum(axis=1))[:, None]
+    # On two points w is a coin, which doubles could not weigh exactly.
+    w = (np.where(fair(random, n), 1.0, -1.0) if d == 2 else normals(random, n * (d - 1))).reshape(n, d - 1)
+    w *= (s / np.sqrt(np.square(w).sum(axis=1)))[:, None]
     side = np.where(u[:, 0] >= 0, 1.0, -1.0)
     v = np.empty_like(u)
     # side * u takes the place of u; the reflection sends the first axis to minus it.
