@@ -10,6 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.protect import jobs as jobs
+    from discreet.protect import report as report
     from discreet.protect.anonymous import Anonymized as Anonymized
     from discreet.protect.anonymous import anonymize as anonymize
     from discreet.protect.hierarchies import Hierarchy as Hierarchy
@@ -38,10 +40,14 @@ _HOMES = {
     "check": "risk",
 }
 
-__all__ = list(_HOMES)
+_MODULES = ("jobs", "report")
+
+__all__ = [*_HOMES, *_MODULES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"discreet.protect.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'discreet.protect' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"discreet.protect.{_HOMES[name]}"), name)

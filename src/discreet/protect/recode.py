@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.errors import InvalidRequest
-from discreet.protect.histogram import Ints, encode
+from discreet.protect.histogram import Ints, encode, mixed
 from discreet.protect.incognito import Node, View
 from discreet.protect.tables import Changed
 from discreet.sources import cells
+
+_LARGEST = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +33,7 @@ class Coarser:
 class Recode:
     """New cells for each quasi-identifier; rows whose codes are among ``bad`` go.
 
-    ``bad`` holds combinations of codes as rows of a matrix: it works on any part of the table, in any order.
+    ``bad`` holds combinations of codes, so it works on any part of the table, in any order.
     """
 
     columns: dict[str, Coarser]
@@ -68,8 +72,16 @@ class Recode:
                 new[name] = pc.take(words, pa.array(coded[-1]))
         if not self.bad:
             return Changed(new)
-        rows = zip(*(codes.tolist() for codes in coded), strict=True)
-        return Changed(new, np.fromiter((row not in self.bad for row in rows), bool, len(coded[0])))
+        return Changed(new, self._stays(coded))
+
+    def _stays(self, coded: Sequence[Ints]) -> npt.NDArray[np.bool_]:
+        sizes = [max(coarser.codes.values(), default=0) + 1 for coarser in self.columns.values()]
+        if math.prod(sizes) >= _LARGEST:  # too many combinations for one number each: one row at a time
+            rows = zip(*(codes.tolist() for codes in coded), strict=True)
+            return np.fromiter((row not in self.bad for row in rows), bool, len(coded[0]))
+        bad, _ = mixed(list(np.array(sorted(self.bad), np.int64).T), sizes)
+        keys, _ = mixed(coded, sizes)
+        return ~np.isin(keys, bad)
 
 
 def _code(coarser: Coarser, text: str | None, name: str) -> int:
