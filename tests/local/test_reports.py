@@ -78,6 +78,8 @@ def test_undeclared_categories(oracle: type) -> None:
     assert oracle(1, 4, other=0).encode(np.array([9, 1, -5])).tolist() == [0, 1, 0]
     with pytest.raises(InvalidRequest, match="other must be one of"):
         oracle(1, ["a", "b"], other="z")
+    with pytest.raises(InvalidRequest, match="other must be one of"):
+        oracle(1, 3, other=[1])
 
 
 @pytest.mark.parametrize("bad", [1, 0, -3, True, "abc", ["a"], ["a", "a"], [1.5, 2.5], None, [None, "a"], 2**20 + 1])

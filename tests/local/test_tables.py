@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from discreet.local import (
     OneCoordinate,
     OptimizedUnary,
     PrivUnit,
-    Reports,
     estimate_table,
 )
 
@@ -44,13 +44,15 @@ def same(found: Any, wanted: Any) -> None:
     assert (np.asarray(found.value) == np.asarray(wanted.value)).all()
     assert (np.asarray(found.standard_error) == np.asarray(wanted.standard_error)).all()
     assert found.count == wanted.count
+    assert found.private is wanted.private is False
 
 
 @each
 def test_files(law: Any, values: Any, tmp_path: Path) -> None:
     sent = law.reports(values, seed=1)
     wanted = law.estimate(sent)
-    half = [Reports(law, {k: v[part] for k, v in sent.columns.items()}) for part in (slice(0, 1000), slice(1000, None))]
+    runs = (slice(0, 1000), slice(1000, None))
+    half = [replace(sent, columns={k: v[run] for k, v in sent.columns.items()}) for run in runs]
     for i, part in enumerate(half):
         pyarrow.parquet.write_table(part.to_arrow(), tmp_path / f"part{i}.parquet")
         pyarrow.csv.write_csv(part.to_arrow(text=True), tmp_path / f"part{i}.csv")
@@ -75,6 +77,12 @@ def test_files_of_another_law_and_of_nothing(tmp_path: Path) -> None:
         estimate_table(law, path)
     with pytest.raises(InvalidRequest, match="file that exists"):
         estimate_table(law, tmp_path / "nowhere.parquet")
+
+
+def test_private_reports_stay_private(tmp_path: Path) -> None:
+    law, strange = Hadamard(1, 10), tmp_path / "a[1]*'?.parquet"
+    pyarrow.parquet.write_table(law.reports([1] * 5).to_arrow(), strange)
+    assert estimate_table(law, strange).private is True
 
 
 def test_files_with_people_twice(tmp_path: Path) -> None:

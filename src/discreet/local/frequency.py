@@ -46,7 +46,7 @@ class FrequencyOracle(LocalMechanism):
         object.__setattr__(self, "categories", int(given) if whole else _labels(given))  # type: ignore[arg-type]
         if not 2 <= self.k <= _MOST_CATEGORIES:
             raise InvalidRequest(f"there must be between 2 and {_MOST_CATEGORIES} categories, got {self.k}")
-        if self.other is not None and self.other not in self._places:
+        if self.other is not None and not (isinstance(self.other, str | int) and self.other in self._places):
             raise InvalidRequest(f"other must be one of the declared categories, got {self.other!r}; declare it too")
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +41,7 @@ def _of_files(law: LocalMechanism, paths: Any) -> Tally:
     from discreet.sources.files import PARQUET, find_files
 
     found = find_files(paths)
-    listed = "[" + ", ".join("'" + str(path).replace("'", "''") + "'" for path in found) + "]"
+    listed = "[" + ", ".join("'" + glob.escape(str(path)).replace("'", "''") + "'" for path in found) + "]"
     parquet = found[0].name.lower().endswith(PARQUET)
     source = f"read_parquet({listed})" if parquet else f"read_csv({listed}, header=true, all_varchar=true)"
     with duckdb.connect(config={"threads": min(4, os.cpu_count() or 1)}) as connection:
