@@ -330,3 +330,48 @@ def test_import_is_light() -> None:
         "print(sorted({'scipy', 'pyarrow', 'duckdb', 'pyspark', 'sqlalchemy', 'pandas', 'sklearn'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_standard_errors_of_shares(oracle: type) -> None:
+    """Noise by the formula at the estimated share; noise and sampling by the spread of supports."""
+    law, n = oracle(1, 6), 3000
+    sent = law.reports(np.repeat([0, 1, 2], [2000, 700, 300]), seed=4)
+    found = law.estimate(sent)
+    noise = [math.sqrt(law.variance(min(max(f, 0.0), 1.0)) / n) for f in found.value]
+    np.testing.assert_allclose(found.standard_error, noise, rtol=1e-12)
+    seen = law.tally(sent).sums / n
+    both = np.sqrt(seen * (1 - seen) / n) / float(law.keep - law.stray)
+    np.testing.assert_allclose(found.population_error, np.maximum(both, noise), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", SCALARS)
+def test_standard_errors_of_means(kind: type) -> None:
+    """50,000 spread people: the squared error claimed against the mean of the formula. Laws that can tell noise from spread
+    are right to 2 %, more than five standard errors; the others claim at most the spread (0.08) too much."""
+    law, n = kind(2, (0, 10)), 50_000
+    t = np.linspace(-0.8, 0.2, n)
+    found = law.estimate(law.reports(5 + 5 * t, seed=5))
+    noise, spread = float(np.mean(law.variance(t))), float(t.var())
+    claimed = (found.standard_error / 5) ** 2 * n
+    if kind in (Piecewise, Hybrid):
+        assert claimed == pytest.approx(noise, rel=0.02)
+    else:
+        assert noise * 0.98 < claimed < (noise + spread) * 1.02
+    assert (found.population_error / 5) ** 2 * n == pytest.approx(noise + spread, rel=0.03)
+
+
+@pytest.mark.parametrize("law", [Cube(1, 3, (0, 10)), OneCoordinate(1, 3, (0, 10))], ids=lambda law: law.name)
+def test_standard_errors_of_vectors(law: object) -> None:
+    """20,000 people at one point: the claim against the formula, to 5 %."""
+    t = np.array([0.5, -0.2, 0.9])
+    found = law.estimate(law.reports(np.tile(5 + 5 * t, (20_000, 1)), seed=6))
+    noise = law.reach**2 - t**2 if isinstance(law, Cube) else np.array([law.variance(v) for v in t])
+    np.testing.assert_allclose((found.standard_error / 5) ** 2 * 20_000, noise, rtol=0.05)
+
+
+def test_a_coordinate_nobody_told() -> None:
+    """Few people, many coordinates: the error is the worst there can be, not zero."""
+    law = OneCoordinate(1, 50)
+    found = law.estimate(law.reports(np.zeros((10, 50)), seed=1))
+    np.testing.assert_allclose(found.standard_error, math.sqrt((law.worst_variance + 1) / 10), rtol=0.2)
