@@ -94,9 +94,8 @@ def tables() -> list[dict[str, Any]]:
     ]  # fmt: skip
     cars = [rng.choice(labels, 93) for labels in (TYPES, ORIGINS, AIRBAGS)]
     table = ds.crosstab(*cars, categories=[TYPES, ORIGINS, AIRBAGS], epsilon=1)
-    print(
-        f"{'93 cars by type, origin and air bags':<46} {table.value.size} cells, expected error {table.expected_error.max():.3f}"
-    )
+    error = table.expected_error.max()
+    print(f"{'93 cars by type, origin and air bags':<46} {table.value.size} cells, expected error {error:.3f}")
     print(table.to_frame().head(6).to_string(index=False))
     rows.append({"title": "cars", "value": table.value, "result": table})
     return rows

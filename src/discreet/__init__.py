@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet import accounting as accounting
+    from discreet import audit as audit
     from discreet import errors as errors
+    from discreet import local as local
+    from discreet import protect as protect
     from discreet.accounting import calibrate as calibrate
     from discreet.core.ask import Ask as Ask
     from discreet.core.ask import Open as Open
@@ -92,7 +95,7 @@ _HOMES = {
         "discreet.statistics.functions",
     ),
 }
-_MODULES = ("accounting", "errors")
+_MODULES = ("accounting", "audit", "errors", "local", "protect")
 # Packages that fill the registries documents are read with.
 _REGISTERED = ("discreet.mechanisms", "discreet.statistics")
 

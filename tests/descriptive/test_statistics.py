@@ -325,6 +325,24 @@ def test_quantile_ranks_stay_exact_for_any_level() -> None:
         type(question.query)("x", 0.0, 1.0, 10, Fraction(1, 10**9))  # type: ignore[call-arg]
 
 
+def test_a_column_beside_itself() -> None:
+    """The covariance of a column with itself is its variance, and factors come in any order."""
+    x = np.random.default_rng(0).normal(1, 1, 50)
+    both = ds.Session(
+        {"x": x, "g": ["a", "b"] * 25}, ds.Schema({"x": ds.Real(-2, 4), "g": ds.Categories(("a", "b"))}), ledger="test"
+    )
+    clipped = np.clip(x, -2, 4)
+    assert both.covariance("x", "x", epsilon=INF).value == pytest.approx(clipped.var(ddof=1), abs=1e-6)
+    assert both.correlation("x", "x", epsilon=INF).value == pytest.approx(1, abs=1e-6)
+    facts = both.schema
+    table = Table(facts)
+    there = table.cells(table.factor("linear", "x"), table.factor("category", "g"))
+    here = table.cells(table.factor("category", "g"), table.factor("linear", "x"))
+    rows = {"x": x.tolist(), "g": ["a", "b"] * 25}
+    values = [q.evaluate(open_source(rows, facts)).counts for q in (here, there)]
+    assert (values[0] == values[1].T).all()
+
+
 def test_sums_stand_still_instead_of_turning_over() -> None:
     query = build("sum", ds.Schema({"x": ds.Real(0, 1)}), ("x",), {}, None).query
     big = np.array([(1 << 62) - 1])
@@ -342,8 +360,14 @@ def test_altered_documents_are_refused() -> None:
     doc = json.loads(ds.mean([1, 2], bounds=(0, 2), epsilon=5).to_json())
     release = doc["releases"][0]
     cheap = ds.Cost.pure("1e-6").to_dict()
-    for change in ({"cost": cheap}, {"distance": release["distance"] | {"l1": "1/2"}}, {"distance": {"l1": "-1", "l2": "1", "linf": "1"}},
-                   {"value": [[1], [1, 2]]}, {"query": release["query"] | {"factors": [{"kind": "odd", "column": "x"}]}}):  # fmt: skip
+    changes: list[dict[str, Any]] = [
+        {"cost": cheap},
+        {"distance": release["distance"] | {"l1": "1/2"}},
+        {"distance": {"l1": "-1", "l2": "1", "linf": "1"}},
+        {"value": [[1], [1, 2]]},
+        {"query": release["query"] | {"factors": [{"kind": "odd", "column": "x"}]}},
+    ]
+    for change in changes:
         with pytest.raises(DiscreetError):
             Result.from_json(json.dumps(doc | {"releases": [release | change]}))
     marked = Result.from_json(json.dumps(doc | {"releases": [release | {"private": "no"}]}))

@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
 from discreet.core.schema import Integer, Real, Schema

@@ -47,8 +47,8 @@ class Gaussian(Additive):
         made = Claim.of(claim)
         if made is not None and made.epsilon is not None and made.delta < _LEAST_DELTA:
             raise InvalidRequest(
-                f"Gaussian noise with an epsilon needs a delta of at least {float(_LEAST_DELTA):g}, got {float(made.delta):g}; "
-                "give delta, or rho, or use Laplace"
+                f"Gaussian noise with an epsilon needs a delta of at least {float(_LEAST_DELTA):g}, "
+                f"got {float(made.delta):g}; give delta, or rho, or use Laplace"
             )
         object.__setattr__(self, "claim", made)
 

@@ -34,9 +34,9 @@ def open_source(
     ``table`` is a dict of arrays, a NumPy array (columns in the order of the schema, the id last), a pandas, Polars or
     Arrow table, the path of a CSV or Parquet file, a pattern or a list of paths, or a Spark DataFrame; with
     ``spark=session`` a path is read by that session. ``salt`` decides which rows a person keeps and which part of a
-    split a person is in; ``memory`` is DuckDB's share when files are read. ``version`` is the custodian's public word for this state of the table; without it files
-    go by path, size and time of change, and a table in memory counts as new each time. A source opens without looking at
-    a record.
+    split a person is in; ``memory`` is DuckDB's share when files are read. ``version`` is the custodian's public word for
+    this state of the table; without it files go by path, size and time of change, and a table in memory counts as new
+    each time. A source opens without looking at a record.
     """
     source = _open(table, schema, spark, salt, batch_rows, memory)
     if version is not None and (not isinstance(version, str) or not version):

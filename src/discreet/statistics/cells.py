@@ -163,15 +163,15 @@ def _add_up(query: Cells, batch: Any, kept: Mask | None) -> Integers:
         if quick is not None:
             return quick
     columns = {f.column: batch.codes(f.column) if f.kind == "category" else batch.numeric(f.column) for f in query.factors}
-    order = [*picks, *spreads]
+    # Cells are listed with the numbers last; the query's own order may differ.
+    order = sorted(range(len(query.factors)), key=lambda i: query.factors[i].is_number)
     total = np.zeros((math.prod(f.size for f in picks), math.prod(f.size for f in spreads)))
     for start in range(0, batch.size, quantum.STEP):
         rows = slice(start, min(start + quantum.STEP, batch.size))
         part = {name: values[rows] for name, values in columns.items()}
         total += _block(picks, spreads, part, rows.stop - start, None if kept is None else kept[rows])
-    # Cells are listed with the numbers last; the query's own order may differ.
-    table = total.astype(np.int64).reshape([f.size for f in order])
-    return np.transpose(table, [order.index(f) for f in query.factors])
+    table = total.astype(np.int64).reshape([query.factors[i].size for i in order])
+    return np.transpose(table, np.argsort(order))
 
 
 def _block(
