@@ -21,6 +21,8 @@ BELOW = {
     "sources": {"core", "errors"},
     "ledger": {"core", "errors", "mechanisms", "accounting"},
     "statistics": {"core", "errors", "mechanisms", "accounting", "sources"},
+    "local": {"core", "errors", "mechanisms", "accounting", "sources"},
+    "protect": {"core", "errors", "sources", "ledger"},
     "audit": {"core", "errors", "mechanisms", "accounting", "sources", "ledger", "statistics", "local"},
 }
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from discreet import local
 from discreet.accounting.conversions import epsilon as epsilon_of
 from discreet.audit import broken, neighbours, waist
 from discreet.audit.lower_bound import CONFIDENCE, lower_bound
 from discreet.core.mechanism import Mechanism, mechanisms
 from discreet.core.query import RELATIONS, Relation
 from discreet.core.schema import Categories, Column, Integer, Real, Schema
+from discreet.local import LocalMechanism, local_mechanisms
 from discreet.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -192,6 +195,37 @@ def _one_by_one(law: Mechanism) -> Callable[[Any, int], Any]:
     return lambda x, n: np.array([law.release(np.asarray(x)) for _ in range(n)])
 
 
+_ONE = Fraction(1)
+LOCAL: list[tuple[LocalMechanism, Any, Any]] = [
+    (local.RandomizedResponse(_ONE, ("a", "b", "c")), "a", "b"),
+    (local.OptimizedUnary(_ONE, 6), 0, 1),
+    (local.LocalHash(_ONE, 8), 0, 1),
+    (local.Hadamard(_ONE, 6), 0, 1),
+    (local.SubsetSelection(_ONE, 8), 0, 1),
+    (local.Duchi(_ONE), -1.0, 1.0),
+    (local.Piecewise(_ONE), -1.0, 1.0),
+    (local.Hybrid(_ONE), -1.0, 1.0),
+    (local.TruncatedLaplace(_ONE), -1.0, 1.0),
+    (local.Cube(_ONE, 4), [1.0] * 4, [-1.0] * 4),
+    (local.OneCoordinate(_ONE, 4), [1.0] * 4, [-1.0] * 4),
+    (local.PrivUnit(_ONE, 4), [0.5] * 4, [-0.5] * 4),
+    (local.DyadicTree(_ONE, (Fraction(0), Fraction(8)), 3), 0.0, 7.9),
+]
+
+
+def audit_local(law: LocalMechanism, a: Any, b: Any, trials: int, confidence: float = CONFIDENCE) -> Row:
+    """One person's report for two values as far apart as they can be, by its likelihood ratio."""
+    start = time.perf_counter()
+
+    def run(value: Any, n: int) -> Any:
+        sent = law.reports([value] * n)
+        return law.log_prob(sent, a) - law.log_prob(sent, b)
+
+    claim = float(law.epsilon)
+    found = lower_bound(run, a, b, trials, confidence=confidence, batched=True).epsilon
+    return Row("local", law.name, claim, 0.0, found, found <= claim, time.perf_counter() - start)
+
+
 def audit_exhibit(exhibit: broken.Exhibit, confidence: float = CONFIDENCE) -> Row:
     """An exhibit of the museum: it holds if the auditor refutes it."""
     start = time.perf_counter()
@@ -202,13 +236,15 @@ def audit_exhibit(exhibit: broken.Exhibit, confidence: float = CONFIDENCE) -> Ro
 
 
 def everything(quick: bool = False) -> Iterator[Row]:
-    """The whole table: laws, statistics under each relation, and the museum."""
+    """The whole table: laws, statistics under each relation, local reports, and the museum."""
     for case in CASES:
         few = 3_000 if quick else 800_000
         yield audit_law(case, few if case.slow else (200_000 if quick else 2_000_000))
     for name in names():
         for relation in RELATIONS:
             yield audit_statistic(name, relation, 20_000 if quick else 400_000)
+    for mechanism, a, b in LOCAL:
+        yield audit_local(mechanism, a, b, 100_000 if quick else 1_000_000)
     for exhibit in broken.EXHIBITS:
         yield audit_exhibit(exhibit)
 
@@ -216,4 +252,5 @@ def everything(quick: bool = False) -> Iterator[Row]:
 def unaudited() -> set[str]:
     """Registered laws and statistics that no case covers: empty, or the audit is not whole."""
     laws = {case.law.name for case in CASES} | UNCLAIMED
-    return (set(mechanisms) - laws) | (set(names()) - set(ASKED))
+    reports = {law.name for law, _, _ in LOCAL}
+    return (set(mechanisms) - laws) | (set(names()) - set(ASKED)) | (set(local_mechanisms) - reports)

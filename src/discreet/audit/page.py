@@ -10,6 +10,7 @@ from discreet.audit.claims import Row
 _TITLES = {
     "law": ("Noise laws", "The bar must end before the mark: no sample may certify more than is claimed."),
     "statistic": ("Statistics", "On the pair of neighbouring tables that moves each one furthest."),
+    "local": ("Local reports", "One person's report, private before it leaves the device."),
     "broken": ("A museum of broken mechanisms", "Here the bar must pass the mark: the auditor has to refute each of them."),
 }
 _STYLE = """
