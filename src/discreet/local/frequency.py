@@ -21,12 +21,13 @@ import numpy.typing as npt
 
 from discreet.errors import InvalidRequest
 from discreet.local.estimate import Estimate, deviation
-from discreet.local.law import LocalMechanism, Tally, blocks
+from discreet.local.law import LocalMechanism, Tally
 from discreet.local.reports import Columns, Reports
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
 Label = str | int | bool
 _MOST_CATEGORIES = 1 << 20
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -157,12 +158,6 @@ def unpacked(rows: npt.NDArray[np.uint8], width: int) -> npt.NDArray[np.uint8]:
 
 
 def counted(rows: npt.NDArray[np.uint8], width: int) -> Integers:
-    """How many rows of bytes have each bit set."""
-    total = np.zeros(width, np.int64)
-    for run in blocks(len(rows), width):
-        part = unpacked(rows[run], width)
-        # 255 ones still fit a byte, and bytes are added many at a time.
-        whole = len(part) // 255 * 255
-        total += part[:whole].reshape(-1, 255, width).sum(axis=1, dtype=np.uint8).sum(axis=0, dtype=np.int64)
-        total += part[whole:].sum(axis=0, dtype=np.int64)
-    return total
+    """How many rows of bytes have each bit set: how often each byte occurs in each place, times its bits."""
+    each = [np.bincount(place, minlength=256) @ _BITS for place in rows.T]
+    return np.concatenate(each)[:width]
