@@ -122,11 +122,21 @@ def test_write_streams_a_whole_file_or_none(kind: str, rows: pa.Table, tmp_path:
     assert check(out, NAMES).k == check(result.table, NAMES).k >= 4
     with pytest.raises(InvalidRequest, match="must not exist yet"):
         result.write(out)
-    pyarrow.parquet.write_table(pa.concat_tables([rows, rows.slice(0, 1)]), tmp_path / "t.parquet")
+    # As many rows in another order: only the file's own facts can tell.
+    pyarrow.parquet.write_table(rows.take(list(range(399, -1, -1))), tmp_path / "t.parquet")
     before = sorted(tmp_path.iterdir())
     with pytest.raises(InvalidRequest, match="must not change"):
         result.write(tmp_path / f"other.{kind}")
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_frame_that_changed_is_not_written(rows: pa.Table, tmp_path: Path) -> None:
+    frame = rows.to_pandas()
+    result = anonymize(frame, NAMES, HIERARCHIES, 4, suppression=0.1)
+    frame.loc[1000] = frame.loc[0]
+    with pytest.raises(InvalidRequest, match="must not change while it is copied"):
+        result.write(tmp_path / "out.csv")
+    assert not list(tmp_path.iterdir())
 
 
 def test_bad_files(tmp_path: Path) -> None:

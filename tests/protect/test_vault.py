@@ -18,6 +18,7 @@ import pytest
 
 from discreet import Budget, Laplace, Ledger
 from discreet.errors import InvalidRequest, LedgerCorrupt, UnknownName, UnsupportedFormat
+from discreet.ledger.events import canonical, digest
 from discreet.protect import Field, FileKeys, Pseudonymizer, Receipt, Vault
 
 from .kill import Killer, open_vault
@@ -205,11 +206,12 @@ def test_altered_log_shows(folder: Path) -> None:
         "DELETE FROM discreet_vault_log WHERE number = 5",
         "UPDATE discreet_vault_log SET document = replace(document, 'care', 'fun') WHERE number = 1",
         "UPDATE discreet_vaults SET number = 4",
+        "forge",
     ):
         with sqlite3.connect(folder / "vault.db") as raw:
             raw.execute("BEGIN")
             saved = list(raw.iterdump())
-            raw.execute(change)
+            raw.execute(change) if change != "forge" else forge(raw)
         with open_vault(folder) as vault, pytest.raises(LedgerCorrupt):
             vault.verify()
         with sqlite3.connect(folder / "vault.db") as raw:
@@ -218,6 +220,18 @@ def test_altered_log_shows(folder: Path) -> None:
             raw.executescript("\n".join(saved))
     with open_vault(folder) as vault:
         vault.verify()
+
+
+def forge(raw: sqlite3.Connection) -> None:
+    """Alter a row and give it the hash that fits: the next row still holds the old one."""
+    names = ["number", "time", "who", "kind", "subject", "document", "previous"]
+    row = dict(
+        zip(
+            names, raw.execute(f"SELECT {', '.join(names)} FROM discreet_vault_log WHERE number = 2").fetchone(), strict=True
+        )
+    )
+    row["who"] = "someone"
+    raw.execute("UPDATE discreet_vault_log SET who = 'someone', hash = ? WHERE number = 2", [digest(canonical(row))])
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -267,6 +281,14 @@ def test_two_erasures_at_once_do_not_undo_one_another(folder: Path) -> None:
         assert len(vault.receipts()) == 6
 
 
+def test_an_erasure_finished_twice_has_one_receipt(folder: Path) -> None:
+    with open_vault(folder) as vault:
+        receipt = vault.erase("p1")
+        intent = next(row for row in vault._log.rows(("erase",)))
+        assert vault._erasures.finish(intent) == receipt
+        assert vault.receipts() == [receipt]
+
+
 def kill_and_restart(killer: Killer, folder: Path, person: str, at: int) -> str:
     """Erase, die at a step, open again: what became of the person. Asserts that nothing is half-done."""
     ended = killer.erase(folder, person, at)
@@ -275,6 +297,7 @@ def kill_and_restart(killer: Killer, folder: Path, person: str, at: int) -> str:
         vault.verify()
         assert vault.resume() == []
     assert counts(folder, person) == ([0, 0, 0] if receipts else [3, 3, 3])
+    assert not list(folder.glob(".*.part"))
     assert all(receipt.tables == {"visits": 3, "labs": 3, "study": 3} for receipt in receipts)
     assert len(receipts) <= 1
     return "finished" if ended == "finished" else "gone" if receipts else "there"

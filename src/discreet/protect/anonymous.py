@@ -27,9 +27,8 @@ from discreet.protect.tables import Progress, Table, open_table
 class Anonymized:
     """An anonymous copy, the levels it was made with, and what it cost.
 
-    ``levels`` gives the level of each quasi-identifier; ``suppressed`` is how many rows were left out; ``metrics`` are
-    the losses of the chosen node under every metric (without weights) and ``loss`` the one it was chosen by; ``tested``
-    is how many nodes were computed to find all safe ones.
+    ``levels`` gives the level of each quasi-identifier; ``suppressed`` is how many rows were left out; ``loss`` is what the
+    node was chosen by, from 0 to 1; ``tested`` is how many nodes were computed to find all safe ones.
     """
 
     levels: dict[str, int]
@@ -64,11 +63,18 @@ class Anonymized:
         return Path(path)
 
     @cached_property
+    def losses(self) -> dict[str, float]:
+        """The loss of the chosen node under every metric, without weights: from 0 for nothing to 1 for all."""
+        return {name: metric_named(name, self.base).score(self.node, self._view)[0] for name in METRICS}
+
+    @property
     def metrics(self) -> dict[str, float]:
-        """The loss of the chosen node under every metric, and its precision."""
-        view = self._view
-        scores = {name: metric_named(name, self.base).score(self.node, view)[0] for name in METRICS}
-        return scores | {"precision_kept": 1 - scores["precision"]}
+        """The metrics as they are defined, without weights.
+
+        ``precision`` (1 is untouched), ``height`` (the sum of levels), ``discernibility`` (sum of |E|^2 + s n), ``ncp``
+        (the mean over cells) and ``entropy`` (over the top node's).
+        """
+        return {name: metric_named(name, self.base).value(loss) for name, loss in self.losses.items()}
 
     @property
     def nodes(self) -> list[dict[str, int]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import TypeAlias
 
@@ -37,13 +38,21 @@ class View:
     def keys(self, node: Node) -> tuple[Ints, int]:
         """The group of each entry at the levels of ``node``."""
         h = self.histogram
-        codes, sizes = [], []
-        for p, level in enumerate(node):
-            column = h.columns[h.which[p]]
-            low = h.levels[p]
-            codes.append(h.codes[p] if level == low else column.step(low, level)[h.codes[p]])
-            sizes.append(column.size(level))
-        return mixed(codes, sizes)
+        sizes = [h.columns[column].size(level) for column, level in zip(h.which, node, strict=True)]
+        return mixed([self._column(place, level) for place, level in enumerate(node)], sizes)
+
+    @cached_property
+    def _moved(self) -> dict[tuple[int, int], Ints]:
+        return {}
+
+    def _column(self, place: int, level: int) -> Ints:
+        """The codes of a column at a level; kept, because thousands of nodes ask for the same few."""
+        if (place, level) not in self._moved:
+            h = self.histogram
+            low, codes = h.levels[place], h.codes[place]
+            step = h.columns[h.which[place]].step(low, level)
+            self._moved[place, level] = codes if level == low else step[codes]
+        return self._moved[place, level]
 
     def suppressed(self, node: Node) -> int:
         """How many rows are in groups that fail a rule."""

@@ -1,4 +1,6 @@
-"""How much a node damages the table, so that the least harmful of the safe ones can be chosen. Lower is always better.
+"""How much a node damages the table, so that the least harmful of the safe ones can be chosen.
+
+Nodes are compared by a loss from 0 (nothing) to 1 (all at the top); ``value`` gives the metric as it is usually written.
 
 Let n be the rows, s those suppressed, m the quasi-identifiers. All but two metrics are sums over rows and columns of
 a loss e that depends on the leaf and the level, with a suppressed row counted at the top:
@@ -48,6 +50,10 @@ class Metric(ABC):
     def exact(self, limit: int) -> bool:
         """Whether ``floor`` is the loss itself."""
         return limit == 0
+
+    def value(self, loss: float) -> float:
+        """The metric as it is defined in the literature, from the loss it is compared by."""
+        return loss
 
 
 class Summed(Metric):
@@ -109,6 +115,9 @@ class Precision(Summed):
         kept = sum(w * x / h for w, x, h in zip(self.weights, node, heights, strict=True)) / sum(self.weights)
         return kept + share * (1 - kept), 0.0
 
+    def value(self, loss: float) -> float:
+        return 1 - loss
+
 
 class CertaintyPenalty(Summed):
     """NCP: the mean share of its column's range that a cell stands for, 1 where it is suppressed (Xu et al. 2006)."""
@@ -148,6 +157,9 @@ class Height(Metric):
     def exact(self, limit: int) -> bool:
         return True
 
+    def value(self, loss: float) -> float:
+        return round(loss * sum(column.height for column in self.base.columns))
+
 
 class Discernibility(Metric):
     """[sum |E|^2 over released groups + s n] / n^2 (Bayardo and Agrawal 2005); weights make no difference to it.
@@ -168,6 +180,9 @@ class Discernibility(Metric):
 
     def exact(self, limit: int) -> bool:
         return False
+
+    def value(self, loss: float) -> float:
+        return round(loss * self.base.rows**2)
 
 
 METRICS: dict[str, type[Metric]] = {

@@ -214,7 +214,7 @@ def _columns(result: Anonymized) -> Sequence[dict[str, Any]]:
 
 
 def _metrics(result: Anonymized) -> Sequence[tuple[str, float, bool]]:
-    return [(name, value, name == result.metric) for name, value in result.metrics.items() if name != "precision_kept"]
+    return [(name, loss, name == result.metric) for name, loss in result.losses.items()]
 
 
 _PAGE = """<!doctype html>
