@@ -50,7 +50,7 @@ ALL = [
     "native-country",
     "income",
 ]
-PATIENCE = 240  # seconds that a run of anjana may take
+PATIENCE = 30  # seconds that a run of anjana may take; one that takes longer counts as that much
 
 EUROPE = [
     "England",
@@ -334,18 +334,18 @@ def pseudonyms(folder: Path) -> dict[str, Any]:
 
 
 def kills(folder: Path, times: int = 50) -> dict[str, int]:
-    """Erasures killed at steps spread over all of them; every one is asserted to be whole afterwards."""
+    """Erasures killed at each of their 37 steps in turn; every one is asserted to be whole afterwards."""
     from tests.protect.kill import Killer
     from tests.protect.test_vault import fill, kill_and_restart
 
     ends: dict[str, int] = {}
     with Killer() as killer:
-        for number, at in enumerate(np.linspace(1, 90, times).astype(int)):
+        for number in range(times):
             if number % 20 == 0:
                 place = folder / f"vault{number}"
                 place.mkdir()
                 fill(place)
-            end = kill_and_restart(killer, place, f"p{number % 20}", int(at))
+            end = kill_and_restart(killer, place, f"p{number % 20}", 1 + number % 37)
             ends[end] = ends.get(end, 0) + 1
     return ends
 
@@ -386,6 +386,6 @@ def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
         ("tokens that two partners share", result["pseudonyms"]["shared_by_partners"], "<=", 0),
         ("translation equals direct tokens", float(result["pseudonyms"]["translation_is_exact"]), ">=", 1),
         ("tokens a dictionary without the key finds", result["pseudonyms"]["found_by_dictionary"], "<=", 0),
-        ("erasures killed and whole afterwards", sum(result["kills"].values()), ">=", 50),
+        ("erasures killed and whole afterwards", result["kills"].get("there", 0) + result["kills"].get("gone", 0), ">=", 50),
     ]
     return rows

@@ -96,10 +96,17 @@ def test_same_tokens_on_every_engine(table: Any, rows: pa.Table, tmp_path: Path)
 
 def test_untouched_columns_keep_their_types_and_index() -> None:
     frame = pd.DataFrame(
-        {"age": [1, 2, 30, 40], "when": pd.to_datetime(["2020-01-01"] * 4), "c": pd.Categorical(list("aabb"))}
+        {
+            "size": np.float32([1, 1, 2, 2]),
+            "age": [1, 2, 30, 40],
+            "when": pd.to_datetime(["2020-01-01"] * 4),
+            "c": pd.Categorical(list("aabb")),
+        }
     )
     frame.index = [7, 8, 9, 5]
-    result = anonymize(frame, ["age"], {"age": Hierarchy.intervals(0, 50, [25])}, 2).table
+    levels = {"age": Hierarchy.intervals(0, 50, [25]), "size": Hierarchy.intervals(0, 9, [3])}
+    result = anonymize(frame, ["age", "size"], levels, 2).table
+    assert result["size"].dtype == np.float32
     assert (result["when"].dtype, result["c"].dtype, list(result.index)) == (
         frame["when"].dtype,
         frame["c"].dtype,

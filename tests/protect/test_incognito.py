@@ -122,6 +122,13 @@ def test_pruning_saves_work(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not [node for node in whole if node[2:] in failing]
 
 
+def test_missing_cells_join_the_top_whatever_it_is_called() -> None:
+    tree = Hierarchy.tree({"u": ["any"], "v": ["any"]})
+    result = anonymize({"x": ["u", "v", None]}, ["x"], {"x": tree}, 3)
+    assert result.table["x"].tolist() == ["any"] * 3
+    assert tree.generalize([None, "u"], 1) == ["any", "any"]
+
+
 def test_limit_is_read_as_a_decimal() -> None:
     """0.3 of 10 rows is 3 rows, though the double below 0.3 would make it 2."""
     table = {"x": [1, 2, 3] + [9] * 7}

@@ -58,6 +58,11 @@ class Hierarchy(ABC):
         """The number of the top level."""
         return len(self.levels) - 1
 
+    @property
+    def top(self) -> str:
+        """The one word for everything."""
+        return TOP
+
     def level(self, which: int | str) -> int:
         """The number of a level, given by number or by name."""
         if isinstance(which, str) and which in self.levels:
@@ -74,7 +79,7 @@ class Hierarchy(ABC):
         given = list(values)
         if wanted == 0:
             return given
-        known: dict[str | None, str | None] = {None: TOP if wanted == self.height else None}
+        known: dict[str | None, str | None] = {None: self.top if wanted == self.height else None}
         out = []
         for value in given:
             text = label(value)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from discreet.errors import InvalidRequest
-from discreet.protect.hierarchies import TOP, Hierarchy
+from discreet.protect.hierarchies import Hierarchy
 from discreet.sources import cells
 
 Ints = npt.NDArray[np.int64]
@@ -98,7 +98,7 @@ class Column:
 
 
 def _missing(hierarchy: Hierarchy) -> tuple[str | None, ...]:
-    return (*([None] * hierarchy.height), TOP)
+    return (*([None] * hierarchy.height), hierarchy.top)
 
 
 @dataclass(frozen=True, eq=False)

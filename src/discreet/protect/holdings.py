@@ -97,17 +97,19 @@ class Files(Holding):
 
     def find(self, person: bytes, database: Database) -> Found:
         parts, unreadable = [], 0
-        for batch in FileTable(self.paths).batches():
-            mask, without = self.finder.mask([batch.column(name) for name in self.finder.columns], person)
-            parts.append(batch.filter(pa.array(mask)))
-            unreadable += without
+        for path in self.paths:
+            with _locked(path.parent, shared=True):
+                for batch in FileTable([path]).batches():
+                    mask, without = self.finder.mask([batch.column(name) for name in self.finder.columns], person)
+                    parts.append(batch.filter(pa.array(mask)))
+                    unreadable += without
         return Found(pa.concat_tables(parts, promote_options="permissive"), unreadable)
 
     def remove(self, person: bytes, database: Database) -> int:
         return sum(self._remove(path, person) for path in self.paths)
 
     def _remove(self, path: Path, person: bytes) -> int:
-        with _alone(path.parent):
+        with _locked(path.parent, shared=False):
             for stale in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
                 stale.unlink()  # nobody else is writing here: a process that was killed left it
             gone = 0
@@ -191,15 +193,18 @@ def _column(values: list[Any]) -> pa.Array:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Nobody else rewrites a file of this folder meanwhile; the lock goes with the process, however it ends."""
+def _locked(folder: Path, *, shared: bool) -> Iterator[None]:
+    """No erasure rewrites a file of this folder meanwhile, nor reads one unless ``shared``.
+
+    The lock goes with the process, however it ends.
+    """
     try:
         import fcntl
     except ImportError as problem:
         raise DiscreetError("erasing rows from files needs POSIX file locks; run it on Linux or macOS") from problem
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)

@@ -100,8 +100,11 @@ def plain(column: Any) -> Any:
         return pa.array([cells.label(cell) for cell in column], pa.string())
     kind = column.type
     if pa.types.is_floating(kind):
-        plus = pc.add(column, pa.scalar(0.0, kind))
-        return pc.if_else(pc.is_nan(plus), pa.scalar(None, kind), plus)
+        values = column.to_numpy(zero_copy_only=False)
+        negative_zero = (values == 0) & np.signbit(values)
+        if not negative_zero.any() and not pc.any(pc.is_nan(column)).as_py():
+            return column
+        return pa.array(values + values.dtype.type(0), kind, from_pandas=True)
     exact = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp)
     if any(test(kind) for test in exact):
         return column

@@ -65,6 +65,10 @@ class Tree(Hierarchy):
     def _leaves(self) -> list[Counter[str]]:
         return [Counter(row[level] for row in self.paths) for level in range(len(self.levels))]
 
+    @property
+    def top(self) -> str:
+        return self.paths[0][-1]
+
     def path(self, value: str) -> tuple[str, ...]:
         try:
             return self._rows[value]
