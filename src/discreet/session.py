@@ -44,14 +44,21 @@ class Preview:
     expected_error: Any
     fits: bool
     remaining: Remaining | None
+    rank_error: float | None = None
 
     def __str__(self) -> str:
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
-        return f"costs {self.cost}; expected error {self.expected_error}; {after}"
+        wrong = f"expected error {self.expected_error}"
+        if self.rank_error is not None:
+            wrong = f"within {self.rank_error:.0f} rows of the rank asked for, 95 times in 100"
+        return f"costs {self.cost}; {wrong}; {after}"
 
 
 class Session:
     """Questions to a table with a budget.
+
+    Every statistic takes what to spend (``epsilon`` alone, ``epsilon`` and ``delta``, or ``rho``; ``mechanism`` and
+    ``calibration`` as for the functions), ``by=`` a declared category or several, and ``where={"sex": "f"}``.
 
     ``table`` is anything ``discreet.sources.open_source`` opens; ``schema`` a Schema or the path of a TOML file;
     ``ledger`` a Ledger or its url (``"sqlite:///ledger.db"``; in memory by default, and then gone with the process;
@@ -75,6 +82,8 @@ class Session:
         spark: Any = None,
         version: str | None = None,
     ) -> None:
+        if not isinstance(schema, Schema | str | Path):
+            raise InvalidRequest(f"schema must be a Schema or the path of a TOML file, got {type(schema).__name__}")
         self.schema = schema if isinstance(schema, Schema) else Schema.from_toml(schema)
         self._source = open_source(table, self.schema, spark=spark, version=version)
         relation = self.schema.neighbors
@@ -172,8 +181,14 @@ class Session:
     ) -> list[Result]:
         """Several questions, each a tuple of a statistic's name and its columns, for one price and in one pass."""
         table = self._table(bool(where))
+        for question in questions:
+            if isinstance(question, str) or not question:
+                raise InvalidRequest(f"a question is a tuple such as ('mean', 'age') or ('count',), got {question!r}")
         asked = [build(name, table, *columns) for name, *columns in questions]
-        return self._run(ask_together(asked, Spend(**spend), self.schema.neighbors, shares), where or {})
+        paid, rest = _separate(dict(spend))
+        if rest:
+            raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
+        return self._run(ask_together(asked, paid, self.schema.neighbors, shares), where or {})
 
     def preview(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Preview:
         """What a question would cost, how wrong it is expected to be, whether it fits; touches no data.
@@ -186,12 +201,16 @@ class Session:
         question = build(statistic, Table(self.schema, public), *args, **rest)
         result, _ = self._plan(question, spend, rows)
         would = self.ledger.preview(result.cost)
-        return Preview(result.cost, result.expected_error, would.fits, would.remaining)
+        rank = getattr(result.reading, "rank_error", None)
+        ranks = None if rank is None else float(rank(result.releases))
+        return Preview(result.cost, result.expected_error, would.fits, would.remaining, ranks)
 
     def _plan(self, question: Question, spend: Spend, rows: int) -> tuple[Result, list[Ask | Open]]:
         return plan(ask(question, spend, self.schema.neighbors), self.schema.neighbors, rows)
 
     def _run(self, procedure: Procedure[R], where: dict[str, Any]) -> R:
+        if not isinstance(where, dict):
+            raise InvalidRequest(f"where is a dict such as {{'sex': 'f'}} or {{'town': ['a', 'b']}}, got {where!r}")
         source = self._source.where(**where) if where else self._source
         with _waiting():
             # Without a seed every run takes the stream of its own thread.
@@ -206,6 +225,10 @@ class Session:
             return Table(self.schema)
         if self._rows is None:
             self._rows = self._source.fold(_size, _plus, [])
+        if not self._rows:
+            raise InvalidRequest(
+                "under replace the number of rows is public, and there are none; use add_remove, or wait for rows"
+            )
         return Table(self.schema, self._rows)
 
 

@@ -32,6 +32,9 @@ values = ["f", "m"]
 """
 
 
+EMPTY = ds.Schema({"x": ds.Real(0, 1)}, neighbors="replace")
+
+
 def table() -> dict[str, Any]:
     rng = np.random.default_rng(0)
     age = rng.uniform(-10, 120, 400)
@@ -97,6 +100,7 @@ def test_preview_touches_no_data(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "would be left" in str(preview)
     assert not session.preview("mean", "age", epsilon=2).fits
     assert replace.preview("variance", "age", epsilon=0.5).expected_error > 0
+    assert "rows of the rank" in str(session.preview("median", "age", epsilon=0.5))
     assert session.spent().epsilon == 0
 
 
@@ -176,6 +180,8 @@ def test_errors_before_anything_is_charged(tmp_path: Path) -> None:
         (lambda: ds.Session(tmp_path / "cut.parquet", schema, ds.Budget(1)), DiscreetError, "cut.parquet"),
         (lambda: ds.Session(table(), tmp_path / "schema.toml", ds.Budget(1)), UnsupportedFormat, "schema.toml.*line 9"),
         (lambda: ds.Session(table(), schema), InvalidRequest, "budget"),
+        (lambda: ds.Session(table(), {"age": 1}, ds.Budget(1)), InvalidRequest, "schema must be"),  # type: ignore[arg-type]
+        (lambda: ds.Session({"x": []}, EMPTY, ds.Budget(1)).mean("x", epsilon=1), InvalidRequest, "there are none"),
         (lambda: ds.Session(table(), schema, ds.Budget(2), ds.Ledger("sqlite://", ds.Budget(1))), InvalidRequest, "budget"),
     ):
         with pytest.raises(error, match=words):

@@ -437,6 +437,10 @@ BAD_REQUESTS: list[Any] = [
     lambda s: s.quantile("x", "half", epsilon=1),
     lambda s: s.ask("mode", "x", epsilon=1),
     lambda s: s.together([], epsilon=1),
+    lambda s: s.together(["count"], epsilon=1),
+    lambda s: s.together([("count",)], epsilon=1, foo=1),
+    lambda s: s.mean("x", epsilon=1, where="sex == 'f'"),
+    lambda s: s.mean("x", epsilon=1, foo=1),
     lambda s: s.pooled_variance("x", by="x", epsilon=1),
 ]
 
@@ -461,6 +465,11 @@ def test_bad_requests_are_refused_and_cost_nothing(bad: Any) -> None:
         lambda: ds.mean([[1, 2]], bounds=(0, 1), epsilon=1),
         lambda: ds.mean(["a"], bounds=(0, 1), epsilon=1),
         lambda: ds.mean([1], bounds=(0, 1), epsilon=1, neighbors="nearby"),  # type: ignore[arg-type]
+        lambda: ds.mean([1], bounds=(0, 1), epsilon=1, leger=None),  # type: ignore[call-arg]
+        lambda: ds.mean([1], bounds=(0, 1), eps=1),  # type: ignore[call-arg]
+        lambda: ds.mean([1], bounds=(0, 1), epsilon=1, ledger="sqlite://"),  # type: ignore[arg-type]
+        lambda: ds.mean([], bounds=(0, 1), epsilon=1, neighbors="replace"),
+        lambda: float(ds.histogram([1], bounds=(0, 1), epsilon=1)),
         lambda: ds.variance([1], bounds=(0, 1), epsilon=1, neighbors="replace"),
         lambda: ds.covariance([1], [1], bounds=(0, 1), epsilon=1),  # type: ignore[arg-type]
         lambda: ds.covariance([1], [1, 2], bounds=((0, 1), (0, 1)), epsilon=1),
@@ -480,6 +489,12 @@ def test_bad_arrays_are_refused(bad: Any) -> None:
 def test_missing_bounds_are_a_type_error() -> None:
     with pytest.raises(TypeError, match="bounds"):
         ds.mean([1, 2], epsilon=1)  # type: ignore[call-arg]
+
+
+def test_help_says_what_to_spend() -> None:
+    for name in ("mean", "count", "crosstab"):
+        assert "epsilon" in getattr(ds, name).__doc__
+        assert "ledger" in getattr(ds, name).__doc__
 
 
 def test_unknown_statistic_is_named() -> None:

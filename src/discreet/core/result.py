@@ -100,7 +100,11 @@ class Result:
             raise InvalidRequest(f"backend must be 'pandas' or 'polars', got {backend!r}")
         import importlib
 
-        return importlib.import_module(backend).DataFrame(self.rows(level))
+        try:
+            frames = importlib.import_module(backend)
+        except ImportError:
+            raise InvalidRequest(f"{backend} is not installed; install it, or use .rows() for plain lists") from None
+        return frames.DataFrame(self.rows(level))
 
     def _repr_html_(self) -> str:
         columns = self.rows()
@@ -112,6 +116,8 @@ class Result:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody><caption>{words}</caption></table>"
 
     def __float__(self) -> float:
+        if np.size(self.value) != 1:
+            raise InvalidRequest(f"the answer has {np.size(self.value)} numbers, not one; use .value or .to_frame()")
         return float(np.asarray(self.value).item())
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ from discreet.core.query import Relation, check_relation
 from discreet.core.random import Random, chosen
 from discreet.core.result import Result
 from discreet.core.runner import Desk, NoLedger, Payer
-from discreet.core.schema import Categories, Column, Real, Schema
+from discreet.core.schema import Categories, Column, Real, Schema, closest
 from discreet.errors import InvalidRequest
 from discreet.sources import open_source
 from discreet.statistics.joint import ask, ask_each, ask_together
@@ -38,13 +38,22 @@ class Setting(Keywords, total=False):
 
 
 def _desk(columns: Mapping[str, tuple[Any, Column]], setting: Setting) -> tuple[Desk, Table, Spend]:
+    for key in setting:
+        if key not in Setting.__annotations__:
+            raise InvalidRequest(f"no keyword is called {key!r}{closest(key, Setting.__annotations__)}")
     relation = check_relation(setting.get("neighbors", "add_remove"))
     schema = Schema({name: declared for name, (_, declared) in columns.items()}, neighbors=relation)
     arrays = {name: values for name, (values, _) in columns.items()}
     source = open_source(arrays, schema)
     ledger = setting.get("ledger")
+    if ledger is not None and not hasattr(ledger, "pay"):
+        raise InvalidRequest(f"ledger must be a Ledger, got {ledger!r}; open one with discreet.Ledger(url)")
     desk = Desk(source, NoLedger() if ledger is None else ledger, chosen(setting.get("seed")), relation)
     size = len(next(iter(arrays.values())))
+    if relation == "replace" and not size:
+        raise InvalidRequest(
+            "under replace the number of rows is public, and there are none; use add_remove, or wait for rows"
+        )
     spend = Spend(**{k: v for k, v in setting.items() if k in Keywords.__annotations__})  # type: ignore[arg-type]
     return desk, Table(schema, size if relation == "replace" else None), spend
 
@@ -215,3 +224,14 @@ def together(
     desk, table, spend = _desk(_x(x, bounds), setting)
     questions = [builder(name)(table, "x") for name in statistics]
     return desk.run(ask_together(questions, spend, desk.relation, shares))
+
+
+_KEYWORDS = """
+
+    Spend ``epsilon`` alone (Laplace noise), ``epsilon`` and ``delta``, or ``rho`` (Gaussian noise, calibrated as
+    ``calibration`` says: "analytic", "classical" or "probabilistic"). ``neighbors`` is "add_remove" (the default), "replace"
+    or "both". ``ledger`` is a Ledger that pays; ``seed`` is for tests only and makes what it touches not private.
+"""
+for _function in (count, sum, mean, variance, std, covariance, correlation, pooled_variance, pooled_covariance, histogram,
+                  crosstab, quantile, median, together):  # fmt: skip
+    _function.__doc__ = (_function.__doc__ or "").rstrip() + _KEYWORDS
