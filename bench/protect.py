@@ -182,9 +182,10 @@ def lattices(table: dict[str, list[str]], folder: Path) -> dict[str, Any]:
         for share in ("0", "0.05"):
             limit = int(base.rows * float(share) + 1e-9)
 
-            def search(base: Any = base, shape: Any = shape, view: Any = view, limit: int = limit) -> Any:
-                safe = incognito(base, shape, view.rules, limit)
-                return safe, choose(metric_named("precision", base), safe.mask, view, limit)
+            def search(base: Any = base, shape: Any = shape, limit: int = limit) -> Any:
+                fresh = View(base, [Size(5)])  # a view keeps what it has computed: every run starts without
+                safe = incognito(base, shape, fresh.rules, limit)
+                return safe, choose(metric_named("precision", base), safe.mask, fresh, limit)
 
             safe, (node, loss) = search()
             metric = metric_named("precision", base)
