@@ -81,7 +81,7 @@ def test_release_then_again_for_nothing(run: Run, folder: Path) -> None:
     path, out = folder / "people.toml", folder / "people-release"
     first = run("release", path)
     assert (first.code, first.err) == (0, "")
-    assert "Spent by this release: ε=0.5. In all: ε=0.5 of ε=1." in first.out
+    assert "These answers cost ε=0.5, of which ε=0.5 was paid now." in first.out
     assert sorted(p.name for p in out.iterdir()) == ["releases.json", "report.html"]
     doc = json.loads((out / "releases.json").read_text())
     results = [ds.Result.from_json(json.dumps(a["result"])) for a in doc["asks"]]
@@ -90,7 +90,12 @@ def test_release_then_again_for_nothing(run: Run, folder: Path) -> None:
     assert all(a["known"] for a in again["asks"])
     assert [a["result"]["value"] for a in again["asks"]] == [a["result"]["value"] for a in doc["asks"]]
     assert again["ledger"]["paid_now"] == "ε=0"
+    assert again["ledger"]["price"] == "ε=0.5"
     assert again["written"][1].endswith("report.html")
+    page = " ".join((out / "report.html").read_text().split())
+    assert "The answers on this page cost ε=0.5, whenever that was paid; newly paid when the page was made: ε=0." in page
+    assert "0 % spent on other answers, 50 % on this page" in page
+    assert "cost ε=0.5, of which ε=0 was paid now" in run("release", path).out
     assert "free: known" in run("plan", path).out
 
 
@@ -190,7 +195,7 @@ def test_demo(run: Run, tmp_path: Path) -> None:
     ran = run("demo", "--out", out)
     assert time.perf_counter() - start < 60
     assert ran.code == 0
-    for words in ("Made ", "Planned 7 questions", "Spent by this release: ε=1.5", str(out / "report.html")):
+    for words in ("Made ", "Planned 7 questions", "These answers cost ε=1.5, of which ε=1.5", str(out / "report.html")):
         assert words in ran.out
     assert {p.name for p in out.iterdir()} >= {"clinic.csv", "clinic.toml", "ledger.db", "releases.json", "report.html"}
     doc = run("demo", "--out", out, "--json").doc

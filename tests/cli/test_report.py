@@ -173,6 +173,14 @@ def test_drawings_stay_inside(released: tuple[dict[str, Any], str]) -> None:
             assert -1 <= float(y) <= height + 1
 
 
+def test_noise_is_told_in_the_answers_own_unit(released: tuple[dict[str, Any], str]) -> None:
+    doc, text = released
+    means = ds.Result.from_json(json.dumps(doc["asks"][1]["result"]))
+    low, high = (shown(f(means.rows()["expected_error"])) for f in (min, max))
+    assert f"moves each number by about ±\u00a0{low} to ±\u00a0{high} (root mean square)" in text
+    assert "of scale" not in text
+
+
 def test_not_private_is_said(released: tuple[dict[str, Any], str]) -> None:
     doc, text = released
     assert "Not private." not in text
@@ -205,11 +213,11 @@ def test_relations_and_budgets_have_words() -> None:
         before, now = ds.Gaussian(50).cost(1), ds.Gaussian(40).cost(1)
         if budget.rho is None and budget.composition == "basic":
             before, now = Cost.pure("0.1"), Cost.pure("0.2")
-        shares = meaning.shares(budget, before, now)
+        shares = meaning.shares(budget, before + now, now)
         assert sum(shares) == pytest.approx(1)
         assert all(0 < s < 1 for s in shares)
         assert 0.5 < meaning.best_guess(meaning.whole(budget)) < 1
-        assert len(meaning.guesses(budget, before, now)) == 3
+        assert len(meaning.guesses(budget, before + now, now)) == 3
 
 
 def test_numbers_in_words() -> None:

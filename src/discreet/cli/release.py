@@ -51,7 +51,8 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
         )
     show.table(doc["title"], ["question", "answer", "95 % interval (noise only)", "cost"], rows)
     ledger = doc["ledger"]
-    show.say(f"Spent by this release: {ledger['paid_now']}. In all: {ledger['spent']} of {ledger['budget']}.")
+    show.say(f"These answers cost {ledger['price']}, of which {ledger['paid_now']} was paid now.")
+    show.say(f"Spent in all: {ledger['spent']} of {ledger['budget']}.")
     show.say(f"Left: {ledger['remaining']}.")
     show.say(f"Wrote {folder / DOCUMENT} and {folder / PAGE}.")
 
@@ -96,6 +97,7 @@ def describe(file: Any, prepared: list[Any], results: list[Any], ledger: Any, be
 
     from discreet import __version__
     from discreet.cli import work
+    from discreet.report.meaning import price_of
 
     asks = [
         each.item.to_dict() | {"known": each.known, "cost": str(result.cost), "result": json.loads(result.to_json())}
@@ -111,6 +113,7 @@ def describe(file: Any, prepared: list[Any], results: list[Any], ledger: Any, be
         "ledger": {
             "name": file.name,
             "budget": str(ledger.budget),
+            "price": str(price_of(asks)),
             "paid_now": str(work.total(prepared)),
             "spent": str(ledger.spent()),
             "remaining": str(ledger.remaining()),

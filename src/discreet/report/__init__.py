@@ -34,7 +34,7 @@ def render(doc: Mapping[str, Any]) -> str:
     template = environment.from_string(here.joinpath("page.html.j2").read_text(encoding="utf-8"))
     schema = Schema.from_dict(doc["declared"])
     costs = doc["ledger"]["costs"]
-    before, now = Cost.from_dict(costs["before"]), Cost.from_dict(costs["now"])
+    total, price = Cost.from_dict(costs["before"]) + Cost.from_dict(costs["now"]), meaning.price_of(doc["asks"])
     budget = Budget.from_dict(costs["budget"])
     page = template.render(
         title=doc["title"],
@@ -42,12 +42,13 @@ def render(doc: Mapping[str, Any]) -> str:
         version=doc["discreet"],
         style=here.joinpath("style.css").read_text(encoding="utf-8"),
         ledger=doc["ledger"],
-        budget_picture=pictures.budget(*meaning.shares(budget, before, now)),
-        spent=meaning.shares(budget, before, now),
+        budget_picture=pictures.budget(*meaning.shares(budget, total, price)),
+        price=str(price),
+        paid_now="all of it" if doc["ledger"]["paid_now"] == str(price) else doc["ledger"]["paid_now"],
         who=meaning.protected(schema),
-        guesses=meaning.guesses(budget, before, now),
-        beliefs=meaning.beliefs(before + now),
-        guess_picture=pictures.guesses([(g.what, g.chance) for g in meaning.guesses(budget, before, now)]),
+        guesses=meaning.guesses(budget, total, price),
+        beliefs=meaning.beliefs(total),
+        guess_picture=pictures.guesses([(g.what, g.chance) for g in meaning.guesses(budget, total, price)]),
         answers=[_answer(number, ask) for number, ask in enumerate(doc["asks"], 1)],
         laws=meaning.law_glossary({_law(ask) for ask in doc["asks"]}),
         columns=[_declared(name, column.to_dict()) for name, column in schema.columns.items()],

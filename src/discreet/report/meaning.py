@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -72,10 +72,24 @@ class Guess:
         return percent(self.chance)
 
 
-def guesses(budget: Budget, before: Cost, now: Cost) -> list[Guess]:
-    """After this release, after all releases so far, and after the whole budget."""
-    rows = [Guess("this release alone", str(now), best_guess(now))]
-    rows.append(Guess("everything released so far", str(before + now), best_guess(before + now)))
+def price_of(asks: Iterable[Mapping[str, Any]]) -> Cost:
+    """What the answers cost together, whenever they were paid: every entry of the ledger once.
+
+    An answer that was stored and given again was paid for when it was first given, and reveals as much as it did then.
+    """
+    costs: dict[Any, Cost] = {}
+    for number, ask in enumerate(asks):
+        release = ask["result"]["releases"][0]
+        entry = release["entry"]
+        key = ("unpaid", number) if entry is None else (entry["ledger"], entry["number"])
+        costs[key] = Cost.from_dict(ask["result"]["cost"])
+    return sum(costs.values(), Cost.nothing())
+
+
+def guesses(budget: Budget, total: Cost, here: Cost) -> list[Guess]:
+    """After the answers of one page, after all releases so far, and after the whole budget."""
+    rows = [Guess("the answers on this page", str(here), best_guess(here))]
+    rows.append(Guess("everything released so far", str(total), best_guess(total)))
     rows.append(Guess("everything the budget will ever allow", str(budget), best_guess(whole(budget))))
     return rows
 
@@ -97,8 +111,8 @@ def beliefs(cost: Cost) -> list[tuple[str, str]]:
     return [(percent(p), percent(p * weight / (1 - p + p * weight))) for p in (0.001, 0.01, 0.1, 0.5)]
 
 
-def shares(budget: Budget, before: Cost, now: Cost) -> tuple[float, float, float]:
-    """How much of the budget was spent earlier, by this release, and is left; they sum to one."""
+def shares(budget: Budget, total: Cost, here: Cost) -> tuple[float, float, float]:
+    """How much of the budget went to other answers, went to those of one page, and is left; they sum to one."""
 
     def used(total: Cost) -> float:
         if budget.composition == "renyi":
@@ -108,8 +122,9 @@ def shares(budget: Budget, before: Cost, now: Cost) -> tuple[float, float, float
         most, spent = (budget.rho, total.rho) if budget.rho is not None else (budget.epsilon, total.epsilon)
         return 1.0 if spent is None or not most else min(1.0, float(spent / most))
 
-    earlier, all_of_it = used(before), used(before + now)
-    return earlier, all_of_it - earlier, 1 - all_of_it
+    all_of_it = used(total)
+    page = min(used(here), all_of_it)
+    return all_of_it - page, page, 1 - all_of_it
 
 
 def protected(schema: Schema) -> list[str]:
@@ -142,30 +157,25 @@ def law_glossary(names: Collection[str]) -> list[str]:
 
 def law_sentence(result: Result) -> str:
     """The law of one answer with its numbers."""
-    release = result.releases[0]
-    law: Any = release.mechanism
+    law: Any = result.releases[0].mechanism
     name = law.name.replace("_", " ").replace("laplace", "Laplace").replace("gaussian", "Gaussian")
     name = name[0].upper() + name[1:]
     if law.name == "exponential":
         return f"{name} mechanism among evenly spaced public values, rate {shown(law.rate)} for each step of utility."
     if not hasattr(law, "scales"):
         return f"{name}."
-    scales = sorted({float(s) for s in law.scales})
-    size = shown(scales[0]) if len(scales) == 1 else f"{shown(scales[0])} to {shown(scales[-1])}"
-    sums = result.releases[0].value
-    count = len(sums) if hasattr(sums, "__len__") else 1
-    what = "the released number" if count == 1 else "each released number"
-    reach = getattr(law, "error", None)
-    stays = (
-        "" if reach is None or len(scales) > 1 else f" In 95 of 100 releases it stays within ± {shown(_one(reach(0.95)))}."
-    )
-    query = release.query
-    unit = " (one row counts 1 at most)" if query is not None and query.name == "cells" else ""
-    return f"{name} noise of scale {size} on {what}{unit}.{stays}"
+    return f"{name} noise{_size(result)}."
 
 
-def _one(value: Any) -> float:
-    return float(value if not hasattr(value, "__len__") else max(value))
+def _size(result: Result) -> str:
+    """How far the noise moves an answer, in the answer's own unit; nothing where that is not known."""
+    errors = [e for e in result.rows()["expected_error"] if math.isfinite(e)]
+    if not errors:
+        return ""
+    small, large = shown(min(errors)), shown(max(errors))
+    size = f"± {large}" if small == large else f"± {small} to ± {large}"
+    each = "the answer" if len(errors) == 1 else "each number"
+    return f", which moves {each} by about {size} (root mean square)"
 
 
 def rank_sentence(result: Result) -> str | None:

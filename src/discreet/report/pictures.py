@@ -44,13 +44,13 @@ def _line(x1: float, y1: float, x2: float, y2: float, color: str = LINE, width: 
     return f'<line x1="{x1:.3f}%" y1="{y1:g}" x2="{x2:.3f}%" y2="{y2:g}" stroke="{color}" stroke-width="{width:g}"/>'
 
 
-def budget(earlier: float, now: float, left: float) -> Markup:
-    """One bar: spent earlier, spent by this release, left."""
-    title = f"Budget: {percent(earlier)} spent earlier, {percent(now)} by this release, {percent(left)} left."
+def budget(others: float, here: float, left: float) -> Markup:
+    """One bar: spent on other answers, spent on those of this page, left."""
+    title = f"Budget: {percent(others)} spent on other answers, {percent(here)} on this page, {percent(left)} left."
     inner = [
         _rect(0, 1, 100, 30, SOFT),
-        _rect(0, 1, 100 * earlier, 30, EARLIER),
-        _rect(100 * earlier, 1, 100 * now, 30, BAR),
+        _rect(0, 1, 100 * others, 30, EARLIER),
+        _rect(100 * others, 1, 100 * here, 30, BAR),
         _rect(0, 1, 100, 30, "none", EARLIER),
     ]
     return _svg("budget", title, 32, inner)
