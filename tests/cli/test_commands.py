@@ -109,6 +109,24 @@ def test_a_named_version_is_free_again(run: Run, folder: Path) -> None:
     assert [a["result"]["value"] for a in again["asks"]] == [a["result"]["value"] for a in first["asks"]]
 
 
+def test_a_changed_table_is_told(run: Run, folder: Path) -> None:
+    """`touch` makes it another state of the table: both commands say why it costs again, and how to say that it is not."""
+    path = folder / "people.toml"
+    assert "Note" not in run("plan", path).out
+    assert "Note" not in run("release", path).out
+    assert "Note" not in run("plan", path).out
+    os.utime(folder / "people.csv", (1, 1))
+    assert "the table changed since entries 1, 2, " in run("plan", path).out
+    assert 'set version = "..."' in run("plan", path, "--json").doc["note"]
+    assert "the table changed since entries 1, 2, " in run("release", path).out
+    assert run("plan", path, "--json").doc["note"] is None
+    path.write_text('version = "2024"\n' + path.read_text())
+    assert "for another version, filter or schema" in run("plan", path, "--json").doc["note"]
+    text = path.read_text()
+    path.write_text(text[: text.rindex("[[ask]]")] + text[text.rindex("[[ask]]") :].replace('"f"', '"m"'))
+    assert run("plan", path).code == 0
+
+
 def test_release_asks_together(run: Run, folder: Path) -> None:
     """Questions on the same rows are paid in one transaction: their events have one time."""
     run("release", folder / "people.toml", "--out", folder / "out")

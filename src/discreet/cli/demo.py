@@ -59,6 +59,6 @@ def _tell(out: Path, table: str, plan: dict[str, Any]) -> None:
     rows = table.count("\n") - 1
     show.say(f"1. Made {out / TABLE}: {rows:,} visits of made-up patients (4 visits of one patient count at most).")
     show.say(f"2. Declared what is public about it in {out / SCHEMA}, and what to ask in {out / FILE}.")
-    show.say(f"3. Planned {len(plan['asks'])} questions without touching the table: together {plan['cost']}.")
+    show.say(f"3. Planned {len(plan['asks'])} questions without reading a row: together {plan['cost']}.")
     show.say("4. Paid the ledger, then looked, then answered:")
     show.say()

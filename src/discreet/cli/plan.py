@@ -1,4 +1,4 @@
-"""``discreet plan``: what a release file would cost and how wrong its answers would be. It touches no data."""
+"""``discreet plan``: what a release file would cost and how wrong its answers would be. It reads no rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plan(
     file: Annotated[Path, typer.Argument(help="A release file in TOML.", metavar="FILE")],
     json: show.Json = False,
 ) -> None:
-    """Show what FILE would cost, how wrong each answer is expected to be and what would be left; look at nothing.
+    """Show what FILE would cost, how wrong each answer is expected to be and what would be left; read no rows.
 
     Errors are made up for the schema's expected_rows (1000 without it), values spread evenly between their bounds.
     """
@@ -37,10 +37,12 @@ def plan(
     show.table(f"Plan of {file}", ["question", "cost", "expected error", "left after it"], rows)
     show.say(f"Ledger {doc['ledger']!r}: budget {doc['budget']}, left now {doc['left_now']}.")
     show.say(f"Together: {doc['cost']}.")
+    if doc["note"]:
+        show.say(f"Note: {doc['note']}.")
     if doc["fits"]:
-        show.say(f"It fits: {doc['left_after']} would be left. No data was touched, nothing was charged.")
+        show.say(f"It fits: {doc['left_after']} would be left. No row was read, nothing was charged.")
     else:
-        show.say("It does NOT fit: ask for less. No data was touched, nothing was charged.")
+        show.say("It does NOT fit: ask for less. No row was read, nothing was charged.")
 
 
 def planned(file: Any) -> dict[str, Any]:
@@ -79,6 +81,7 @@ def planned(file: Any) -> dict[str, Any]:
             "fits": after.fits,
             "left_now": str(left_now),
             "left_after": str(after.remaining) if after.fits else None,
+            "note": work.asked_before(file, prepared, ledger),
         }
 
 

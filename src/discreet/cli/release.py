@@ -54,6 +54,8 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
     show.say(f"These answers cost {ledger['price']}, of which {ledger['paid_now']} was paid now.")
     show.say(f"Spent in all: {ledger['spent']} of {ledger['budget']}.")
     show.say(f"Left: {ledger['remaining']}.")
+    if doc["note"]:
+        show.say(f"Note: {doc['note']}.")
     show.say(f"Wrote {folder / DOCUMENT} and {folder / PAGE}.")
 
 
@@ -81,10 +83,10 @@ def released(file: Any, folder: Path) -> dict[str, Any]:
             work.check_budget(work.prepare(file, source, trial, rows), trial)
         with work.open_ledger(file, create=True) as ledger:
             prepared = work.prepare(file, source, ledger, rows)
-            before = ledger.spent()
+            before, note = ledger.spent(), work.asked_before(file, prepared, ledger)
             with show.working("reading the table"):
                 results = work.run(prepared, ledger)
-            doc = describe(file, prepared, results, ledger, before)
+            doc = describe(file, prepared, results, ledger, before) | {"note": note}
         # First the answers, which were paid for; the page is made from them and can be made again.
         write(DOCUMENT, json.dumps(doc, indent=1) + "\n")
         write(PAGE, render(doc))

@@ -17,6 +17,7 @@ from discreet.core.result import Result
 from discreet.core.runner import Desk, plan
 from discreet.errors import BudgetExceeded, DiscreetError, InvalidRequest, UnknownName
 from discreet.ledger import Ledger
+from discreet.ledger.events import canonical
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
 from discreet.statistics.joint import ask
@@ -31,7 +32,8 @@ _LOOKED_AT = 500  # events of a ledger that are looked at to see whose it is
 class Prepared:
     """A question that is ready to be paid for: nothing about it can be refused any more but its price.
 
-    ``known`` says that the ledger holds the answer to the identical question on the identical table: it is free.
+    ``entry`` is the ledger's entry that paid for the identical question on the identical table: the answer is then
+    ``known``, and free.
     """
 
     item: Item
@@ -40,7 +42,12 @@ class Prepared:
     ask: Ask
     cost: Cost
     source: BaseSource
-    known: bool
+    entry: int | None
+
+    @property
+    def known(self) -> bool:
+        """Whether the ledger holds the answer already."""
+        return self.entry is not None
 
 
 def open_table(file: ReleaseFile) -> BaseSource:
@@ -138,10 +145,11 @@ def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, 
         asked = Ask(question.query, question.law(spend, file.schema.neighbors))
         cost = asked.mechanism.cost(asked.query.distance(file.schema.neighbors))
         ledger.preview(cost)  # refuses what no ledger pays for
-        known = ledger.recall(asked, narrowed, file.schema.neighbors) is not None
+        known = ledger.recall(asked, narrowed, file.schema.neighbors)
     except DiscreetError as problem:
         raise type(problem)(f"{item.place}{problem}") from None
-    return Prepared(item, question, spend, asked, cost, narrowed, known)
+    entry = None if known is None or known.entry is None else known.entry.number
+    return Prepared(item, question, spend, asked, cost, narrowed, entry)
 
 
 def _build(item: Item, table: Table) -> Question:
@@ -157,6 +165,29 @@ def _build(item: Item, table: Table) -> Question:
         if isinstance(problem, DiscreetError):
             raise
         raise InvalidRequest(f"the options of {item.statistic} cannot be read ({problem}); correct them") from None
+
+
+def asked_before(file: ReleaseFile, prepared: list[Prepared], ledger: Ledger) -> str | None:
+    """A warning where a question that has to be paid was paid once already, for another state of the table.
+
+    A ledger keeps the query and the law of an entry, and of the rows it was about only a digest: so it cannot tell
+    another state of the table from another filter. Entries that answer this file as it stands are left out.
+    """
+    new = {(canonical(p.ask.query.to_dict()), canonical(p.ask.mechanism.to_dict())) for p in prepared if not p.known}
+    used = {p.entry for p in prepared}
+    if not new:
+        return None
+    last = {(e.question, e.law): e.number for e in ledger.events() if e.kind == "charge" and e.number not in used}
+    entries = sorted(last[key] for key in new if key in last)
+    if not entries:
+        return None
+    which = f"entry {entries[0]}" if len(entries) == 1 else f"entries {', '.join(map(str, entries))}"
+    if file.version is not None:
+        return f"{which} paid for the same for another version, filter or schema; these count as new questions"
+    return (
+        f"the table changed since {which} (file time, size or place; or the schema, or a filter): these count as new "
+        'questions; if it is the same table, set version = "..." in the release file, and from then on it stays free'
+    )
 
 
 def total(prepared: Iterable[Prepared]) -> Cost:
