@@ -23,15 +23,16 @@ TYPOS = (
     ('columns = "age"', 'columns = ["age", "sex"]', ["line 15", "'mean' takes no such arguments"]),
     ('by = "sex"', "options = { bins = 3 }", ["line 15", "mean takes no 'bins'"]),
     ('sex = "f"', 'sex = "x"', ["line 21", "no category 'x'"]),
-    ("epsilon = 0.1", "epsilon = -1", ["line 10", "epsilon must be positive, got -1"]),
+    ("epsilon = 0.1", "epsilon = -1", ["line 10", "epsilon must be positive, got -1; write"]),
     ("epsilon = 0.1", "epsilon = inf", ["line 10", "finite"]),
     ("epsilon = 0.1", "epsilon = true", ["line 13", "epsilon must be a number"]),
     ("epsilon = 0.1", "", ["line 10", "needs epsilon"]),
     ("epsilon = 1\n", "epsilon = 1\nrho = 1\n", ["line 7", "either epsilon or rho"]),
-    ("[budget]\nepsilon = 1\n", "", ["line 4", "a new ledger needs a budget"]),
+    ("[budget]\nepsilon = 1\n", "", ["line 4", "a new ledger needs a budget", "[budget] with epsilon = 1"]),
     ("people.csv", "none.csv", ["line 2", "none.csv", "exists"]),
     ("people.schema.toml", "none.toml", ["line 3", "none.toml", "exists"]),
     ("sqlite:///ledger.db", "sqlite://", ["line 4", "a ledger that lasts"]),
+    ("sqlite:///ledger.db", "sqlite:ledger.db", ["line 4", "sqlite"]),
     ("sqlite:///ledger.db", "oracle://x", ["line 4", "oracle"]),
     ("sqlite:///ledger.db", "sqlite:///no/such/folder/l.db", ["line 4"]),
     ('name = "people"', 'name = " "', ["line 5", "must not be empty"]),
@@ -163,6 +164,27 @@ def test_missing_files_and_wrong_commands(run: Run, folder: Path) -> None:
         assert one_line(ran.err), ran.err
         assert words in ran.err, ran.err
     assert not (folder / "none.db").exists()
+
+
+def test_what_to_write_instead(run: Run, folder: Path) -> None:
+    path, schema = folder / "people.toml", folder / "people.schema.toml"
+    assert run("release", path).code == 0
+    assert "there are: 'people'" in run("ledger", "show", folder / "ledger.db").err
+    path.write_text(RELEASE.replace("epsilon = 1\n", "epsilon = 2\n"))
+    ran = run("plan", path)
+    assert "line 7" in ran.err
+    assert "leave [budget] out" in ran.err
+    path.write_text(RELEASE.replace('name = "people"', 'name = "poeple"').replace("[budget]\nepsilon = 1\n", ""))
+    assert "there are: 'people'" in run("plan", path).err
+    text = schema.read_text()
+    for old, new, words in (
+        ("bounds = [0, 100]\n", "", "as in bounds = [0, 100]"),
+        ('values = ["f", "m"]\n', "", 'as in values = ["a", "b"]'),
+        ('"integer"', '"text"', "one of real, integer, category, got 'text'; write type ="),
+    ):
+        schema.write_text(text.replace(old, new, 1))
+        for command in (("plan", path), ("schema", "check", schema)):
+            assert words in run(*command).err, words
 
 
 def test_errors_as_json(run: Run, folder: Path) -> None:

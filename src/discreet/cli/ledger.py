@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,9 +28,17 @@ def register(app: typer.Typer) -> None:
 
 
 def _open(url: str, name: str) -> Ledger:
+    from discreet.cli.remedies import names_at, no_such_ledger
+    from discreet.errors import InvalidRequest
     from discreet.ledger import Ledger
 
-    return Ledger(url if "://" in url else f"sqlite:///{url}", name=name)
+    address = url if "://" in url else f"sqlite:///{url}"
+    try:
+        return Ledger(address, name=name)
+    except InvalidRequest as problem:
+        if "a new ledger needs a budget" not in str(problem):
+            raise
+        raise InvalidRequest(no_such_ledger(str(problem), names_at(address))) from None
 
 
 def show_(
@@ -88,7 +96,7 @@ def verify(
 
 
 def question_in_words(question: str) -> str:
-    """A stored question in a few words: the kind of query and its columns."""
+    """A stored question in a few words: ``sums over pressure, by smoker`` or ``median of bmi``."""
     import json
 
     from discreet.cli.work import columns_of
@@ -96,11 +104,34 @@ def question_in_words(question: str) -> str:
     if not question.startswith("{"):
         return question
     try:
-        kind = json.loads(question).get("name", "question")
+        doc = json.loads(question)
     except json.JSONDecodeError:
         return question
     names = ", ".join(dict.fromkeys(columns_of([question])))
-    return f"{kind} of {names}" if names else str(kind)
+    match doc:
+        case {"name": "cells", "factors": [*factors]}:
+            return _cells_in_words(factors)
+        case {"name": "ranks", "column": column, "q": str(q)}:
+            return f"median of {column}" if q == "1/2" else f"quantile {_decimal(q)} of {column}"
+    kind = str(doc.get("name", "question"))
+    return f"{kind} of {names}" if names else kind
+
+
+def _cells_in_words(factors: list[Any]) -> str:
+    """Counts or sums in the cells of a table: what is summed, and by what."""
+    groups = [str(f["column"]) for f in factors if f.get("kind") in ("category", "bins")]
+    numbers = [f for f in factors if f.get("kind") not in ("category", "bins")]
+    over = " and ".join(dict.fromkeys(str(f.get("column")) for f in numbers))
+    squares = " and of squares" if any(f.get("kind") == "square" for f in numbers) else ""
+    what = f"sums{squares} over {over}" if numbers else "counts" if groups else "count of rows"
+    by = " and ".join(groups)
+    return what + (f"{',' if numbers else ''} by {by}" if groups else "")
+
+
+def _decimal(text: str) -> str:
+    from fractions import Fraction
+
+    return f"{float(Fraction(text)):.4g}"
 
 
 def law_in_words(law: str | None) -> str:

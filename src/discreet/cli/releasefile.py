@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.cli.lines import Key, line_numbers
+from discreet.cli.remedies import with_remedy
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
 
 if TYPE_CHECKING:
@@ -170,20 +171,30 @@ def _schema(value: str | dict[str, Any], folder: Path, place: Place) -> Schema:
         path = folder / value
         if not path.is_file():
             raise UnsupportedFormat(f"{place('schema')}the schema must be a file that exists, got {str(path)!r}")
-        return Schema.from_toml(path)
+        return read_schema(path)
     try:
         return Schema.from_dict(value)
     except DiscreetError as problem:
         named = re.search(r"column '(.*?)'", str(problem))
         at = place("schema", "columns", named[1]) if named else place("schema")
-        raise type(problem)(f"{at}{str(problem).removeprefix('schema: ')}") from None
+        raise type(problem)(f"{at}{with_remedy(str(problem).removeprefix('schema: '))}") from None
+
+
+def read_schema(path: Path) -> Schema:
+    """The schema in a file."""
+    from discreet.core.schema import Schema
+
+    try:
+        return Schema.from_toml(path)
+    except DiscreetError as problem:
+        raise type(problem)(with_remedy(str(problem))) from None
 
 
 def _ledger(url: str, folder: Path, place: str) -> str:
     """The ledger's address, its file taken from where the release file lies."""
     if url in ("test", "sqlite:", "sqlite:/", "sqlite://", _SQLITE, f"{_SQLITE}:memory:"):
         raise InvalidRequest(f"{place}a release is paid from a ledger that lasts, got {url!r}; write sqlite:///ledger.db")
-    if url.startswith(_SQLITE):
+    if url.startswith(_SQLITE) or not re.match(r"[\w+]{2,}:", url):  # without a scheme it is the path of a file
         return f"{_SQLITE}{folder / url.removeprefix(_SQLITE)}"
     return url
 
@@ -197,7 +208,7 @@ def _budget(value: dict[str, Any] | None, place: Place) -> Budget | None:
     try:
         return Budget(**value)
     except DiscreetError as problem:
-        raise type(problem)(f"{place('budget')}{problem}") from None
+        raise type(problem)(f"{place('budget')}{with_remedy(str(problem))}") from None
 
 
 def _item(number: int, doc: Any, place: Place) -> Item:

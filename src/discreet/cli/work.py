@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.cli.releasefile import Item, ReleaseFile
+from discreet.cli.remedies import names_at, no_such_ledger, with_remedy
 from discreet.core.ask import Ask
 from discreet.core.cost import Cost
 from discreet.core.random import system
@@ -65,19 +66,21 @@ def open_ledger(file: ReleaseFile, *, create: bool) -> Ledger:
         try:
             ledger = Ledger(file.ledger, None, name=file.name, neighbors=relation, who=file.who)
         except InvalidRequest as problem:
-            if file.budget is None or "a new ledger needs a budget" not in str(problem):
+            if "a new ledger needs a budget" not in str(problem):
                 raise
+            if file.budget is None:
+                raise InvalidRequest(no_such_ledger(str(problem), names_at(file.ledger))) from None
             address = file.ledger if create else "sqlite://"
             ledger = Ledger(address, file.budget, name=file.name, neighbors=relation, who=file.who)
-        if file.budget is not None and ledger.budget != file.budget:
-            has = ledger.budget
-            ledger.close()
-            raise InvalidRequest(
-                f"a ledger's budget is fixed when it is made: {file.name!r} has {has}, got {file.budget}; "
-                "leave the budget out, or choose another name"
-            )
     except DiscreetError as problem:
         raise type(problem)(f"{file.places['ledger']}{problem}") from None
+    if file.budget is not None and ledger.budget != file.budget:
+        has = ledger.budget
+        ledger.close()
+        raise InvalidRequest(
+            f"{file.places['budget']}a ledger's budget is fixed when it is made: {file.name!r} has {has}, got "
+            f"{file.budget}; write the budget it has, leave [budget] out, or choose another name"
+        )
     try:
         _check_whose(ledger, file)
     except BaseException:
@@ -147,7 +150,7 @@ def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, 
         ledger.preview(cost)  # refuses what no ledger pays for
         known = ledger.recall(asked, narrowed, file.schema.neighbors)
     except DiscreetError as problem:
-        raise type(problem)(f"{item.place}{problem}") from None
+        raise type(problem)(f"{item.place}{with_remedy(str(problem))}") from None
     entry = None if known is None or known.entry is None else known.entry.number
     return Prepared(item, question, spend, asked, cost, narrowed, entry)
 
