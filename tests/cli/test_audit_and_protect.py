@@ -80,8 +80,23 @@ def test_an_anonymous_copy_with_its_report(folder: Path, capsys: pytest.CaptureF
     made = json.loads(capsys.readouterr().out)
     assert set(made["levels"]) == {"age", "sex"}
     assert "<svg" in (folder / "report.html").read_text() or "<img" in (folder / "report.html").read_text()
+    assert made["copied"] == ["name", "illness"]
     assert main(["protect", "anonymize", str(folder / "anonymous.toml")]) == 2  # it does not write over what is there
     assert "must not exist" in capsys.readouterr().err
+
+
+def test_columns_copied_unchanged_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = folder / "anonymous.toml"
+    job.write_text(job.read_text().replace('report = "report.html"\n', ""))
+    assert main(["protect", "anonymize", str(job)]) == 0
+    assert "Copied unchanged: name, illness; check that none of them identifies anyone" in capsys.readouterr().out
+    (folder / "anonymous.csv").unlink()
+    job.write_text('drop = ["name"]\n' + job.read_text())
+    assert main(["protect", "anonymize", str(job)]) == 0
+    assert "Copied unchanged" not in capsys.readouterr().out
+    assert (folder / "anonymous.csv").read_text().startswith("age,sex,illness")
+    assert main(["protect", "--help"]) == 0
+    assert "docs/how-to/protect.md" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["pseudonymize", "anonymize", "check", "access", "erase", "refuse"])

@@ -68,6 +68,30 @@ def test_anonymize_and_check(folder: Path) -> None:
         jobs.anonymize(job(folder, ANONYMIZE))
 
 
+def test_other_columns_are_kept_or_dropped(folder: Path) -> None:
+    """What is neither a quasi-identifier nor sensitive is copied and named, unless the job says otherwise."""
+
+    def columns(extra: str) -> tuple[list[str], tuple[str, ...]]:
+        (folder / "anonymous.parquet").unlink(missing_ok=True)
+        result = jobs.anonymize(job(folder, ANONYMIZE.replace('report = "report.html"', extra)))
+        return pyarrow.parquet.read_table(folder / "anonymous.parquet").column_names, result.copied
+
+    assert columns("") == (["name", "age", "zip", "ill"], ("name",))
+    assert columns('keep = ["name"]') == (["name", "age", "zip", "ill"], ("name",))
+    assert columns('drop = ["name"]') == (["age", "zip", "ill"], ())
+    assert columns("keep = []") == (["age", "zip", "ill"], ())
+    for extra, says in (
+        ('drop = ["age"]', "must not name a quasi-identifier"),
+        ('drop = ["ill"]', "must not name a quasi-identifier"),
+        ('drop = ["nmae"]', "did you mean 'name'"),
+        ('keep = ["nmae"]', "did you mean 'name'"),
+        ('keep = "name"', "keep must be given as list"),
+        ('keep = []\ndrop = ["name"]', "give one of them"),
+    ):
+        with pytest.raises((InvalidRequest, UnknownName, UnsupportedFormat), match=says):
+            columns(extra)
+
+
 def test_report_escapes_and_shows_what_was_chosen() -> None:
     table = {"<i>x": ["<script>", "<script>", "b", "b", "c"]}
     tree = Hierarchy.tree({"<script>": ["*"], "b": ["*"], "c": ["*"]})

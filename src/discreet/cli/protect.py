@@ -10,14 +10,19 @@ import typer
 from discreet.cli import show
 from discreet.errors import InvalidRequest
 
-JobFile = Annotated[Path, typer.Argument(help="The job file; `discreet protect --help` lists its keys.", metavar="JOB.toml")]
+JobFile = Annotated[
+    Path, typer.Argument(help="The job file; docs/how-to/protect.md shows one of each kind.", metavar="JOB.toml")
+]
 Who = Annotated[list[str], typer.Option("--identity", "-i", help="One identifying field, as name=value; repeat it.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the group ``protect``."""
     group = typer.Typer(
-        help="Keep a table safe: nothing here claims an epsilon.", no_args_is_help=True, rich_markup_mode=None
+        help="Keep a table safe: nothing here claims an epsilon. "
+        "Complete job files for every command are in docs/how-to/protect.md.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
     )
     for command in (pseudonymize, anonymize, check, access, erase, refuse):
         group.command(command.__name__)(command)
@@ -39,6 +44,7 @@ def anonymize(job: JobFile, json: show.Json = False) -> None:
 
     with show.working("searching the lattice"):
         made = jobs.anonymize(job)
+    chosen = {"keep", "drop"} & set(jobs.Job.read(job).facts)
     document = {
         "kind": "anonymized",
         "levels": made.levels,
@@ -46,9 +52,15 @@ def anonymize(job: JobFile, json: show.Json = False) -> None:
         "suppressed": made.suppressed,
         "metric": made.metric,
         "metrics": made.metrics,
+        "copied": list(made.copied),
     }
     levels = ", ".join(f"{name} {level}" for name, level in made.levels.items())
     _tell(json, document, f"Levels: {levels}. Left out {made.suppressed:,} of {made.rows:,} rows.")
+    if made.copied and not chosen and not json:
+        names = ", ".join(made.copied)
+        show.say(
+            f"Copied unchanged: {names}; check that none of them identifies anyone, and say keep = [...] or drop = [...]."
+        )
 
 
 def check(job: JobFile, json: show.Json = False) -> None:

@@ -20,7 +20,23 @@ from discreet.protect.histogram import Histogram, Ints
 from discreet.protect.incognito import Node, Safe, View, incognito
 from discreet.protect.metrics import METRICS, choose, metric_named
 from discreet.protect.recode import Recode
-from discreet.protect.tables import Progress, Table, open_table
+from discreet.protect.tables import Change, Changed, Progress, Table, open_table
+
+
+@dataclass(frozen=True, eq=False)
+class Without:
+    """A change after which some columns are gone."""
+
+    change: Change
+    drop: tuple[str, ...]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return self.change.needs
+
+    def __call__(self, columns: Mapping[str, Any]) -> Changed:
+        done = self.change(columns)
+        return Changed(done.columns, done.keep, self.drop)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +44,8 @@ class Anonymized:
     """An anonymous copy, the levels it was made with, and what it cost.
 
     ``levels`` gives the level of each quasi-identifier; ``suppressed`` is how many rows were left out; ``loss`` is what the
-    node was chosen by, from 0 to 1; ``tested`` is how many nodes were computed to find all safe ones.
+    node was chosen by, from 0 to 1; ``tested`` is how many nodes were computed to find all safe ones; ``copied`` names the
+    columns that are neither quasi-identifiers nor sensitive and stand in the copy as they were.
     """
 
     levels: dict[str, int]
@@ -42,7 +59,8 @@ class Anonymized:
     base: Histogram = field(repr=False)
     safe: Safe = field(repr=False)
     source: Table = field(repr=False)
-    change: Recode = field(repr=False)
+    change: Change = field(repr=False)
+    copied: tuple[str, ...] = ()
 
     @property
     def node(self) -> Node:
@@ -122,6 +140,7 @@ def anonymize(
     order: Sequence[object] | str | None = None,
     weights: Mapping[str, float] | None = None,
     at_most: Mapping[str, int | str] | None = None,
+    drop: Sequence[str] = (),
     spark: Any = None,
 ) -> Anonymized:
     """The copy of ``table`` in which every released row shares its quasi-identifiers with at least ``k - 1`` others.
@@ -134,6 +153,9 @@ def anonymize(
     of least ``metric`` is taken: precision, height, discernibility, ncp or entropy, with ``weights`` for columns.
     ``at_most`` caps the level of a column.
 
+    Every other column is copied as it is: leave names, numbers of people and free text out with ``drop``. ``k`` counts
+    rows, not people: give a table with one row for each person.
+
     This is no differential privacy, and it promises nothing against someone who knows more than the quasi-identifiers:
     a group whose rows share one sensitive value gives that value away (ask for ``l``), and whoever can rule values out
     learns more. Two k-anonymous copies of one table together need not be k-anonymous.
@@ -142,6 +164,7 @@ def anonymize(
     source = open_table(table, spark)
     names = [quasi_identifiers] if isinstance(quasi_identifiers, str) else list(quasi_identifiers)
     _check_columns(source, names, hierarchies, sensitive, demand)
+    copied, dropped = _others(source, [*names, *([] if sensitive is None else [sensitive])], drop)
     share = rational(suppression, "suppression")
     if not 0 <= share < 1:
         raise InvalidRequest(f"suppression must lie in [0, 1), got {suppression}; it is a share of the rows")
@@ -159,7 +182,19 @@ def anonymize(
     node, loss = choose(chooser, safe.mask, view, limit)
     change, gone = Recode.at(view, node)
     levels = dict(zip(names, node, strict=True))
-    return Anonymized(levels, gone, base.rows, metric, loss, limit, safe.tested, demand, base, safe, source, change)
+    whole: Change = Without(change, dropped) if dropped else change
+    return Anonymized(levels, gone, base.rows, metric, loss, limit, safe.tested, demand, base, safe, source, whole, copied)
+
+
+def _others(source: Table, used: Sequence[str], drop: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Of the columns that nothing is asked of: those that are copied, and those that are left out."""
+    gone = [drop] if isinstance(drop, str) else list(drop)
+    source.check(gone)
+    if wanted := [name for name in gone if name in used]:
+        raise InvalidRequest(
+            f"drop must not name a quasi-identifier or the sensitive column, got {wanted[0]!r}; leave it out of one of them"
+        )
+    return tuple(name for name in source.columns if name not in (*used, *gone)), tuple(gone)
 
 
 def histogram_of(

@@ -32,7 +32,7 @@ from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.receipts import Receipt
 from discreet.protect.risk import Check
 from discreet.protect.risk import check as _check
-from discreet.protect.tables import Progress
+from discreet.protect.tables import Progress, open_table
 from discreet.protect.vault import Access, Vault
 
 _WANTED = ("k", "l", "t", "sensitive", "suppression", "metric", "diversity", "c", "order", "weights", "at_most")
@@ -117,16 +117,19 @@ def anonymize(source: str | Path, progress: Progress | None = None) -> Anonymize
     """Write the anonymous copy, and the report where one is named.
 
     Keys ``table``, ``quasi_identifiers``, ``hierarchies`` (a table for each column), ``output``, ``report``, and those of
-    ``discreet.protect.anonymize``.
+    ``discreet.protect.anonymize``. Of the other columns, ``drop`` lists those that are left out, or ``keep`` those that
+    are copied.
     """
-    job = Job.read(source).only("table", "output", "report", "quasi_identifiers", "hierarchies", *_WANTED)
+    job = Job.read(source).only("table", "output", "report", "quasi_identifiers", "hierarchies", "keep", "drop", *_WANTED)
     job.get("k", int)
     for key in ("output", "report"):
         if key in job.facts and job.path(key).exists():
             raise InvalidRequest(f"the file to write must not exist yet, got {str(job.path(key))!r}; remove it")
     hierarchies = read_columns(job.get("hierarchies", dict), job.folder)
     options = {key: job.facts[key] for key in _WANTED if key in job.facts}
-    result = _anonymize(job.path("table"), job.get("quasi_identifiers", list), hierarchies, **options)
+    names = job.get("quasi_identifiers", list)
+    drop = _dropped(job, [*names, *([job.facts["sensitive"]] if "sensitive" in job.facts else [])])
+    result = _anonymize(job.path("table"), names, hierarchies, drop=drop, **options)
     if "output" in job.facts:
         result.write(job.path("output"), progress)
     if "report" in job.facts:
@@ -134,6 +137,18 @@ def anonymize(source: str | Path, progress: Progress | None = None) -> Anonymize
 
         write(result, job.path("report"), f"Anonymous copy of {job.path('table').name}")
     return result
+
+
+def _dropped(job: Job, used: list[str]) -> list[str]:
+    """The columns to leave out: ``drop``, or all that are neither used nor in ``keep``."""
+    if "keep" not in job.facts:
+        return list(job.get("drop", list, []))
+    if "drop" in job.facts:
+        raise UnsupportedFormat(f"{job.name}: keep and drop say the same thing twice; give one of them")
+    keep = job.get("keep", list)
+    table = open_table(job.path("table"))
+    table.check(keep)
+    return [name for name in table.columns if name not in (*used, *keep)]
 
 
 def check(source: str | Path) -> Check:
