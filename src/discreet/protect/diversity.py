@@ -87,8 +87,11 @@ class Recursive(Rule):
             return np.ones(len(sizes), bool)
         falling = -np.sort(-matrix, axis=1)
         tail = falling[:, self.l - 1 :].sum(axis=1)
-        # Whole numbers on both sides: r_1 < c * tail is not a matter of rounding.
-        return np.asarray(falling[:, 0] * self.c.denominator >= tail * self.c.numerator)
+        # Whole numbers on both sides: r_1 < c * tail is not a matter of rounding. Python's own where 64 bits are too few.
+        rows = int(falling[:, 0].max(initial=0) + tail.max(initial=0))
+        if rows * max(self.c.denominator, self.c.numerator) >= 1 << 62:
+            falling, tail = falling[:, :1].astype(object), tail.astype(object)
+        return np.asarray(falling[:, 0] * self.c.denominator >= tail * self.c.numerator, bool)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from discreet.ledger.database import Database
 from discreet.protect.histogram import texts_of
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.table_files import FileTable
-from discreet.protect.writing import writer
+from discreet.protect.writing import compact, writer
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Files(Holding):
             with _locked(path.parent, shared=True):
                 for batch in FileTable([path]).batches():
                     mask, without = self.finder.mask([batch.column(name) for name in self.finder.columns], person)
-                    parts.append(batch.filter(pa.array(mask)))
+                    parts.append(compact(batch.filter(pa.array(mask))))
                     unreadable += without
         return Found(pa.concat_tables(parts, promote_options="permissive"), unreadable)
 

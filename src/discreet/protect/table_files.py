@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.protect.tables import COUNT, Change, Counts, Progress, Table, apply
-from discreet.protect.writing import suffix
+from discreet.protect.writing import compact, suffix
 from discreet.sources import cells
 from discreet.sources.files import DELIMITERS, PARQUET, describe_files, find_files
 
@@ -40,7 +40,8 @@ class FileTable(Table):
         return [cells.arrow(found.column(name)) for name in names], counts
 
     def rewrite(self, change: Change) -> Any:
-        return pa.concat_tables([apply(change, batch) for batch in self.batches()], promote_options="permissive")
+        parts = [compact(apply(change, batch)) for batch in self.batches()]
+        return pa.concat_tables(parts, promote_options="permissive")
 
     def batches(self, progress: Progress | None = None) -> Iterator[pa.Table]:
         done = 0

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from discreet.core.schema import closest
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.protect.writing import writer
+from discreet.protect.writing import compact, writer
 from discreet.sources import cells
 
 Counts = npt.NDArray[np.int64]
@@ -148,7 +148,7 @@ class MemoryTable(Table):
             frame = frame.with_columns(*made)
         if done.keep is not None:
             frame = frame.filter(done.keep.tolist())
-        native = frame.drop(list(done.drop)).to_native()
+        native = _compacted(frame.drop(list(done.drop)).to_native())
         return {name: native[name].to_numpy() for name in native.column_names} if self._plain else native
 
     def batches(self, progress: Progress | None = None) -> Iterator[pa.Table]:
@@ -164,6 +164,31 @@ class MemoryTable(Table):
             except Exception:  # cells that Arrow cannot hold together: read one at a time
                 self._known[name] = cells.objects(series.to_list())
         return self._known[name]
+
+
+def _compacted(native: Any) -> Any:
+    """The frame without categories that no row has: they could be those of rows that were left out."""
+    frame: Any = nw.from_native(native, eager_only=True)
+    if frame.implementation.is_pyarrow():
+        return compact(native)
+    if frame.implementation.is_pandas():
+        spare = {name: native[name].cat.remove_unused_categories() for name in _categorical(frame)}
+        return native.assign(**spare) if spare else native
+    if frame.implementation.is_polars():
+        import polars as pl
+
+        for name in _categorical(frame):
+            texts = native[name].cast(pl.String)
+            kind = native.schema[name]
+            if isinstance(kind, pl.Enum):
+                here = set(texts.drop_nulls().unique().to_list())
+                kind = pl.Enum([text for text in kind.categories.to_list() if text in here])
+            native = native.with_columns(texts.cast(kind))
+    return native
+
+
+def _categorical(frame: Any) -> list[str]:
+    return [name for name, kind in frame.schema.items() if kind in (nw.Categorical, nw.Enum)]
 
 
 def _arrow(column: Any) -> Any:

@@ -34,6 +34,7 @@ def writer(path: str | Path, *, replace: bool = False) -> Iterator[Callable[[pa.
     sink: list[Any] = []
 
     def put(rows: pa.Table) -> int:
+        rows = compact(rows)
         if not sink:
             sink.append(ParquetWriter(name, rows.schema) if kind in PARQUET else _CsvWriter(name, DELIMITERS[kind]))
         sink[0].write_table(rows)
@@ -116,3 +117,27 @@ def settled(table: pa.Table) -> pa.Table:
         elif pa.types.is_null(column.type):
             table = table.set_column(place, column.name, table.column(place).cast(pa.string()))
     return table
+
+
+def compact(table: pa.Table) -> pa.Table:
+    """The same rows and types; no dictionary holds a value that no row has, such as one that was just taken out."""
+    for place, column in enumerate(table.schema):
+        if _dictionaries(column.type):
+            made = pa.chunked_array([_compacted(chunk) for chunk in table.column(place).chunks], column.type)
+            table = table.set_column(place, column, made)
+    return table
+
+
+def _dictionaries(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return True
+    return any(_dictionaries(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def _compacted(chunk: pa.Array) -> pa.Array:
+    if not pa.types.is_dictionary(chunk.type):  # a dictionary inside nested cells
+        return pa.array(chunk.to_pylist(), chunk.type)
+    used = pc.unique(chunk.indices.drop_null())
+    kept = pc.take(used, pc.array_sort_indices(used))  # in their old order, which may mean something
+    places = pc.index_in(chunk.indices, kept).cast(chunk.type.index_type)
+    return pa.DictionaryArray.from_arrays(places, pc.take(chunk.dictionary, kept), ordered=chunk.type.ordered)
