@@ -28,7 +28,7 @@ from discreet.local import (
     best_oracle,
 )
 from discreet.local.local_hash import multiply_shift
-from discreet.local.priv_unit import around, height, normals
+from discreet.local.priv_unit import around, directions, height, normals
 
 
 @pytest.mark.parametrize(
@@ -208,6 +208,35 @@ def test_vectors_around_a_direction() -> None:
         v = around(random, u, t, np.sqrt((1 - t) * (1 + t)))
         np.testing.assert_allclose((v * u).sum(1), t, atol=2.0**-45)
         np.testing.assert_allclose((v**2).sum(1), 1, atol=2.0**-45)
+
+
+@pytest.mark.parametrize("d", [2, 3, 50, 1 << 14])
+def test_short_vectors_stay_on_the_sphere(d: int) -> None:
+    """Squares of 1e-162 are no doubles; a direction made of their sum would leave the sphere and give the vector away."""
+    shapes = [np.eye(d)[0], np.full(d, -1.0), 2.0 ** -np.minimum(np.arange(d), 1000), normals(Random(d), d)]
+    sizes = [0.0, 5e-324, 1e-310, 1.6e-162, 1e-154, 2.0**-410, 2.0**-400, 1e-8, 1.0, 1e100]
+    rows = np.array([size * shape for size in sizes for shape in shapes])
+    for order in "CF":
+        u, length = directions(np.array(rows, order=order))
+        assert max(abs(math.fsum(v * v for v in row) - 1) for row in u.tolist()) < 2.0**-45
+        assert (length >= 0).all()
+    law = PrivUnit("0.1", d)
+    encoded = law.encode(rows)
+    assert not encoded[: 6 * len(shapes)].any()  # by the public rule, below 2^-400
+    assert encoded[7 * len(shapes) :].any(axis=1).all()
+    sent = law.reports(rows, seed=1).columns["vector"] / 2.0**15
+    np.testing.assert_allclose(np.sqrt((sent**2).sum(1)), 1, atol=0.06)
+
+
+def test_a_vector_short_beside_a_large_radius_is_not_given_away() -> None:
+    law = PrivUnit("0.1", 2, 10**162)
+    for x in (1.0, 1.6, 2.0, 3.0, 1e300):
+        sent = law.reports(np.tile([x, 0.0], (2000, 1)), seed=3).columns["vector"] / 2.0**15
+        assert np.sqrt((sent**2).sum(1)).min() > 0.95
+    far = PrivUnit(1, 2, "1e-300").encode([[1e300, -math.inf]])
+    np.testing.assert_allclose(far, [[math.sqrt(0.5), -math.sqrt(0.5)]])
+    zeros = law.log_prob(law.reports(np.zeros((50, 2)), seed=1), np.zeros(2))
+    assert zeros.max() > zeros.min()  # the first axis, either way, stands for it
 
 
 def test_normals_are_normal() -> None:
