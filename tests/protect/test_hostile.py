@@ -13,8 +13,11 @@ import pyarrow.parquet
 import pytest
 
 from discreet.errors import InvalidRequest
-from discreet.protect import FileKeys, Hierarchy, Pseudonymizer, Vault, anonymize
+from discreet.protect import Field, FileKeys, Hierarchy, Pseudonymizer, Vault, anonymize
 
+from .test_vault import database
+
+__all__ = ["database"]
 FACTS: dict[str, Any] = {"purpose": "care", "categories": ["health"], "retention": "10 years"}
 TREE = Hierarchy.tree({"a": ["*"], "b": ["*"]})
 
@@ -91,3 +94,29 @@ def test_suppressed_values_leave_the_dictionaries_of_a_copy(kind: str, tmp_path:
     made.write(tmp_path / "out.parquet")
     assert b"SECRET" not in (tmp_path / "out.parquet").read_bytes()
     assert pyarrow.parquet.read_table(tmp_path / "out.parquet")["name"].to_pylist() == ["x", "y"]
+
+
+def _caseless(connection: Any) -> str:
+    """A PostgreSQL type that ignores case, where this server has one."""
+    if connection.exec_driver_sql("SELECT 1 FROM pg_available_extensions WHERE name = 'citext'").first():
+        connection.exec_driver_sql("CREATE EXTENSION citext")
+        connection.exec_driver_sql("CREATE DOMAIN caseless AS citext")
+        return "caseless"
+    return "CHAR(5)"
+
+
+def test_a_collation_takes_nobody_for_another(database: str, tmp_path: Path) -> None:
+    people = Pseudonymizer([Field("name", case="keep")], FileKeys.create(tmp_path / "keys.json"))
+    with Vault(database, people) as vault:
+        with vault._database.transaction(write=True) as connection:
+            kind = "TEXT COLLATE NOCASE" if vault._database.sqlite else _caseless(connection)
+            connection.exec_driver_sql(f"CREATE TABLE wards (name {kind}, number INTEGER)")
+            rows = "('Ann', 1), ('ann', 2), ('Ann', 3), ('ANN', 4), (NULL, 5)"
+            connection.exec_driver_sql(f"INSERT INTO wards VALUES {rows}")
+        vault.register("wards", database="wards", **FACTS)
+        for name, numbers in {"Ann": [1, 3], "ann": [2], "ANN": [4]}.items():
+            assert sorted(vault.access(name).rows["wards"]["number"].to_pylist()) == numbers
+        assert vault.erase("Ann").tables == {"wards": 2}
+        with vault._database.transaction(write=False) as connection:
+            left = connection.exec_driver_sql("SELECT number FROM wards ORDER BY number").scalars().all()
+        assert left == [2, 4, 5]

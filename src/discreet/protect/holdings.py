@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sqlalchemy import Connection, MetaData, Table, and_, func, inspect, select
+from sqlalchemy import Connection, MetaData, String, Table, Text, and_, cast, collate, func, inspect, select
+from sqlalchemy.dialects.postgresql import DOMAIN
+from sqlalchemy.types import NullType
 
 from discreet.core.schema import closest
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName
@@ -153,6 +155,7 @@ class Rows(Holding):
                 if mine is None:
                     unreadable += rows
                 elif mine:
+                    self._verify(table, connection, values, person)
                     found = connection.execute(select(table).where(self._where(table, values))).mappings()
                     parts += [{str(key): value for key, value in row.items()} for row in found]
         names = [column.name for column in table.columns]
@@ -164,6 +167,7 @@ class Rows(Holding):
             table = self._table(connection)
             for values, _, mine in self._identities(table, connection, person):
                 if mine:
+                    self._verify(table, connection, values, person)
                     gone += connection.execute(table.delete().where(self._where(table, values))).rowcount
         return gone
 
@@ -171,18 +175,37 @@ class Rows(Holding):
         self, table: Table, connection: Connection, person: bytes
     ) -> Iterator[tuple[tuple[Any, ...], int, bool | None]]:
         """The different identities of the table, how many rows have each, and whether it is the person's."""
-        chosen = [table.c[name] for name in self.finder.columns]
+        chosen = self._exact(table)
         for *values, rows in connection.execute(select(*chosen, func.count()).group_by(*chosen)).all():
             mask, unreadable = self.finder.mask([pa.array([value]) for value in values], person)
             yield tuple(values), rows, None if unreadable else bool(mask[0])
 
     def _where(self, table: Table, values: Sequence[Any]) -> Any:
-        return and_(*(table.c[name] == value for name, value in zip(self.finder.columns, values, strict=True)))
+        return and_(*(column == value for column, value in zip(self._exact(table), values, strict=True)))
+
+    def _exact(self, table: Table) -> list[Any]:
+        """The identifying columns, compared byte by byte: a collation may take two people for one, as NOCASE does."""
+        chosen: list[Any] = [table.c[name] for name in self.finder.columns]
+        if table.info.get("sqlite"):
+            return [collate(column, "BINARY") for column in chosen]
+        texts = (String, DOMAIN, NullType)  # also citext, whose own equality ignores case
+        return [collate(cast(c, Text), "C") if isinstance(c.type, texts) else c for c in chosen]
+
+    def _verify(self, table: Table, connection: Connection, values: Sequence[Any], person: bytes) -> None:
+        """Refuse if the database takes rows of anyone else for this person's."""
+        for row in connection.execute(select(*self._exact(table)).where(self._where(table, values))):
+            mask, _ = self.finder.mask([pa.array([value]) for value in row], person)
+            if not mask[0]:
+                raise DiscreetError(
+                    f"the table {self.table!r} compares identities so that one person's rows match another's; "
+                    "nothing was read or removed: give its identifying columns a type that compares exactly"
+                )
 
     def _table(self, connection: Connection) -> Table:
         if not inspect(connection).has_table(self.table):
             raise UnknownName(f"the database has no table {self.table!r}, registered as {self.name!r}; check its name")
-        return Table(self.table, MetaData(), autoload_with=connection)
+        known = {"sqlite": connection.dialect.name == "sqlite"}
+        return Table(self.table, MetaData(), autoload_with=connection, info=known)
 
 
 def _column(values: list[Any]) -> pa.Array:
