@@ -187,6 +187,17 @@ def test_what_to_write_instead(run: Run, folder: Path) -> None:
             assert words in run(*command).err, words
 
 
+def test_an_empty_table_of_public_size(run: Run, folder: Path) -> None:
+    schema = folder / "people.schema.toml"
+    schema.write_text('neighbors = "replace"\n' + schema.read_text().split("expected_rows = 300\n")[1])
+    (folder / "people.csv").write_text("id,age,sex,weight\n")
+    ran = run("release", folder / "people.toml")
+    assert ran.code == 2
+    assert "line 2" in ran.err
+    assert "there are none" in ran.err
+    assert not (folder / "ledger.db").exists()
+
+
 def test_errors_as_json(run: Run, folder: Path) -> None:
     ran = run("plan", folder / "none.toml", "--json")
     assert (ran.code, ran.out) == (2, "")

@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 
 def audit(
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer samples: under a minute and a half.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer samples: about ten to thirty seconds.")] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for audit.json and audit.html.")] = Path("audit"),
     json: show.Json = False,
 ) -> None:

@@ -134,9 +134,15 @@ def guessed_rows(file: ReleaseFile) -> int:
     return file.schema.expected_rows or ROWS_WITHOUT_A_GUESS
 
 
-def counted_rows(source: BaseSource) -> int:
-    """The number of rows; only for a table of which it is public."""
-    return int(source.fold(lambda batch: int(batch.size), lambda a, b: a + b, []))
+def counted_rows(file: ReleaseFile, source: BaseSource) -> int:
+    """The number of rows, at least one; only for a table of which it is public."""
+    rows = int(source.fold(lambda batch: int(batch.size), lambda a, b: a + b, []))
+    if not rows:
+        raise InvalidRequest(
+            f"{file.places['table']}under replace the number of rows is public, and there are none; "
+            'write neighbors = "add_remove" in the schema, or wait for rows'
+        )
+    return rows
 
 
 def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, rows: int | None) -> Prepared:
