@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -29,6 +30,7 @@ from discreet.local import (
 )
 from discreet.local.local_hash import multiply_shift
 from discreet.local.priv_unit import around, directions, height, normals
+from tests.local.test_draws import Fixed
 
 
 @pytest.mark.parametrize(
@@ -235,8 +237,30 @@ def test_a_vector_short_beside_a_large_radius_is_not_given_away() -> None:
         assert np.sqrt((sent**2).sum(1)).min() > 0.95
     far = PrivUnit(1, 2, "1e-300").encode([[1e300, -math.inf]])
     np.testing.assert_allclose(far, [[math.sqrt(0.5), -math.sqrt(0.5)]])
+    law = PrivUnit(4, 2)
     zeros = law.log_prob(law.reports(np.zeros((50, 2)), seed=1), np.zeros(2))
     assert zeros.max() > zeros.min()  # the first axis, either way, stands for it
+
+
+@pytest.mark.parametrize("tiny", [0, 1, 5, 2**30])
+def test_small_normals_keep_their_digits(tiny: int) -> None:
+    """Both the radius and the angle off the axis near zero: such a word is continued by a second one."""
+    more = 3 << 62
+    given = [[1 << 63, tiny, more], [tiny, 1 << 63, more]]
+    for words in given:
+        u = [Fraction(w, 1 << 64) if w != tiny else Fraction(w << 64 | more, 1 << 128) for w in words[:2]]
+        made = normals(Fixed([*words, 0]), 2)  # all coins down: above one half, first eighth
+        with mpmath.workdps(60):
+            half, angle = mpmath.mpf(u[0].numerator) / u[0].denominator / 2, mpmath.mpf(u[1].numerator) / u[1].denominator
+            radius = mpmath.sqrt(-2 * mpmath.log(1 - half))
+            exact = (radius * mpmath.cos(angle * mpmath.pi / 4), radius * mpmath.sin(angle * mpmath.pi / 4))
+            assert all(abs(m / e - 1) < mpmath.mpf(2) ** -48 for m, e in zip(made.tolist(), exact, strict=True))
+
+
+def test_normals_in_all_eighths() -> None:
+    """Angles of 40,000 pairs are uniform on the circle; false alarm 1e-6."""
+    x, y = normals(Random(8), 80_000).reshape(2, -1)
+    assert stats.kstest(np.arctan2(y, x) / (2 * math.pi) + 0.5, "uniform").pvalue > 1e-6
 
 
 def test_normals_are_normal() -> None:

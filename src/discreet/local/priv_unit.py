@@ -27,7 +27,7 @@ _DITHER = 1 << 7  # the scale of the dither in steps, times sqrt(d)
 _ERROR = Fraction(1, 2**40)  # the distance, in radii, that doubles may put between the ideal vector and theirs
 _MOST = 1 << 16
 _SEGMENTS = 3
-_HUGE = 1e100  # in units of the radius: no longer vector is told apart from this one
+_HUGE = 1e100  # entries are clipped to it, in units of the radius
 _TINY = 2.0**-400  # a shorter vector is the zero vector
 
 
@@ -55,8 +55,11 @@ class PrivUnit(LocalMechanism):
     of the whole vector (1/m^2 - 1) radius^2, from the unit sphere.
 
     Proof: the ideal V has density R / (R c + 1 - c) in the cap and 1 / (R c + 1 - c) outside, against the uniform law,
-    whatever u is: the ratio is R. Doubles cannot draw V, only some V' within 2^-40 of it, computed from the same
-    random digits. So what is reported is V' + Laplace noise of scale s in every coordinate, drawn exactly. Given the
+    whatever u is: the ratio is R. Doubles cannot draw V, only some V' computed from the same random digits. It lies
+    within 2^-40 of V whatever the value and the digits: u and the direction around it are unit vectors to 2^-45
+    (``directions``), the latter is that of normal numbers which keep their relative digits (``normals``), and
+    the reflection adds fewer than 2^7 units of 2^-53. That SciPy solves for the height to 2^-43 is not proved but
+    measured: against 60 digits, up to d = 2^14, the worst error was 2^-47. So what is reported is V' + Laplace noise of scale s in every coordinate, drawn exactly. Given the
     digits, moving V' to V changes the density of that sum by a factor of at most e^(|V' - V|_1 / s), hence the law
     reported is within that factor of the law of V + noise, which is post-processing of V; and this holds for both of
     two values. With |V' - V|_1 <= sqrt(d) 2^-40 the excess is 2 sqrt(d) 2^-40 / s = d 2^-31 for s = 2^-8 / sqrt(d),
@@ -109,7 +112,8 @@ class PrivUnit(LocalMechanism):
             rows = read_rows(values, self.dimension) / float(self.radius)
         np.clip(rows, -_HUGE, _HUGE, out=rows)
         rows[np.isnan(rows)] = 0.0
-        length = directions(rows)[1]
+        # Squares of what is no zero vector are doubles, and so are those of the longest.
+        length = np.sqrt(np.square(rows).sum(axis=1))
         rows /= np.maximum(length, 1.0)[:, None]
         rows[length < _TINY] = 0.0
         return rows
@@ -212,7 +216,8 @@ def around(random: Random, u: Floats, t: Floats, s: Floats) -> Floats:
     n, d = u.shape
     # On two points w is a coin, which doubles could not weigh exactly.
     w = (np.where(fair(random, n), 1.0, -1.0) if d == 2 else normals(random, n * (d - 1))).reshape(n, d - 1)
-    w *= (s / np.sqrt(np.square(w).sum(axis=1)))[:, None]
+    w, _ = directions(w)
+    w *= s[:, None]
     side = np.where(u[:, 0] >= 0, 1.0, -1.0)
     v = np.empty_like(u)
     # side * u takes the place of u; the reflection sends the first axis to minus it.
@@ -224,16 +229,23 @@ def around(random: Random, u: Floats, t: Floats, s: Floats) -> Floats:
 
 
 def normals(random: Random, size: int) -> Floats:
-    """Normal numbers as doubles, by Box and Muller, with radii that keep their relative digits at both ends."""
+    """Normal numbers as doubles, by Box and Muller, every one right to a relative 2^-48, however small it is.
+
+    The radius is sqrt(-2 ln V) with V or 1 - V in (0, 1/2]; the angle is at most an eighth of the circle away from an axis,
+    and coins choose the eighth. All logarithms, sines and cosines are then of numbers known to a relative 2^-51, where
+    they lose less than two bits. So the direction of a vector of these numbers is right to 2^-48, short as it may be.
+    """
     pairs = -(-size // 2)
-    half = 0.5 * uniforms(random, pairs)
-    lower = fair(random, pairs)
+    drawn = uniforms(random, 2 * pairs)
+    lower, swap, *signs = fair(random, 4 * pairs).reshape(4, pairs)
+    half = 0.5 * drawn[:pairs]
     radius = np.sqrt(-2.0 * np.where(lower, np.log(half), np.log1p(-half)))
-    angle = random.words(pairs).astype(np.float64) * (2 * math.pi * 2.0**-64)
-    made = np.empty(2 * pairs)
-    np.multiply(radius, np.cos(angle), out=made[:pairs])
-    np.multiply(radius, np.sin(angle), out=made[pairs:])
-    return made[:size]
+    angle = (math.pi / 4) * drawn[pairs:]
+    near, off = radius * np.cos(angle), radius * np.sin(angle)
+    made = np.empty((2, pairs))
+    np.multiply(np.where(swap, off, near), 1.0 - 2.0 * signs[0], out=made[0])
+    np.multiply(np.where(swap, near, off), 1.0 - 2.0 * signs[1], out=made[1])
+    return made.reshape(-1)[:size]
 
 
 @lru_cache(maxsize=64)
