@@ -153,7 +153,7 @@ def test_a_ledger_by_its_path(run: Run, folder: Path) -> None:
 def test_questions_in_words() -> None:
     squares = '{"name": "cells", "factors": [{"kind": "square", "column": "a"}, {"kind": "bins", "column": "b"}]}'
     for question, words in (
-        (squares, "sums and of squares over a, by b"),
+        (squares, "sums and sums of squares over a, by b"),
         ('{"name": "cells", "factors": [{"kind": "category", "column": "b"}]}', "counts by b"),
         ('{"name": "ranks", "column": "a", "q": "9/10"}', "quantile 0.9 of a"),
         ('{"name": "other", "column": "a"}', "other of a"),

@@ -122,7 +122,7 @@ def _cells_in_words(factors: list[Any]) -> str:
     groups = [str(f["column"]) for f in factors if f.get("kind") in ("category", "bins")]
     numbers = [f for f in factors if f.get("kind") not in ("category", "bins")]
     over = " and ".join(dict.fromkeys(str(f.get("column")) for f in numbers))
-    squares = " and of squares" if any(f.get("kind") == "square" for f in numbers) else ""
+    squares = " and sums of squares" if any(f.get("kind") == "square" for f in numbers) else ""
     what = f"sums{squares} over {over}" if numbers else "counts" if groups else "count of rows"
     by = " and ".join(groups)
     return what + (f"{',' if numbers else ''} by {by}" if groups else "")

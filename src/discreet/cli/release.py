@@ -28,7 +28,7 @@ def release(
     """Ask everything FILE asks; write releases.json and report.html.
 
     All or nothing: a file with an error anywhere, a budget that is too small or an output that cannot be written charge
-    nothing. A question that was answered before, of the same table, is answered again for nothing.
+    nothing. A question that was answered before, of the same version of the table, is answered again for nothing.
     """
     from discreet.cli.releasefile import read
 

@@ -20,6 +20,8 @@ neighbors = "add_remove"
 
 # A public guess of the number of rows, for plans only.
 # expected_rows = 1000
+
+# A category that is not declared is dropped silently, unless other = "..." gives it a place: docs/how-to/schema.md.
 """
 _COLUMN = """
 [columns.{name}]
