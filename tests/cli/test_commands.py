@@ -123,6 +123,9 @@ def test_a_changed_table_is_told(run: Run, folder: Path) -> None:
     assert run("plan", path, "--json").doc["note"] is None
     path.write_text('version = "2024"\n' + path.read_text())
     assert "for another version, filter or schema" in run("plan", path, "--json").doc["note"]
+    refused = run("release", path)
+    assert refused.code == 2
+    assert "Nothing was charged. Note: entries " in refused.err
 
 
 def test_release_asks_together(run: Run, folder: Path) -> None:

@@ -80,7 +80,7 @@ def released(file: Any, folder: Path) -> dict[str, Any]:
         source = work.open_table(file)
         with work.open_ledger(file, create=False) as trial, show.working("checking"):
             rows = work.counted_rows(file, source) if work.public_rows(file) else None
-            work.check_budget(work.prepare(file, source, trial, rows), trial)
+            work.check_budget(file, work.prepare(file, source, trial, rows), trial)
         with work.open_ledger(file, create=True) as ledger:
             prepared = work.prepare(file, source, ledger, rows)
             before, note = ledger.spent(), work.asked_before(file, prepared, ledger)

@@ -210,13 +210,14 @@ def expected(prepared: Prepared, rows: int) -> Result:
     return plan(ask(prepared.question, prepared.spend, relation), relation, rows)[0]
 
 
-def check_budget(prepared: list[Prepared], ledger: Ledger) -> None:
+def check_budget(file: ReleaseFile, prepared: list[Prepared], ledger: Ledger) -> None:
     """Refuse the whole file where its questions do not fit together."""
     cost = total(prepared)
     if not ledger.preview(cost).fits:
+        note = asked_before(file, prepared, ledger)
         raise BudgetExceeded(
             f"the budget of the ledger {ledger.name!r} is {ledger.budget}: this release asks for {cost}, and "
-            f"{ledger.remaining()} is left; ask for less. Nothing was charged"
+            f"{ledger.remaining()} is left; ask for less. Nothing was charged{'' if note is None else f'. Note: {note}'}"
         )
 
 
