@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from decimal import Decimal, getcontext
 from fractions import Fraction
@@ -16,7 +17,7 @@ from scipy import stats
 
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
-from discreet.local import draws
+from discreet.local import best_oracle, draws
 from discreet.local.law import blocks
 
 
@@ -33,6 +34,16 @@ class Fixed(Random):
 
     def word(self) -> int:
         return int(self.words(1)[0])
+
+
+class Counting(Fixed):
+    """A stream that counts the words it hands out."""
+
+    count = 0
+
+    def words(self, count: int) -> np.ndarray:
+        self.count += count
+        return super().words(count)
 
 
 @given(st.fractions(Fraction(1, 10**6), 60))
@@ -140,6 +151,49 @@ def test_subsets_around_a_place(held: bool) -> None:
     assert stats.chisquare(list(seen.values())).pvalue > 1e-6
     again = draws.subsets_around(Fixed([0, 0]), 3, 6, np.array([4]), np.array([held]))  # equal keys: drawn again
     assert again.sum() == 3
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ([9, 1, 2, 2, 5, 9, 0, 0], 4),  # the second and third of the others are equal: the boundary where it is held
+        ([9, 1, 2, 3, 3, 9, 0, 0], 4),  # the third and fourth: the boundary where it is not
+        ([9, 1, 1, 3, 4, 4, 0, 0], 2),  # equal keys at no boundary
+        ([0, 0, 1, 2, 3, 0xFFFF, 0, 0], 2),
+    ],
+)
+def test_redraws_do_not_tell_whether_the_truth_is_held(keys: list[int], words: int) -> None:
+    """Place 0 of six is the truth, of subsets of three; a row of keys is two words."""
+    given = np.array(keys, np.uint16).view(np.uint64).tolist()
+    for held in (True, False):
+        stream = Counting(given)
+        marks = draws.subsets_around(stream, 3, 6, np.array([0]), np.array([held]))
+        assert marks.sum() == 3
+        assert marks[0, 0] == held
+        assert stream.count == words
+
+
+@pytest.mark.parametrize(("size", "width"), [(1, 5), (4, 5), (2, 3000), (2998, 3000), (2999, 3000), (1, 3000), (7, 300)])
+def test_redraws_are_those_of_the_other_places(size: int, width: int) -> None:
+    streams = [Counting([]) for _ in range(2)]
+    for stream, held in zip(streams, (True, False), strict=True):
+        marks = draws.subsets_around(stream, size, width, np.arange(60) % width, np.full(60, held))
+        assert (marks.sum(1) == size).all()
+        assert (marks[np.arange(60), np.arange(60) % width] == held).all()
+    assert streams[0].count == streams[1].count
+
+
+def test_a_million_categories_take_no_time() -> None:
+    for epsilon in (13, 1):
+        law = best_oracle(2**20, epsilon)
+        law.report(3)
+        spent = []
+        for _ in range(3):
+            start = time.perf_counter()
+            sent = law.report(3)
+            spent.append(time.perf_counter() - start)
+        assert np.bitwise_count(sent.columns["subset"]).sum() == law.size
+        assert min(spent) < 0.05
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 1000, 1024, 5000])

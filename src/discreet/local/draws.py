@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import Context, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -141,21 +141,36 @@ class Weights:
 def subsets_around(random: Random, size: int, width: int, places: Integers, held: Booleans) -> Booleans:
     """Uniform subsets of ``size`` of 0 .. width - 1 that hold, or do not hold, the given place of their row.
 
-    Proof: as ``subsets``, with the key of the place below or above all others. Where a boundary is shared by equal keys the
-    row is drawn again, and the other places are still exchangeable.
+    Proof: the other places have independent uniform keys, and the ``size - 1`` smallest are taken where the place is held,
+    the ``size`` smallest where it is not. A row is drawn again if equal keys share *either* of the two boundaries: given
+    that they do not, every subset is equally likely, and how often it happens depends on neither the place nor ``held``.
     """
+    kind = _keys(width)
     marks = np.empty((places.size, width), np.bool_)
+    ends = [i for i in (size - 1, size, size + 1) if 0 < i < width]
     todo: slice | npt.NDArray[np.intp] = slice(None)
     while True:
         mine, inside = places[todo], held[todo]
-        keys = random.words(-(-mine.size * width // 4)).view(np.uint16)[: mine.size * width].reshape(-1, width)
-        keys[np.arange(mine.size), mine] = np.where(inside, 0, 0xFFFF)
-        ordered = np.sort(keys, axis=1)
-        marks[todo] = keys < ordered[:, size : size + 1]
-        bad = np.flatnonzero(ordered[:, size - 1] == ordered[:, size])
+        keys = random.words(-(-mine.size * width * kind.itemsize // 8)).view(kind)[: mine.size * width].reshape(-1, width)
+        rows = np.arange(mine.size)
+        keys[rows, mine] = 0  # first in the order, whatever the value: the others follow from rank 1
+        ordered = np.sort(keys, axis=1) if width <= _WIDE else np.partition(keys, ends, axis=1)
+        with_, without = ordered[:, size], ordered[:, min(size + 1, width - 1)]
+        row = keys < np.where(inside, with_, without)[:, None]
+        # Without it and with all others there is no boundary.
+        row |= (~inside & (size + 1 == width))[:, None]
+        row[rows, mine] = inside
+        marks[todo] = row
+        tied = [ordered[:, a] == ordered[:, b] for a, b in pairwise(ends)]
+        bad = np.flatnonzero(np.logical_or.reduce(tied)) if tied else rows[:0]
         if not bad.size:
             return marks
         todo = bad if isinstance(todo, slice) else todo[bad]
+
+
+def _keys(width: int) -> np.dtype[Any]:
+    """Keys so long that few of ``width`` are equal."""
+    return np.dtype(np.uint16 if width <= 256 else np.uint32)
 
 
 def subsets(random: Random, sizes: Integers, width: int) -> Booleans:
@@ -165,8 +180,8 @@ def subsets(random: Random, sizes: Integers, width: int) -> Booleans:
     last one taken and the first one left differ, every subset is equally likely; rows where they are equal are drawn
     again. How often that happens depends on the size only.
     """
-    kind: npt.DTypeLike = np.uint16 if width <= 256 else np.uint32
-    per_word = 8 // np.dtype(kind).itemsize
+    kind = _keys(width)
+    per_word = 8 // kind.itemsize
     marks = np.empty((sizes.size, width), np.bool_)
     todo: slice | npt.NDArray[np.intp] = slice(None)
     while True:

@@ -92,7 +92,9 @@ class FrequencyOracle(LocalMechanism):
 
     def encode(self, values: Any) -> Integers:
         """The place of each value among the categories; undeclared ones are ``other``, or refused."""
-        found = np.asarray(values)
+        found = values if isinstance(values, np.ndarray) else _objects(values)
+        if isinstance(self.categories, int) and found.dtype == object:
+            found = _whole(found)
         if isinstance(self.categories, int) and found.dtype.kind in "iu":
             if not found.size or (found.min() >= 0 and found.max() < self.k):
                 return found.astype(np.int64, copy=False)
@@ -104,9 +106,11 @@ class FrequencyOracle(LocalMechanism):
             if self.other is None:
                 return np.array([places[v] for v in found.tolist()], np.int64)
             stray = places[self.other]
-            return np.array([places.get(v, stray) for v in found.tolist()], np.int64)
+            if found.ndim == 1:
+                return np.array([places.get(v, stray) if _hashable(v) else stray for v in found.tolist()], np.int64)
         except (KeyError, TypeError):
-            raise _undeclared(self.k) from None
+            pass
+        raise _undeclared(self.k)
 
     def log_prob(self, reports: Reports, values: Any) -> Floats:
         self.require(reports.mechanism)
@@ -132,6 +136,34 @@ class FrequencyOracle(LocalMechanism):
             self.labels,
             tally.private,
         )
+
+
+def _objects(values: Any) -> npt.NDArray[Any]:
+    """A list as it is: NumPy would make the text "1" of a number 1 that stands beside a text."""
+    try:
+        given = list(values)
+    except TypeError:
+        raise InvalidRequest(f"values must be a list with one for each person, got {type(values).__name__}") from None
+    found = np.empty(len(given), object)
+    for i, value in enumerate(given):
+        found[i] = value
+    return found
+
+
+def _whole(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Objects that are all whole numbers as an array of these, where 64 bits hold them."""
+    if values.size and all(issubclass(kind, int | np.integer) for kind in set(map(type, values.tolist()))):
+        made = np.array(values.tolist())
+        return made if made.dtype.kind in "iu" else values
+    return values
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _undeclared(k: int) -> InvalidRequest:

@@ -56,15 +56,15 @@ class PrivUnit(LocalMechanism):
 
     Proof: the ideal V has density R / (R c + 1 - c) in the cap and 1 / (R c + 1 - c) outside, against the uniform law,
     whatever u is: the ratio is R. Doubles cannot draw V, only some V' computed from the same random digits. It lies
-    within 2^-40 of V whatever the value and the digits: u and the direction around it are unit vectors to 2^-45
-    (``directions``), the latter is that of normal numbers which keep their relative digits (``normals``), and
-    the reflection adds fewer than 2^7 units of 2^-53. That SciPy solves for the height to 2^-43 is not proved but
-    measured: against 60 digits, up to d = 2^14, the worst error was 2^-47. So what is reported is V' + Laplace noise of scale s in every coordinate, drawn exactly. Given the
-    digits, moving V' to V changes the density of that sum by a factor of at most e^(|V' - V|_1 / s), hence the law
-    reported is within that factor of the law of V + noise, which is post-processing of V; and this holds for both of
-    two values. With |V' - V|_1 <= sqrt(d) 2^-40 the excess is 2 sqrt(d) 2^-40 / s = d 2^-31 for s = 2^-8 / sqrt(d),
-    and R is made for an epsilon smaller by it. Rounding to the grid and clipping are post-processing. The dither adds
-    2 d s^2 = 2^-15 to a squared length of one.
+    within 2^-40 of V whatever the value and the digits: u is a unit vector to 2^-45 (``directions``), the direction
+    around it is that of normal numbers which keep their relative digits (``normals``), and the reflection adds fewer
+    than 2^7 units of 2^-53. That SciPy solves for the height to 2^-43 is not proved but measured: against 60 digits,
+    up to d = 2^14, the worst error was 2^-47. So what is reported is V' + Laplace noise of scale s in every
+    coordinate, drawn exactly. Given the digits, moving V' to V changes the density of that sum by a factor of at most
+    e^(|V' - V|_1 / s), hence the law reported is within that factor of the law of V + noise, which is post-processing
+    of V; and this holds for both of two values. With |V' - V|_1 <= sqrt(d) 2^-40 the excess is 2 sqrt(d) 2^-40 / s = d
+    2^-31 for s = 2^-8 / sqrt(d), and R is made for an epsilon smaller by it. Rounding to the grid and clipping are
+    post-processing. The dither adds 2 d s^2 = 2^-15 to a squared length of one.
     """
 
     dimension: int
@@ -216,8 +216,8 @@ def around(random: Random, u: Floats, t: Floats, s: Floats) -> Floats:
     n, d = u.shape
     # On two points w is a coin, which doubles could not weigh exactly.
     w = (np.where(fair(random, n), 1.0, -1.0) if d == 2 else normals(random, n * (d - 1))).reshape(n, d - 1)
-    w, _ = directions(w)
-    w *= s[:, None]
+    # Squares of normal numbers underflow with probability 2^-1000: sooner would somebody guess the key they come from.
+    w *= (s / np.sqrt(np.square(w).sum(axis=1)))[:, None]
     side = np.where(u[:, 0] >= 0, 1.0, -1.0)
     v = np.empty_like(u)
     # side * u takes the place of u; the reflection sends the first axis to minus it.

@@ -84,7 +84,8 @@ class SubsetSelection(FrequencyOracle):
     @cached_property
     def _short(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]] | None:
         """For few categories, all subsets that hold each one, and all that do not: a draw is one look into a list."""
-        if math.comb(self.k, self.size) > _FEW:
+        # There are at least k of them, and of a million categories the number of subsets takes seconds to count.
+        if self.k > _FEW or math.comb(self.k, self.size) > _FEW:
             return None
         places = np.arange(self.k)
         marks = np.array([np.isin(places, chosen) for chosen in combinations(range(self.k), self.size)])
