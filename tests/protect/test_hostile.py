@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,75 @@ def test_a_collation_takes_nobody_for_another(database: str, tmp_path: Path) -> 
         with vault._database.transaction(write=False) as connection:
             left = connection.exec_driver_sql("SELECT number FROM wards ORDER BY number").scalars().all()
         assert left == [2, 4, 5]
+
+
+def csv(folder: Path, text: str, name: str = "a.csv") -> Path:
+    (folder / name).write_text("name,x\n" + text)
+    return folder / name
+
+
+def test_an_unregistered_table_is_not_in_the_receipt(tmp_path: Path) -> None:
+    path = csv(tmp_path, "Bob,1\nBob,2\nCy,3\n")
+    with vault_at(tmp_path) as vault:
+        vault.register("files", path, recipients=["hospital"], **FACTS)
+        vault._log.write("erase", {"tables": {"files": 2}}, vault._subject(vault._pseudonyms.digest("Bob")))
+        path.rename(tmp_path / "b.csv")
+        with pytest.raises(InvalidRequest, match="exist"):
+            vault.resume()
+        with pytest.raises(InvalidRequest, match="while an erasure is unfinished"):
+            vault.unregister("files", "moved")
+        vault.unregister("files", "lost", override=True)
+        [receipt] = vault.resume()
+        assert receipt.tables == {}
+        assert receipt.document["not_reached"] == {"files": 2}
+        assert receipt.recipients == ["hospital"]
+        assert vault.verify() == len(vault.log())
+
+
+def test_a_receipt_says_what_may_be_left(tmp_path: Path) -> None:
+    path = csv(tmp_path, "Ida,1\nI\u200bda,2\n,3\nBo,4\n")
+    (tmp_path / "link.csv").hardlink_to(path)
+    with vault_at(tmp_path) as vault:
+        vault.register("files", path, **FACTS)
+        receipt = vault.erase("Ida")
+        assert receipt.tables == {"files": 1}
+        assert receipt.document["rows_without_identity"] == {"files": 2}
+        assert receipt.document["hard_links"] == {"files": 1}
+        assert vault.erase("Bo").document["hard_links"] == {}
+
+
+def test_a_refused_erasure_needs_an_override(tmp_path: Path) -> None:
+    with vault_at(tmp_path) as vault:
+        vault.register("files", csv(tmp_path, "Eve,1\n"), **FACTS)
+        vault.refuse("Eve", "legal obligation")
+        with pytest.raises(InvalidRequest, match=r"was refused on .*legal obligation.*override=True"):
+            vault.erase("Eve")
+        receipt = vault.erase("Eve", override=True)
+        assert receipt.tables == {"files": 1}
+        assert vault.erase("Eve") == receipt
+
+
+def test_a_shredded_key_is_in_no_file(tmp_path: Path) -> None:
+    def here(text: str) -> bool:
+        return any(text.encode() in part.read_bytes() for part in tmp_path.glob("vault.db*"))
+
+    with vault_at(tmp_path) as vault:
+        with vault._database.transaction(write=True) as connection:
+            connection.exec_driver_sql("CREATE TABLE people (name TEXT, secret TEXT)")
+            rows = ", ".join(f"('person{i}', 'SECRETVALUE{i:04d}')" for i in range(300))
+            connection.exec_driver_sql(f"INSERT INTO people VALUES {rows}")
+        vault.register("people", database="people", **FACTS)
+        for person in ("person7", "person8"):
+            vault.seal(person, b"an old scan")
+        with sqlite3.connect(tmp_path / "vault.db") as raw:
+            keys = [key for (key,) in raw.execute("SELECT key FROM discreet_vault_subjects")]
+        raw.close()
+        assert all(map(here, keys))
+        assert vault.erase("person7").document["sealed_key_destroyed"] is True
+        assert sorted(map(here, keys)) == [False, True]
+        assert not here("SECRETVALUE0007")
+    with vault_at(tmp_path, timeout=0.2) as vault, sqlite3.connect(tmp_path / "vault.db") as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM people").fetchone()
+        assert vault.erase("person8").document["sealed_key_destroyed"] is False  # the reader still needs the old pages
+    reader.close()

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, inspect, select
 
 from discreet.ledger import tables as ledger_tables
 from discreet.ledger.journal import now
-from discreet.protect.holdings import Files, Finder, Holding, Rows
+from discreet.protect.holdings import Files, Finder, Gone, Holding, Rows
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.receipts import Receipt
 from discreet.protect.shredding import Shredder
@@ -34,10 +34,12 @@ class Register:
     log: VaultLog
     pseudonyms: Pseudonymizer
 
-    def tables(self, connection: Connection) -> dict[str, dict[str, Any]]:
-        """The facts of every registered table."""
+    def tables(self, connection: Connection, before: int | None = None) -> dict[str, dict[str, Any]]:
+        """The facts of every registered table; of those registered ``before`` a row of the log, where one is given."""
         known: dict[str, dict[str, Any]] = {}
         for row in self.log.read(connection, ("register", "unregister")):
+            if before is not None and row.number > before:
+                break
             if row.kind == "register":
                 known[row.document["name"]] = row.document
             else:
@@ -63,33 +65,41 @@ class Erasures:
     def __repr__(self) -> str:
         return f"Erasures({self.log.name!r})"
 
-    def unfinished(self) -> list[Row]:
+    def unfinished(self, connection: Connection | None = None) -> list[Row]:
         """Every intent without a receipt."""
-        rows = self.log.rows(("erase", "receipt"))
+        kinds = ("erase", "receipt")
+        rows = self.log.rows(kinds) if connection is None else self.log.read(connection, kinds)
         done = {row.document["erasure"] for row in rows if row.kind == "receipt"}
         return [row for row in rows if row.kind == "erase" and row.number not in done]
 
     def finish(self, intent: Row) -> Receipt:
         """Remove the person from every registered table, and write the receipt. Harmless to do again, or twice at once."""
         person = self.cipher.digest(intent.subject or "")
-        # The intent says what was found then: a removal that a crash cut off from its count must not read as none.
-        removed: dict[str, int] = dict(intent.document["tables"])
-        for table in self.register.holdings():
-            removed[table.name] = max(removed.get(table.name, 0), table.remove(person, self.log.database))
+        gone = {table.name: table.remove(person, self.log.database) for table in self.register.holdings()}
+        with self.log.database.transaction(write=True) as connection:
+            self.log.lock(connection)
+            sealed = self.shredder.shred(connection, intent.subject or "") or intent.document.get("sealed", False)
+        emptied = self.shredder.emptied()
         with self.log.database.transaction(write=True) as connection:
             self.log.lock(connection)
             for row in self.log.read(connection, ("receipt",), intent.subject):
                 if row.document["erasure"] == intent.number:
                     return receipt_of(row)
-            sealed = self.shredder.shred(connection, intent.subject or "")
-            receipt = Receipt.sign(self._document(connection, intent, removed, sealed=sealed), self.seed)
+            receipt = Receipt.sign(self._document(connection, intent, gone, sealed=sealed and emptied), self.seed)
             facts = {"receipt": receipt.document, "signature": receipt.signature, "public_key": receipt.public_key}
             self.log.append(connection, "receipt", {"erasure": intent.number, **facts}, intent.subject)
         return receipt
 
-    def _document(self, connection: Connection, intent: Row, removed: dict[str, int], *, sealed: bool) -> dict[str, Any]:
-        known = self.register.tables(connection)
-        touched = [name for name, rows in removed.items() if rows and name in known]
+    def _document(self, connection: Connection, intent: Row, gone: dict[str, Gone], *, sealed: bool) -> dict[str, Any]:
+        found: dict[str, int] = intent.document["tables"]
+        # What was found then in a table that was gone through now is gone: a removal that a crash cut off from its count
+        # must not read as none. A table that could not be gone through, because it was unregistered, is not counted.
+        removed = {name: max(found.get(name, 0), part.rows) for name, part in gone.items()}
+        left = {name: rows for name, rows in found.items() if rows and name not in gone}
+        links = dict(intent.document.get("hard_links", {}))
+        links |= {name: max(links.get(name, 0), part.links) for name, part in gone.items() if part.links}
+        known = self.register.tables(connection, intent.number) | self.register.tables(connection)
+        touched = [name for name, rows in (removed | left).items() if rows and name in known]
         told = {recipient for name in touched for recipient in known[name]["recipients"]}
         for use in self.log.read(connection, ("use",)):
             if use.document["table"] in touched and use.document["recipient"]:
@@ -102,6 +112,9 @@ class Erasures:
             "requested_by": intent.who,
             "erased": now(),
             "tables": removed,
+            "not_reached": left,
+            "rows_without_identity": {name: part.unreadable for name, part in gone.items() if part.unreadable},
+            "hard_links": {name: links[name] for name in links if removed.get(name)},
             "sealed_key_destroyed": sealed,
             "recipients": sorted(told),
             "releases": [_released(connection, name) for name in ledgers],

@@ -29,10 +29,20 @@ from discreet.protect.writing import compact, writer
 
 @dataclass(frozen=True)
 class Found:
-    """A person's rows in one table, and how many rows have no identity that can be read."""
+    """A person's rows in one table, how many rows have no identity that can be read, and how many hard links it has."""
 
     rows: pa.Table
     unreadable: int
+    links: int = 0
+
+
+@dataclass(frozen=True)
+class Gone:
+    """How many rows were taken out of a table; the rest as in ``Found``."""
+
+    rows: int
+    unreadable: int
+    links: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,7 @@ class Holding(ABC):
         """The person's rows."""
 
     @abstractmethod
-    def remove(self, person: bytes, database: Database) -> int:
+    def remove(self, person: bytes, database: Database) -> Gone:
         """Take the person's rows out; doing it again takes out what is left, which is none."""
 
 
@@ -105,27 +115,34 @@ class Files(Holding):
                     mask, without = self.finder.mask([batch.column(name) for name in self.finder.columns], person)
                     parts.append(compact(batch.filter(pa.array(mask))))
                     unreadable += without
-        return Found(pa.concat_tables(parts, promote_options="permissive"), unreadable)
+        return Found(pa.concat_tables(parts, promote_options="permissive"), unreadable, self._links())
 
-    def remove(self, person: bytes, database: Database) -> int:
-        return sum(self._remove(path, person) for path in self.paths)
+    def remove(self, person: bytes, database: Database) -> Gone:
+        links = self._links()
+        parts = [self._remove(path, person) for path in self.paths]
+        return Gone(sum(rows for rows, _ in parts), sum(unreadable for _, unreadable in parts), links)
 
-    def _remove(self, path: Path, person: bytes) -> int:
+    def _links(self) -> int:
+        """Other names of the files: what is written anew here stays as it was under those."""
+        return sum(path.stat().st_nlink - 1 for path in self.paths if path.exists())
+
+    def _remove(self, path: Path, person: bytes) -> tuple[int, int]:
         with _locked(path.parent, shared=False):
             for stale in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
                 stale.unlink()  # nobody else is writing here: a process that was killed left it
-            gone = 0
+            gone = unreadable = 0
             try:
                 with writer(path, replace=True) as put:
                     for batch in FileTable([path]).batches():
-                        mask, _ = self.finder.mask([batch.column(name) for name in self.finder.columns], person)
+                        mask, without = self.finder.mask([batch.column(name) for name in self.finder.columns], person)
+                        unreadable += without
                         gone += int(mask.sum())
                         put(batch.filter(pa.array(~mask)))
                     if gone == 0:
                         raise _NothingToDo
             except _NothingToDo:
-                return 0
-            return gone
+                return 0, unreadable
+            return gone, unreadable
 
 
 class _NothingToDo(Exception):
@@ -161,15 +178,17 @@ class Rows(Holding):
         names = [column.name for column in table.columns]
         return Found(pa.table({name: _column([row[name] for row in parts]) for name in names}), unreadable)
 
-    def remove(self, person: bytes, database: Database) -> int:
-        gone = 0
+    def remove(self, person: bytes, database: Database) -> Gone:
+        gone = unreadable = 0
         with database.transaction(write=True) as connection:
             table = self._table(connection)
-            for values, _, mine in self._identities(table, connection, person):
-                if mine:
+            for values, rows, mine in self._identities(table, connection, person):
+                if mine is None:
+                    unreadable += rows
+                elif mine:
                     self._verify(table, connection, values, person)
                     gone += connection.execute(table.delete().where(self._where(table, values))).rowcount
-        return gone
+        return Gone(gone, unreadable)
 
     def _identities(
         self, table: Table, connection: Connection, person: bytes

@@ -166,10 +166,10 @@ def access(source: str | Path, identity: Mapping[str, str]) -> Access:
         return vault.access(dict(identity))
 
 
-def erase(source: str | Path, identity: Mapping[str, str]) -> Receipt:
+def erase(source: str | Path, identity: Mapping[str, str], *, override: bool = False) -> Receipt:
     """Erase a person from everything a vault looks after; keys ``vault`` and ``identity``."""
     with _vault(source) as vault:
-        return vault.erase(dict(identity))
+        return vault.erase(dict(identity), override=override)
 
 
 def refuse(source: str | Path, identity: Mapping[str, str], ground: str, note: str = "") -> dict[str, Any]:

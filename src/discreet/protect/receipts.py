@@ -18,6 +18,10 @@ class Receipt:
     ``tables`` says how many rows went from each table; ``recipients`` are those who were given the person's data and
     have to be notified; ``releases`` are the ledgers whose answers, given before, stay as they are. Their budget stays
     spent: an answer once given cannot be taken back.
+
+    ``document`` also says what may be left: ``not_reached`` (rows in tables that were unregistered before they could be
+    gone through), ``rows_without_identity`` (rows that nobody can be found in) and ``hard_links`` (other names of a
+    file, under which it is as it was), each by table.
     """
 
     document: dict[str, Any]

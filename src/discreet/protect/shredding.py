@@ -6,6 +6,7 @@ Nothing in a token itself can be shredded: it can be computed again from the ide
 from __future__ import annotations
 
 import os
+import sqlite3
 
 from sqlalchemy import Connection, select
 
@@ -60,10 +61,25 @@ class Shredder:
 
     def shred(self, connection: Connection, subject: str) -> bool:
         """Destroy the person's key inside a writing transaction; whether there was one."""
-        if self._log.database.sqlite:
-            connection.exec_driver_sql("PRAGMA secure_delete=ON")  # the freed bytes are overwritten, not only unlinked
         gone = connection.execute(subjects.delete().where(subjects.c.vault == self._log.id, subjects.c.subject == subject))
         return gone.rowcount > 0
+
+    def emptied(self) -> bool:
+        """Empty SQLite's write-ahead log, which holds pages as they were; whether no other user of the file was in the way.
+
+        PostgreSQL looks after its own log and its dead rows: they go with its next checkpoints and VACUUM.
+        """
+        database = self._log.database
+        if not database.sqlite or database.memory:
+            return True
+        raw = database._engine.raw_connection()
+        try:
+            busy, *_ = raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.OperationalError:
+            return False
+        finally:
+            raw.close()
+        return not busy
 
     def _key(self, connection: Connection, subject: str) -> bytes | None:
         query = select(subjects.c.key).where(subjects.c.vault == self._log.id, subjects.c.subject == subject)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import event
+
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.ledger.database import Database
 from discreet.protect.erasure import Erasures, Register, holding, receipt_of
@@ -93,6 +95,8 @@ class Vault:
         self._seed = pseudonyms.keys.key("receipts")  # type: ignore[union-attr]
         self._cipher = pseudonyms.cipher(_PARTNER, self.name, 1)
         self._database = Database(url, timeout)
+        if self._database.sqlite:  # freed bytes are overwritten, not only unlinked
+            event.listen(self._database._engine, "connect", lambda raw, _: raw.execute("PRAGMA secure_delete=ON"))
         try:
             self._log = VaultLog(self._database, self.name, who)
             self._shredder = Shredder(self._log)
@@ -167,13 +171,22 @@ class Vault:
             holding(facts, self._pseudonyms).check(connection)
             self._log.append(connection, "register", facts)
 
-    def unregister(self, name: str, reason: str) -> None:
-        """Take a table out of the vault's care, such as one that was deleted; the log keeps that it was there."""
+    def unregister(self, name: str, reason: str, *, override: bool = False) -> None:
+        """Take a table out of the vault's care, such as one that was deleted; the log keeps that it was there.
+
+        Refused while an erasure is unfinished. Where the table is lost for good, ``override`` does it nevertheless, and
+        the receipt says that the person's rows there were not reached.
+        """
         with self._database.transaction(write=True) as connection:
             self._log.lock(connection)
             if name not in self._register.tables(connection):
                 raise UnknownName(
                     f"no table is registered as {name!r}; known: {', '.join(self._register.tables(connection))}"
+                )
+            if not override and self._erasures.unfinished(connection):
+                raise InvalidRequest(
+                    f"the table {name!r} must stay registered while an erasure is unfinished; run resume() first, or pass "
+                    "override=True if the table is lost"
                 )
             self._log.append(connection, "unregister", {"name": name, "reason": _text(reason, "reason")})
 
@@ -235,24 +248,35 @@ class Vault:
             {name: part.unreadable for name, part in found.items() if part.unreadable},
         )
 
-    def erase(self, identity: Any) -> Receipt:
+    def erase(self, identity: Any, *, override: bool = False) -> Receipt:
         """Remove a person's rows from every registered table, and return the signed receipt.
 
         A person who was erased before and has no rows now gets that receipt again. Nothing released before is undone,
-        and no budget is refunded. Rows that arrive later are not kept out: stop the supply as well.
+        and no budget is refunded. Rows that arrive later are not kept out: stop the supply as well. Where a refusal is
+        on record, the law may demand that the rows be kept: they go only with ``override``.
         """
         person = self._pseudonyms.digest(identity)
         subject = self._subject(person)
         for intent in self._erasures.unfinished():
             if intent.subject == subject:
                 return self._erasures.finish(intent)
-        counts = {name: part.rows.num_rows for name, part in self._find(person).items()}
-        if not any(counts.values()) and not self._shredder.holds(subject):
+        decided = self._log.rows(("refuse", "receipt"), subject)
+        if decided and decided[-1].kind == "refuse" and not override:
+            raise InvalidRequest(
+                f"this person's erasure was refused on {decided[-1].time} ({decided[-1].document['ground']}); pass "
+                "override=True if the ground no longer holds"
+            )
+        found = self._find(person)
+        counts = {name: part.rows.num_rows for name, part in found.items()}
+        sealed = self._shredder.holds(subject)
+        if not any(counts.values()) and not sealed:
             receipts = self._log.rows(("receipt",), subject)
             if receipts:
                 return receipt_of(receipts[-1])
             raise self._absent()
-        return self._erasures.finish(self._log.write("erase", {"tables": counts}, subject))
+        links = {name: part.links for name, part in found.items() if part.links and counts[name]}
+        facts = {"tables": counts, "sealed": sealed, "hard_links": links, "override": override}
+        return self._erasures.finish(self._log.write("erase", facts, subject))
 
     def refuse(self, identity: Any, ground: str, note: str = "") -> dict[str, Any]:
         """Record that a request for erasure is refused, on a ground the law knows; what was recorded."""
