@@ -117,7 +117,7 @@ def test_requests_of_a_person(folder: Path, capsys: pytest.CaptureFixture[str]) 
                        retention="ten years")  # fmt: skip
     assert main(["protect", "access", str(folder / "vault.toml"), "-i", "name=p7", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"]["people"][0]["name"] == "p7"
-    assert main(["protect", "refuse", str(folder / "vault.toml"), "-i", "name=p7", "--ground", "expression"]) == 0
+    assert main(["protect", "refuse", str(folder / "vault.toml"), "-i", "name=p8", "--ground", "expression"]) == 0
     capsys.readouterr()
     assert main(["protect", "erase", str(folder / "vault.toml"), "-i", "name=p7"]) == 0
     assert "university" in capsys.readouterr().out
