@@ -122,5 +122,8 @@ def test_requests_of_a_person(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["protect", "erase", str(folder / "vault.toml"), "-i", "name=p7"]) == 0
     assert "university" in capsys.readouterr().out
     assert "p7," not in (folder / "people.csv").read_text()
+    assert main(["protect", "erase", str(folder / "vault.toml"), "-i", "name=p8"]) == 2  # refused above
+    assert main(["protect", "erase", str(folder / "vault.toml"), "-i", "name=p8", "--override"]) == 0
+    capsys.readouterr()
     assert main(["protect", "access", str(folder / "vault.toml"), "-i", "p7"]) == 2
     assert "name=value" in capsys.readouterr().err

@@ -89,11 +89,18 @@ def access(job: JobFile, identity: Who, json: show.Json = False) -> None:
     show.say(f"Subject {found['subject']}; {len(found['uses'])} uses and {len(found['requests'])} requests on record.")
 
 
-def erase(job: JobFile, identity: Who, json: show.Json = False) -> None:
+def erase(
+    job: JobFile,
+    identity: Who,
+    override: Annotated[
+        bool, typer.Option("--override", help="Although it was refused: the ground no longer holds.")
+    ] = False,
+    json: show.Json = False,
+) -> None:
     """Erase a person from everything the vault looks after, and print the signed receipt."""
     from discreet.protect import jobs
 
-    receipt = jobs.erase(job, _identity(identity))
+    receipt = jobs.erase(job, _identity(identity), override=override)
     gone = ", ".join(f"{n} rows of {name}" for name, n in receipt.tables.items()) or "nothing was there"
     told = ", ".join(receipt.recipients) or "nobody"
     document = {
