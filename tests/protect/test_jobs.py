@@ -119,7 +119,9 @@ def test_pseudonymize_access_and_erase(folder: Path) -> None:
     person = {"name": "person <3>"}
     assert {k: v.num_rows for k, v in jobs.access(path, person).rows.items()} == {"people": 4, "tokens": 4}
     assert jobs.refuse(path, person, "legal claims")["ground"] == "legal claims"
-    assert jobs.erase(path, person).tables == {"people": 4, "tokens": 4}
+    with pytest.raises(InvalidRequest, match="override"):
+        jobs.erase(path, person)
+    assert jobs.erase(path, person, override=True).tables == {"people": 4, "tokens": 4}
     assert "<3>" not in (folder / "people.csv").read_text()
     with pytest.raises(UnknownName, match="no registered table"):
         jobs.erase(path, {"name": "nobody"})
