@@ -30,6 +30,7 @@ from discreet.local import (
 )
 from discreet.local.local_hash import multiply_shift
 from discreet.local.priv_unit import around, directions, height, normals
+from discreet.local.truncated_laplace import exact_weights
 from tests.local.test_draws import Fixed
 
 
@@ -94,6 +95,19 @@ def test_values_between_two_places_are_not_biased(law: object) -> None:
         found = law.estimate(law.reports(np.full(50_000, t), seed=1))
         assert abs(found.value - t) < 5.5 * math.sqrt(float(law.variance(t)) / 50_000)
         assert float(law.variance(t)) < 0.05
+
+
+@pytest.mark.parametrize("epsilon", ["1/1073741824", "1", "43", "59", "64"])
+def test_truncated_laplace_weights_keep_the_ratio(epsilon: str) -> None:
+    """Whole numbers of 256 bits were too short: at 59 the farthest answers exceeded e^epsilon by 1e-14."""
+    law = TruncatedLaplace(epsilon)
+    weights, reach, centres = exact_weights(law.epsilon), law._table.reach, range(-32, 33)
+    assert min(weights).bit_length() > 160
+    with mpmath.workdps(120):
+        most = mpmath.exp(mpmath.mpf(law.epsilon.numerator) / law.epsilon.denominator)
+        for j in (-reach, -reach + 1, -33, -32, 0, 32, 33, reach):
+            chances = [mpmath.mpf(weights[abs(j - i)]) / law._table.draws[i + 32].total for i in centres]
+            assert max(chances) / min(chances) <= most
 
 
 def test_hybrid_is_duchi_below_its_threshold() -> None:

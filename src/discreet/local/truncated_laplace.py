@@ -21,7 +21,7 @@ from discreet.mechanisms.sampling.uniform import Floats, Integers
 
 _CENTRES = 32  # centres on either side of the middle
 _REACHES = (32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384)  # how far the answers go: the best one is taken
-_BITS = 256
+_BITS = 768
 _MARGIN = 1 - Fraction(1, 2**60)
 
 
@@ -49,8 +49,10 @@ class TruncatedLaplace(ScalarLaw):
     Proof: let L = epsilon / 2I. For i > i' the log-ratio at j is at most L (i - i') + ln Z_i' - ln Z_i. Moving the
     centre by one changes every term of Z by a factor within e^(+-L), so the bound grows in i and falls in i', and is
     largest at i = I, i' = -I, where Z_i = Z_i' and it is 2 I L = epsilon. A random choice of centre is a mixture, which
-    keeps the bound. The weights are whole numbers, right to 2^-150 of themselves, for an epsilon that is 2^-60 of itself
-    smaller, so that the largest ratio of what is drawn is below e^epsilon.
+    keeps the bound. The weights are whole numbers, multiples of 2^-768. The smallest is at least
+    e^-(64 (384 + 32) / 64) > 2^-601, so each is right to 2^-160 of itself, and so is Z_i. They are made for an epsilon
+    that is 2^-60 of itself smaller, which takes at least 2^-90 off the log-ratio, so that the largest ratio of what is
+    drawn is below e^epsilon.
     """
 
     @property
@@ -114,13 +116,17 @@ def _masses(weights: Floats, reach: int) -> Floats:
     return result
 
 
+def exact_weights(epsilon: Fraction) -> list[int]:
+    """2^768 e^(-k epsilon / 2I), for k up to the farthest answer from a centre."""
+    slope = epsilon * _MARGIN / (2 * _CENTRES)
+    with localcontext(Context(prec=120)):
+        every = [digits.exactly(-k * slope)[0].exp() for k in range(_REACHES[-1] + _CENTRES + 1)]
+    return [int(Fraction(w) * (1 << _BITS)) for w in every]
+
+
 @lru_cache(maxsize=32)
 def _table(epsilon: Fraction) -> _Table:
-    slope = epsilon * _MARGIN / (2 * _CENTRES)
-    exact = []
-    with localcontext(Context(prec=120)):
-        for k in range(_REACHES[-1] + _CENTRES + 1):
-            exact.append(int(Fraction(digits.exactly(-k * slope)[0].exp()) * (1 << _BITS)))
+    exact = exact_weights(epsilon)
     near = np.array([float(Fraction(w, 1 << _BITS)) for w in exact])
     found = []
     for reach in _REACHES:
