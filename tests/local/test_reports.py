@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -28,7 +29,9 @@ from discreet.local import (
     Tally,
     TruncatedLaplace,
     best_oracle,
+    distribution,
 )
+from discreet.local.questions import bins
 
 ORACLES = (RandomizedResponse, OptimizedUnary, LocalHash, Hadamard, SubsetSelection)
 SCALARS = (Duchi, Piecewise, Hybrid, TruncatedLaplace)
@@ -375,3 +378,68 @@ def test_a_coordinate_nobody_told() -> None:
     law = OneCoordinate(1, 50)
     found = law.estimate(law.reports(np.zeros((10, 50)), seed=1))
     np.testing.assert_allclose(found.standard_error, math.sqrt((law.worst_variance + 1) / 10), rtol=0.2)
+
+
+def test_numbers_beyond_all_doubles_are_clipped() -> None:
+    """An error would tell that the value was one of them."""
+    huge = 10**400
+    for law in (kind(1, (0, 100)) for kind in SCALARS):
+        assert law.encode([huge, -huge, Fraction(huge), 1e308, None]).tolist() == [1.0, -1.0, 1.0, 1.0, 0.0]
+        assert len(law.report(huge)) == 1
+    assert Cube(1, 2).encode([[huge, 0], [-huge, None]]).tolist() == [[1.0, 0.0], [-1.0, 0.0]]
+    assert len(Cube(1, 2).report([huge, 0])) == 1
+    assert len(PrivUnit(1, 2).report([-huge, huge])) == 1
+    assert len(DyadicTree(1, (0, 1)).report(huge)) == 1
+    assert bins([huge, -huge], [0, 1, 2]).tolist() == [1, 0]
+    with pytest.raises(InvalidRequest, match="numbers"):
+        Duchi(1).report([huge, "x"])
+
+
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_whatever_is_not_declared_is_other(oracle: type) -> None:
+    law = oracle(1, ["a", "b", "rest"], "rest")
+    strange = [[1, 2], {}, {"a"}, np.array([1, 2]), (1, [2]), None, math.nan, 10**400, 1.5]
+    assert law.encode(["b", *strange]).tolist() == [1] + [2] * len(strange)
+    assert all(len(law.report(value)) == 1 for value in strange)
+    numbered = oracle(1, 4, 3)
+    assert numbered.encode([1, *strange]).tolist() == [1] + [3] * len(strange)
+    assert numbered.encode([0, 10**400, -1, 2**63]).tolist() == [0, 3, 3, 3]
+    for either in (law, numbered):
+        with pytest.raises(InvalidRequest, match="declared"):
+            either.encode(np.zeros((2, 2)))
+        with pytest.raises(InvalidRequest, match="one for each person"):
+            either.encode(5)
+    with pytest.raises(InvalidRequest, match="declared"):
+        oracle(1, ["a", "b"]).report([1, 2])
+
+
+def test_a_text_and_a_number_that_look_alike_stay_apart() -> None:
+    law = RandomizedResponse(1, ["1", 1, "a"])
+    assert law.encode(["1", 1, "a", np.int64(1)]).tolist() == [0, 1, 2, 1]
+    assert law.encode(("a", 1)).tolist() == [2, 1]
+    sent = law.reports(["1", 1], seed=1)
+    assert law.log_prob(sent, ["1", 1]).shape == (2,)
+
+
+def test_a_distribution_of_nobody_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="at least one report"):
+        distribution([], bounds=(0, 1), epsilon=1)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [b"{", b"[]", b"{}", b'{"kind":"local reports","schema":1}', b'{"kind":"local reports","schema":1,"mechanism":3}'],
+)
+def test_tables_whose_metadata_is_broken(facts: bytes) -> None:
+    table = Duchi(1).reports([0.1]).to_arrow()
+    with pytest.raises(UnsupportedFormat):
+        Reports.from_arrow(table.replace_schema_metadata({"discreet": facts}))
+
+
+def test_only_true_says_that_a_table_is_private() -> None:
+    table = Duchi(1).reports([0.1]).to_arrow()
+    facts = json.loads(table.schema.metadata[b"discreet"])
+    assert Reports.from_arrow(table).private
+    for said in ("false", 1, None):
+        forged = table.replace_schema_metadata({"discreet": json.dumps(facts | {"private": said})})
+        assert not Reports.from_arrow(forged).private

@@ -7,6 +7,7 @@ import threading
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -217,3 +218,24 @@ def test_groups_get_different_noise_from_one_seed() -> None:
     b = local_sgd(still, lambda w, r: r, law, start=[0, 0], steps=4, seed=Random(1)).path
     assert len({tuple(np.round(np.diff(a, axis=0)[i] * np.sqrt(i + 1), 9)) for i in range(4)}) > 1
     assert len(b) == 5
+
+
+def test_people_are_named_by_their_place() -> None:
+    law = Cube(1, 2)
+    server = Server(Plan(law, 4, 1, 4, (0.0, 0.0)))
+    with pytest.raises(InvalidRequest, match="place in the plan"):
+        server.receive(law.report([0, 0]).named(["x"]))
+    server.receive(law.report([0, 0]).named(["0"]))
+    with pytest.raises(InvalidRequest, match="reports once"):
+        server.receive(law.report([0, 0]).named([0]))
+
+
+def test_a_client_reads_its_cap_as_a_number() -> None:
+    record, task = [1.0, 2.0, 1.0], Task(0, (0.0, 0.0), Cube("0.1", 2))
+    for cap in ("0.1", 0.1, Fraction(1, 10)):
+        assert len(Client(0, record, logistic_gradient, most_epsilon=cap).answer(task)) == 1
+    with pytest.raises(InvalidRequest, match=r"at most 0\.09"):
+        Client(0, record, logistic_gradient, most_epsilon="0.09").answer(task)
+    for bad in ("x", 0, None, True):
+        with pytest.raises(InvalidRequest, match="most_epsilon"):
+            Client(0, record, logistic_gradient, most_epsilon=bad)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def histogram(values: Any, *, edges: Sequence[Number], epsilon: Number, seed: Se
 def distribution(values: Any, *, bounds: Bounds, epsilon: Number, depth: int = 8, seed: Seed = None) -> Distribution:
     """The share of numbers below each of 2^depth - 1 edges; it gives every quantile with an interval."""
     law = DyadicTree(epsilon, bounds, depth)  # type: ignore[arg-type]
-    return law.conclude(law.tally(law.reports(values, seed=seed)))
+    return cast(Distribution, law.estimate(law.reports(values, seed=seed)))
 
 
 def quantile(values: Any, q: float, *, bounds: Bounds, epsilon: Number, depth: int = 8, seed: Seed = None) -> float:

@@ -212,11 +212,14 @@ class Reports:
         stored = (table.schema.metadata or {}).get(b"discreet")
         private = True
         if stored is not None:
-            facts = json.loads(stored)
+            try:
+                facts = json.loads(stored)
+            except (ValueError, RecursionError) as problem:
+                raise UnsupportedFormat(f"the metadata of a table of reports must be JSON, got {stored!r:.60}") from problem
             check_version(facts, KIND)
-            said = local_mechanisms.read(facts["mechanism"])
+            said = local_mechanisms.read(facts.get("mechanism"))
             (mechanism or said).require(said)
-            mechanism, private = said, bool(facts["private"])
+            mechanism, private = said, facts.get("private") is True
         if mechanism is None:
             raise UnsupportedFormat("the table does not say which law made its reports; pass mechanism=")
         missing = {LAW, *mechanism.columns} - set(table.schema.names)

@@ -5,6 +5,7 @@ Every law maps the range to [-1, 1], reports a whole number, and the server turn
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -46,11 +47,21 @@ def to_unit(values: Floats, bounds: tuple[Fraction, Fraction]) -> Floats:
     return scaled
 
 
-def as_floats(values: Any, dimensions: int) -> Floats:
-    """Doubles with that many axes; None counts as missing."""
+def _doubles(values: Any) -> Floats:
     try:
-        plain = values.tolist() if isinstance(values, np.ndarray) and values.dtype == object else values
-        found = np.asarray(plain, np.float64)
+        return np.asarray(values, np.float64)
+    except OverflowError:
+        if isinstance(values, list | tuple | np.ndarray):
+            return np.asarray([_doubles(v) for v in values], np.float64)
+        return np.asarray(math.inf if values > 0 else -math.inf)
+
+
+def as_floats(values: Any, dimensions: int) -> Floats:
+    """Doubles with that many axes; None counts as missing, a number beyond all doubles as infinite."""
+    plain = values.tolist() if isinstance(values, np.ndarray) and values.dtype == object else values
+    try:
+        with np.errstate(over="ignore"):
+            found = _doubles(plain)
     except (TypeError, ValueError):
         raise InvalidRequest("values must be numbers; turn categories into codes, or use a frequency oracle") from None
     if found.ndim != dimensions:

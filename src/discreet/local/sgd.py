@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core import numbers
 from discreet.core.cost import Cost
+from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.core.registry import SCHEMA_VERSION, check_version
 from discreet.errors import InvalidRequest, UnsupportedFormat
@@ -100,20 +102,24 @@ class Task:
 class Client:
     """One person: a record that stays here, and the one report that leaves.
 
-    ``most_epsilon`` is what its owner agreed to: a task that asks for more is refused, whatever the server says.
+    ``most_epsilon`` is what its owner agreed to: a task that asks for more is refused, whatever the server says. It has
+    no default, because without it a server could ask for 64, which tells everything.
     """
 
-    def __init__(self, person: int, record: Any, gradient: Gradient, most_epsilon: Any = None) -> None:
+    def __init__(self, person: int, record: Any, gradient: Gradient, most_epsilon: Number) -> None:
         self.person = person
-        self._record, self._gradient, self._most = record, gradient, most_epsilon
+        self._record, self._gradient = record, gradient
+        self._most = numbers.positive(most_epsilon, "most_epsilon")
         self._answered = False
 
     def answer(self, task: Task, *, seed: int | Random | None = None) -> Reports:
         """The clipped gradient at the task's parameters, through the law. Only once."""
         if self._answered:
             raise InvalidRequest("a client answers once, and this one has; a second report would spend epsilon again")
-        if self._most is not None and task.law.epsilon > self._most:
-            raise InvalidRequest(f"epsilon must be at most {self._most}, as agreed, got {float(task.law.epsilon):g}")
+        if task.law.epsilon > self._most:
+            raise InvalidRequest(
+                f"epsilon must be at most {float(self._most):g}, as agreed, got {float(task.law.epsilon):g}"
+            )
         self._answered = True
         gradient = self._gradient(np.array(task.parameters), np.asarray(self._record)[None])
         return task.law.reports(gradient, seed=seed).named([self.person])
@@ -143,7 +149,7 @@ class Server:
         self.plan.law.require(reports.mechanism)
         if reports.people is None:
             raise InvalidRequest("reports to a server must name their person; use named([person])")
-        people = [int(p) for p in reports.people]
+        people = [_place(p) for p in reports.people.tolist()]
         for person in people:
             if self.plan.step_of(person) != self.step or self.finished:
                 raise InvalidRequest(f"person {person} is not in the group of step {self.step}; ask the plan when it is due")
@@ -171,6 +177,14 @@ class Server:
         """The average of the later half of the path: its noise is lower than that of the last point."""
         average: Floats = np.mean(self.path[len(self.path) // 2 :], axis=0)
         return average
+
+
+def _place(person: Any) -> int:
+    """The place of a person in the plan's order, which is its name here."""
+    try:
+        return int(person)
+    except ValueError:
+        raise InvalidRequest(f"a person must be named by its place in the plan, got {person!r:.60}") from None
 
 
 def local_sgd(
