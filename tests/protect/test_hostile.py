@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
 import sqlite3
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -193,3 +195,70 @@ def test_a_shredded_key_is_in_no_file(tmp_path: Path) -> None:
         reader.execute("SELECT * FROM people").fetchone()
         assert vault.erase("person8").document["sealed_key_destroyed"] is False  # the reader still needs the old pages
     reader.close()
+
+
+def test_cells_of_one_group_look_alike() -> None:
+    noon = datetime(2024, 1, 1, 12, tzinfo=UTC)
+    later = datetime(2024, 1, 1, 14, tzinfo=timezone(timedelta(hours=2)))
+    assert noon == later
+    days = Hierarchy.dates("2020-01-01", "2025-01-01")
+    numbers = Hierarchy.intervals(0, 10, [5])
+    cells: list[Any]
+    for cells, levels in (([1, 1.0, 2.0, 2], numbers), ([noon, later, later, noon], days), (["a", "a", "b", "b"], TREE)):
+        frame = pd.DataFrame({"q": pd.Series(cells, dtype=object)})
+        made = anonymize(frame, ["q"], {"q": levels}, k=2)
+        assert made.levels == {"q": 0}
+        shown = [repr(cell) for cell in made.table["q"]]
+        assert shown[0] == shown[1]
+        assert shown[2] == shown[3]
+        assert made.table["q"].dtype == object
+        assert frame["q"].tolist() == cells
+
+
+def test_other_digits_make_no_token(tmp_path: Path) -> None:
+    keys = FileKeys.create(tmp_path / "keys.json")
+    for _ in range(9):
+        keys.add_version()
+    people = Pseudonymizer(["name"], keys)
+    token = people.tokens(["Ann"], "lab")[0]
+    assert token.startswith("10.")
+    with pytest.raises(InvalidRequest, match="a token must be"):
+        people.verify("1\u0660" + token[2:], "lab", identity="Ann")
+
+
+def test_nobody_else_makes_the_tokens_of_a_vault(tmp_path: Path) -> None:
+    with vault_at(tmp_path) as vault:
+        people = vault._pseudonyms
+        token = vault._subject(people.digest("Ann"))
+        for name in ("discreet vault", "Discreet Vault"):
+            for attempt in (
+                lambda name=name: people.tokens(["Ann"], name),
+                lambda name=name: people.translate([token], name, "lab"),
+                lambda name=name: people.verify(token, name),
+                lambda name=name: people.table({"name": ["Ann"]}, name),
+                lambda name=name: vault.register("t", csv(tmp_path, ""), token=("x", name, "default"), **FACTS),
+            ):
+                with pytest.raises(InvalidRequest, match="must not be 'discreet vault'"):
+                    attempt()
+
+
+def _add(path: Path, ready: Any) -> None:
+    ready.wait()
+    for _ in range(5):
+        FileKeys(path).add_version()
+
+
+def test_no_key_version_is_lost(tmp_path: Path) -> None:
+    keys = FileKeys.create(tmp_path / "keys.json")
+    first = keys.key("master/1")
+    context = multiprocessing.get_context("forkserver")
+    ready = context.Barrier(3)
+    workers = [context.Process(target=_add, args=(keys.path, ready)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert keys.version() == 16
+    assert keys.key("master/1") == first
+    assert keys.path.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["keys.json"]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import glob
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ from discreet.ledger.database import Database
 from discreet.protect.histogram import texts_of
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.table_files import FileTable
-from discreet.protect.writing import compact, writer
+from discreet.protect.writing import compact, locked, writer
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ class Files(Holding):
     def find(self, person: bytes, database: Database) -> Found:
         parts, unreadable = [], 0
         for path in self.paths:
-            with _locked(path.parent, shared=True):
+            with locked(path.parent, shared=True):
                 for batch in FileTable([path]).batches():
                     mask, without = self.finder.mask([batch.column(name) for name in self.finder.columns], person)
                     parts.append(compact(batch.filter(pa.array(mask))))
@@ -127,7 +125,7 @@ class Files(Holding):
         return sum(path.stat().st_nlink - 1 for path in self.paths if path.exists())
 
     def _remove(self, path: Path, person: bytes) -> tuple[int, int]:
-        with _locked(path.parent, shared=False):
+        with locked(path.parent, shared=False):
             for stale in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
                 stale.unlink()  # nobody else is writing here: a process that was killed left it
             gone = unreadable = 0
@@ -232,21 +230,3 @@ def _column(values: list[Any]) -> pa.Array:
         return pa.array(values)
     except pa.ArrowException:
         return pa.array([None if value is None else str(value) for value in values], pa.string())
-
-
-@contextmanager
-def _locked(folder: Path, *, shared: bool) -> Iterator[None]:
-    """No erasure rewrites a file of this folder meanwhile, nor reads one unless ``shared``.
-
-    The lock goes with the process, however it ends.
-    """
-    try:
-        import fcntl
-    except ImportError as problem:
-        raise DiscreetError("erasing rows from files needs POSIX file locks; run it on Linux or macOS") from problem
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

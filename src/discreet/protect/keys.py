@@ -13,15 +13,16 @@ import json
 import os
 import re
 import stat
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.core.registry import SCHEMA_VERSION, check_version
 from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
-from discreet.protect.writing import sync
+from discreet.protect.writing import locked, sync
 
 _BYTES = 32
 
@@ -43,6 +44,10 @@ def _check(key: object, name: str) -> bytes:
         size = f"{len(key)} bytes" if isinstance(key, bytes) else type(key).__name__
         raise InvalidRequest(f"the key {name!r} must be {_BYTES} bytes, got {size}; make one with FileKeys.create")
     return key
+
+
+def _newest(names: Iterable[str]) -> int:
+    return max([int(name.removeprefix("master/")) for name in names if re.fullmatch(r"master/[0-9]+", name)] or [1])
 
 
 @dataclass(frozen=True)
@@ -68,12 +73,14 @@ class FileKeys(KeyStore):
         return _check(keys[name], name)
 
     def version(self) -> int:
-        return max([int(name.removeprefix("master/")) for name in self._read() if re.fullmatch(r"master/\d+", name)] or [1])
+        return _newest(self._read())
 
     def add_version(self) -> int:
         """A fresh master key beside the old ones, from which partners' new keys are derived; its number."""
-        number = self.version() + 1
-        self._write(self._read() | {f"master/{number}": os.urandom(_BYTES)}, new=False)
+        with locked(self.path.parent, shared=False):  # two at once would each write a file without the other's key
+            keys = self._read()
+            number = _newest(keys) + 1
+            self._write(keys | {f"master/{number}": os.urandom(_BYTES)}, new=False)
         return number
 
     def _read(self) -> dict[str, bytes]:
@@ -109,9 +116,9 @@ class FileKeys(KeyStore):
 
     def _write(self, keys: Mapping[str, bytes], *, new: bool) -> None:
         doc = {"kind": "keys", "schema": SCHEMA_VERSION, "keys": {n: base64.b64encode(k).decode() for n, k in keys.items()}}
-        part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
+        part = ""
         try:
-            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            handle, part = tempfile.mkstemp(prefix=f".{self.path.name}.", suffix=".part", dir=self.path.parent)
             with os.fdopen(handle, "w", encoding="ascii") as out:
                 json.dump(doc, out, indent=1)
                 out.flush()
@@ -129,7 +136,7 @@ class FileKeys(KeyStore):
             raise InvalidRequest(f"the key file {str(self.path)!r} cannot be written: {problem.strerror}") from None
         finally:
             with suppress(OSError):
-                part.unlink()
+                os.unlink(part)
 
 
 @dataclass(frozen=True)
@@ -152,7 +159,7 @@ class EnvironmentKeys(KeyStore):
 
     def version(self) -> int:
         start = f"{self.prefix}MASTER_"
-        return max([int(n.removeprefix(start)) for n in os.environ if re.fullmatch(re.escape(start) + r"\d+", n)] or [1])
+        return max([int(n.removeprefix(start)) for n in os.environ if re.fullmatch(re.escape(start) + r"[0-9]+", n)] or [1])
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ _LOOK_ALIKES = str.maketrans(
     "аеорсухіјѕԁһԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧοϲνɑɡıⅼ",
     "aeopcyxijsdhqwABEKMHOPCTYXIJSABEZHIKMNOPTYXocvagil",
 )
+VAULT = "discreet vault"
 _MIXING = {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"}
 
 
@@ -132,6 +133,13 @@ def public_name(text: Any, what: str) -> str:
     if unicodedata.normalize("NFKC", text) != text:
         raise InvalidRequest(f"{what} must be in normal form, got {text!r}; write {unicodedata.normalize('NFKC', text)!r}")
     return text
+
+
+def partner_name(text: Any) -> str:
+    """The name of a partner; refuses the one that people have in the log of a vault, whose tokens nobody else may make."""
+    if skeleton(public_name(text, "partner")) == VAULT:
+        raise InvalidRequest(f"partner must not be {VAULT!r}: a vault's log names people by those tokens; choose another")
+    return str(text)
 
 
 def skeleton(name: str) -> str:

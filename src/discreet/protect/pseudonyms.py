@@ -23,7 +23,7 @@ from typing import Any
 from discreet.core.schema import closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.protect.keys import FileKeys, KeyStore
-from discreet.protect.names import Field, fields, public_name
+from discreet.protect.names import VAULT, Field, fields, partner_name, public_name
 from discreet.protect.tables import Changed, Progress, Table, open_table
 from discreet.protect.tokens import Cipher, Digests, serialise, version_of
 
@@ -73,10 +73,16 @@ class Pseudonymizer:
 
     def cipher(self, partner: str, data_set: str = "default", version: int | None = None) -> Cipher:
         """The key of a partner for a data set; the newest version unless one is given."""
+        return self._cipher(partner_name(partner), data_set, version)
+
+    def of_vault(self, name: str) -> Cipher:
+        """The key of a vault, which is no partner's: people are in its log under these tokens."""
+        return self._cipher(VAULT, name, 1)
+
+    def _cipher(self, partner: str, data_set: str, version: int | None) -> Cipher:
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-        public_name(partner, "partner")
         public_name(data_set, "data_set")
         store: KeyStore = self.keys  # type: ignore[assignment]
         number = store.version() if version is None else version

@@ -138,10 +138,12 @@ class MemoryTable(Table):
         backend = nw.get_native_namespace(frame)
         made = []
         for name, column in done.columns.items():
-            if column is not self._known.get(name):
+            same = column is self._known.get(name)
+            if not same or self._objects(name):  # among objects, 1 and 1.0 are one value and do not look alike
                 # Through Arrow for Arrow and Polars, as objects for pandas: no library then guesses a type.
                 values = pa.chunked_array([cells.arrow(column)])
-                made.append(nw.new_series(name, values.to_pylist(), backend=backend))
+                series = nw.new_series(name, values.to_pylist(), backend=backend)
+                made.append(nw.from_native(series.to_native().astype(object), series_only=True) if same else series)
         if made:
             if frame.implementation.is_pandas():
                 made = [nw.from_native(s.to_native().set_axis(frame.to_native().index), series_only=True) for s in made]
@@ -155,6 +157,9 @@ class MemoryTable(Table):
         yield self._frame.to_arrow()
         if progress is not None:
             progress(len(self._frame))
+
+    def _objects(self, name: str) -> bool:
+        return bool(self._frame.implementation.is_pandas() and self._frame[name].to_native().dtype == object)
 
     def _column(self, name: str) -> Any:
         if name not in self._known:

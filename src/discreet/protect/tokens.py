@@ -18,7 +18,7 @@ from discreet.protect.histogram import texts_of
 from discreet.protect.names import Field
 from discreet.sources.cells import label
 
-_TOKEN = re.compile(r"([1-9]\d{0,5})\.[A-Za-z0-9_-]{64}")
+_TOKEN = re.compile(r"([1-9][0-9]{0,5})\.[A-Za-z0-9_-]{64}")
 _FORM = 1  # of the serialisation; another one would give other digests
 
 

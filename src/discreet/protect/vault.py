@@ -18,7 +18,7 @@ from discreet.errors import InvalidRequest, UnknownName
 from discreet.ledger.database import Database
 from discreet.protect.erasure import Erasures, Register, holding, receipt_of
 from discreet.protect.holdings import Found
-from discreet.protect.names import check_new, public_name
+from discreet.protect.names import check_new, partner_name, public_name
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.receipts import Receipt
 from discreet.protect.shredding import Shredder
@@ -33,7 +33,6 @@ GROUNDS = {
     "archiving": "GDPR 17(3)(d): archiving, research or statistics that erasure would defeat",
     "legal claims": "GDPR 17(3)(e): establishing, exercising or defending legal claims",
 }
-_PARTNER = "discreet vault"  # people are in the log under tokens of a partner that nobody else has
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class Vault:
         self._pseudonyms = pseudonyms
         # Before the database is touched: a vault without its keys could neither find a person nor sign.
         self._seed = pseudonyms.keys.key("receipts")  # type: ignore[union-attr]
-        self._cipher = pseudonyms.cipher(_PARTNER, self.name, 1)
+        self._cipher = pseudonyms.of_vault(self.name)
         self._database = Database(url, timeout)
         if self._database.sqlite:  # freed bytes are overwritten, not only unlinked
             event.listen(self._database._engine, "connect", lambda raw, _: raw.execute("PRAGMA secure_delete=ON"))
@@ -154,7 +153,7 @@ class Vault:
             "paths": paths,
             "database": database,
             "columns": list(self._pseudonyms.columns(columns)) if token is None else [token[0]],
-            "partner": None if token is None else [public_name(token[1], "partner"), public_name(token[2], "data set")],
+            "partner": None if token is None else [partner_name(token[1]), public_name(token[2], "data set")],
             **_facts(purpose, categories, recipients, retention),
             "ledger": ledger,
         }

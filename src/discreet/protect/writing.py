@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.errors import InvalidRequest, UnsupportedFormat
+from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
 from discreet.sources.files import DELIMITERS, PARQUET
 
 
@@ -97,6 +97,24 @@ def sync(path: str | Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def locked(folder: Path, *, shared: bool) -> Iterator[None]:
+    """Nobody else rewrites a file of this folder meanwhile, nor reads one unless ``shared``.
+
+    The lock goes with the process, however it ends.
+    """
+    try:
+        import fcntl
+    except ImportError as problem:
+        raise DiscreetError("rewriting files in place needs POSIX file locks; run it on Linux or macOS") from problem
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        yield
     finally:
         os.close(handle)
 
