@@ -443,3 +443,14 @@ def test_only_true_says_that_a_table_is_private() -> None:
     for said in ("false", 1, None):
         forged = table.replace_schema_metadata({"discreet": json.dumps(facts | {"private": said})})
         assert not Reports.from_arrow(forged).private
+
+
+def test_people_who_look_alike_stay_apart() -> None:
+    """As doubles 2^53 and 2^53 + 1 are one person, and as texts so are 1 and "1"."""
+    law, names = Duchi(1), [2**53, 2**53 + 1, 2**63, 2**63 + 1, 2**70, "1", 1]
+    one = law.reports([0.1] * len(names), seed=1)
+    assert one.named(names).people.tolist() == names
+    assert one.named([1, 2**63, *range(5, 10)]).people.tolist() == [1, 2**63, *range(5, 10)]
+    joined = Reports.join([law.report(0.1, seed=1).named([name]) for name in names])
+    assert joined.people.tolist() == names
+    assert law.tally(joined).count == len(names)

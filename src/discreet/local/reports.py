@@ -79,7 +79,8 @@ def _names(people: Any) -> npt.NDArray[Any]:
     if not isinstance(people, list) or any(type(p) not in (str, int) for p in people):
         raise UnsupportedFormat(f"people must be a list of names or whole numbers, got {people!r:.60}")
     # As they are: numbers beyond 64 bits, or names beside numbers, must not become something else.
-    return np.array(people, object) if len({type(p) for p in people}) > 1 else np.array(people)
+    made = np.array(people if len({type(p) for p in people}) == 1 else [])
+    return made if made.dtype.kind in "iU" else np.array(people, object)
 
 
 def fingerprint(mechanism: LocalMechanism) -> str:
@@ -153,7 +154,10 @@ class Reports:
         named = {part.people is not None for part in found}
         if len(named) > 1:
             raise InvalidRequest("some reports name their person and others do not; name all or none")
-        people = np.concatenate([p.people for p in found if p.people is not None]) if named == {True} else None
+        lists = [p.people for p in found if p.people is not None]
+        if len({names.dtype.kind for names in lists}) > 1:
+            lists = [names.astype(object) for names in lists]
+        people = np.concatenate(lists) if lists else None
         columns = {name: np.concatenate([p.columns[name] for p in found]) for name in law.columns}
         return Reports(law, columns, people, all(p.private for p in found))
 
