@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from discreet.errors import InvalidRequest
+from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.protect import Field, FileKeys, Hierarchy, Pseudonymizer, Vault, anonymize
 
 from .test_vault import database
@@ -262,3 +262,71 @@ def test_no_key_version_is_lost(tmp_path: Path) -> None:
     assert keys.key("master/1") == first
     assert keys.path.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["keys.json"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ann\x00",
+        "Ann\x7f",
+        "An\x08n",
+        "An\x1fn",
+        "Ann\u034f",
+        "Ann\ufe0f",
+        "Ann\u115f",
+        "Ann\u2800",
+        "Ann\u3164",
+        "Ann\u2028x",
+        "Ann\U000e0101",
+        "\ua4eenn",
+    ],
+)
+def test_names_hold_nothing_unseen(text: str, tmp_path: Path) -> None:
+    keys = FileKeys.create(tmp_path / "keys.json")
+    with pytest.raises(InvalidRequest, match=r"can be seen, got U\+|mix Latin and Lisu"):
+        Pseudonymizer(["name"], keys).digest(text)
+    Pseudonymizer([Field("name", look_alikes="allow")], keys).digest(text)
+
+
+def test_blanks_may_be_tabs_where_they_are_brought_into_one_form(tmp_path: Path) -> None:
+    keys = FileKeys.create(tmp_path / "keys.json")
+    people = Pseudonymizer(["name"], keys)
+    assert people.digest("Ann\tLee\r\n") == people.digest("ann lee")
+    assert people.digest("\u00c5sa\tLee\n") == people.digest("\u00e5sa lee")
+    trimmed = Pseudonymizer([Field("name", blanks="trim")], keys)
+    assert trimmed.digest("Ann Lee\n") == trimmed.digest("ann lee")
+    for bad in (trimmed, Pseudonymizer([Field("name", blanks="keep")], keys)):
+        with pytest.raises(InvalidRequest, match=r"U\+0009"):
+            bad.digest("Ann\tLee")
+
+
+def test_an_index_and_notes_do_not_travel(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"q": ["a", "a", "b"]}, index=["AnnSECRET", "BobSECRET", "CySECRET"])
+    frame.attrs["note"] = "SECRET"
+    made = anonymize(frame, ["q"], {"q": TREE}, k=2, suppression=0.4)
+    assert list(made.table.index) == [0, 1]
+    assert made.table.attrs == {}
+    assert frame.attrs == {"note": "SECRET"}
+    made.write(tmp_path / "frame.parquet")
+    assert pyarrow.parquet.read_schema(tmp_path / "frame.parquet").names == ["q"]
+    field = pa.field("q", pa.string(), metadata={"note": "SECRET"})
+    table = pa.table({"q": ["a", "a", "b"]}, pa.schema([field], {"note": "SECRET"}))
+    pyarrow.parquet.write_table(table, tmp_path / "in.parquet")
+    copy = anonymize(tmp_path / "in.parquet", ["q"], {"q": TREE}, k=2, suppression=0.4)
+    copy.write(tmp_path / "file.parquet")
+    for name in ("frame.parquet", "file.parquet"):
+        assert b"SECRET" not in (tmp_path / name).read_bytes()
+    for result in (copy.table, anonymize(table, ["q"], {"q": TREE}, k=2, suppression=0.4).table):
+        assert not result.schema.metadata
+        assert not result.schema.field("q").metadata
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_columns_that_differ_by_case_only(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"t.{kind}"
+    if kind == "csv":
+        path.write_text("Zip,zip\n11,11\n11,22\n")
+    else:
+        pyarrow.parquet.write_table(pa.table({"Zip": ["11", "11"], "zip": ["11", "22"]}), path)
+    with pytest.raises(UnsupportedFormat, match="differ by more than case, got 'Zip' and 'zip'"):
+        anonymize(path, ["zip"], {"zip": Hierarchy.prefixes(2)}, k=2)

@@ -23,7 +23,15 @@ _LOOK_ALIKES = str.maketrans(
     "aeopcyxijsdhqwABEKMHOPCTYXIJSABEZHIKMNOPTYXocvagil",
 )
 VAULT = "discreet vault"
-_MIXING = {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"}
+_MIXING = {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"}
+# Unicode 16, Default_Ignorable_Code_Point: shown as nothing at all. And the Braille cell without dots.
+_IGNORABLE = (
+    (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x200B, 0x200F),
+    (0x202A, 0x202E), (0x2060, 0x206F), (0x2800, 0x2800), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+_UNSEEN = ("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp")
+_BLANK_CONTROLS = "\t\n\v\f\r"
 
 
 @dataclass(frozen=True)
@@ -71,8 +79,8 @@ class Field:
         plain = text is None or text.isascii()
         if text and not plain:
             text = unicodedata.normalize("NFKC", text)
-            if self.look_alikes == "refuse":
-                check_letters(text, f"field {self.name!r}")
+        if text and self.look_alikes == "refuse" and not (plain and text.isprintable()):
+            check_letters(self._without_blanks(text), f"field {self.name!r}")
         if text and self.blanks != "keep":
             text = text.strip() if self.blanks == "trim" else self._joint.join(text.split())
         if text and self.case == "fold":
@@ -81,6 +89,12 @@ class Field:
         if not text:
             raise InvalidRequest(f"field {self.name!r} must not be missing: a person needs an identity; complete the row")
         return text
+
+    def _without_blanks(self, text: str) -> str:
+        """The text without those tabs and line ends that the canonical form will not have."""
+        if self.blanks in ("one", "none"):
+            return text.translate(dict.fromkeys(map(ord, _BLANK_CONTROLS), " "))
+        return text.strip(_BLANK_CONTROLS + " ") if self.blanks == "trim" else text
 
     @property
     def _joint(self) -> str:
@@ -108,7 +122,7 @@ def check_letters(text: str, where: str) -> None:
     The text itself is not in the message: it is somebody's name.
     """
     for letter in text:
-        if unicodedata.category(letter) in ("Cc", "Cf", "Co", "Cn", "Cs"):
+        if unicodedata.category(letter) in _UNSEEN or any(low <= ord(letter) <= high for low, high in _IGNORABLE):
             raise InvalidRequest(
                 f"{where} must hold letters that can be seen, got U+{ord(letter):04X}; remove it or pass look_alikes='allow'"
             )

@@ -115,6 +115,11 @@ def _describe(paths: Sequence[Path]) -> tuple[str, list[str]]:
     for path, names in zip(paths, headers, strict=True):
         if names != headers[0] or len(set(names)) != len(names) or not names:
             raise UnsupportedFormat(f"the files of a table need one header of different names, {path.name!r} has {names}")
+    folded: dict[str, str] = {}
+    for name in headers[0]:
+        other = folded.setdefault(name.casefold(), name)
+        if other != name:
+            raise UnsupportedFormat(f"columns must differ by more than case, got {other!r} and {name!r}; rename one")
     if kind in PARQUET:
         return f"read_parquet({listed})", headers[0]
     columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in headers[0])

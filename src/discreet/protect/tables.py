@@ -109,7 +109,12 @@ def apply(change: Change, batch: pa.Table) -> pa.Table:
         batch = batch.append_column(name, made) if place < 0 else batch.set_column(place, name, made)
     if done.keep is not None:
         batch = batch.filter(pa.array(done.keep))
-    return batch.drop_columns(list(done.drop)) if done.drop else batch
+    return bare(batch.drop_columns(list(done.drop)) if done.drop else batch)
+
+
+def bare(table: pa.Table) -> pa.Table:
+    """The table without notes in its schema: whatever they hold, nobody made it coarser."""
+    return pa.Table.from_arrays(table.columns, schema=pa.schema([part.remove_metadata() for part in table.schema]))
 
 
 class MemoryTable(Table):
@@ -126,6 +131,8 @@ class MemoryTable(Table):
                 "table must be a dict of columns of one length, a pandas, Polars or Arrow table, a Spark DataFrame, or "
                 f"the path of a CSV or Parquet file, got {type(table).__name__}: {problem}"
             ) from None
+        if self._frame.implementation.is_pandas():  # an index may be a list of names
+            self._frame = nw.from_native(_unindexed(self._frame.to_native()), eager_only=True)
         self.columns = list(self._frame.columns)
         self._known: dict[str, Any] = {}
 
@@ -175,10 +182,14 @@ def _compacted(native: Any) -> Any:
     """The frame without categories that no row has: they could be those of rows that were left out."""
     frame: Any = nw.from_native(native, eager_only=True)
     if frame.implementation.is_pyarrow():
-        return compact(native)
+        return bare(compact(native))
     if frame.implementation.is_pandas():
         spare = {name: native[name].cat.remove_unused_categories() for name in _categorical(frame)}
-        return native.assign(**spare) if spare else native
+        native = _unindexed(native.assign(**spare) if spare else native)
+        if native.attrs:
+            native = native.copy(deep=False)
+            native.attrs = {}
+        return native
     if frame.implementation.is_polars():
         import polars as pl
 
@@ -190,6 +201,13 @@ def _compacted(native: Any) -> Any:
                 kind = pl.Enum([text for text in kind.categories.to_list() if text in here])
             native = native.with_columns(texts.cast(kind))
     return native
+
+
+def _unindexed(native: Any) -> Any:
+    """A pandas frame whose index only counts its rows."""
+    index = native.index
+    counts = type(index).__name__ == "RangeIndex" and (index.start, index.step, index.name) == (0, 1, None)
+    return native if counts else native.reset_index(drop=True)
 
 
 def _categorical(frame: Any) -> list[str]:
