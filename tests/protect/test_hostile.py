@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.protect import Field, FileKeys, Hierarchy, Pseudonymizer, Vault, anonymize
+from discreet.protect import Field, FileKeys, Hierarchy, Pseudonymizer, Vault, anonymize, check
 
 from .test_vault import database
 
@@ -330,3 +330,18 @@ def test_columns_that_differ_by_case_only(kind: str, tmp_path: Path) -> None:
         pyarrow.parquet.write_table(pa.table({"Zip": ["11", "11"], "zip": ["11", "22"]}), path)
     with pytest.raises(UnsupportedFormat, match="differ by more than case, got 'Zip' and 'zip'"):
         anonymize(path, ["zip"], {"zip": Hierarchy.prefixes(2)}, k=2)
+
+
+@pytest.mark.parametrize("options", [{}, {"diversity": "entropy"}, {"diversity": "recursive", "c": 9}])
+def test_a_missing_cell_is_no_sensitive_value(options: dict[str, Any]) -> None:
+    table = {"q": ["a"] * 4 + ["b"] * 4, "s": ["hiv", "hiv", None, None, "hiv", "flu", "flu", "flu"]}
+    made = anonymize(table, ["q"], {"q": TREE}, k=2, sensitive="s", l=2, **options)
+    assert made.levels == {"q": 1}
+    table["s"] = ["hiv", "flu", None, None, "hiv", "flu", None, None]
+    assert anonymize(table, ["q"], {"q": TREE}, k=2, sensitive="s", l=2, **options).levels == {"q": 0}
+    for empty in ([None] * 4, ["hiv", None, None, None]):
+        found = check({"q": ["a"] * 4, "s": empty}, ["q"], "s")
+        assert (found.l, found.entropy_l, found.recursive_c) == (1, 1.0, float("inf"))
+        with pytest.raises(InvalidRequest, match="no levels satisfy"):
+            anonymize({"q": ["a"] * 4, "s": empty}, ["q"], {"q": TREE}, k=2, sensitive="s", l=2, **options)
+    assert anonymize({"q": ["a"] * 4, "s": [None] * 4}, ["q"], {"q": TREE}, k=2, sensitive="s", l=1).suppressed == 0

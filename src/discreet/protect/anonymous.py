@@ -121,7 +121,8 @@ class Anonymized:
 
     @property
     def _view(self) -> View:
-        return View(self.base, self.demand.rules(self.base.shares() if self.base.sensitive is not None else None))
+        shares = self.base.shares() if self.base.sensitive is not None else None
+        return View(self.base, self.demand.rules(shares, self.base.values))
 
 
 def anonymize(
@@ -173,7 +174,7 @@ def anonymize(
         raise InvalidRequest(f"k must not be larger than the table, got k={k} for {base.rows} rows; lower k")
     caps = [_cap(name, hierarchies[name], at_most or {}) for name in names]
     limit = math.floor(share * base.rows)
-    rules = demand.rules(base.shares() if base.sensitive is not None else None)
+    rules = demand.rules(base.shares() if base.sensitive is not None else None, base.values)
     chooser = metric_named(metric, base, weights)
     safe = incognito(base, [cap + 1 for cap in caps], rules, limit)
     view = View(base, rules)

@@ -51,14 +51,17 @@ class Size(Rule):
 class Distinct(Rule):
     """Distinct l-diversity: at least ``l`` different sensitive values (Machanavajjhala et al. 2007).
 
+    Here and in the other forms of diversity a ``missing`` value, given by its column, is none that could be the person's.
+
     Proof: a union of groups holds every value that either of them holds.
     """
 
     l: int  # noqa: E741
+    missing: int | None = None
     monotone: ClassVar[bool] = True
 
     def fails(self, sizes: Ints, matrix: Ints) -> Fails:
-        return np.asarray(np.count_nonzero(matrix, axis=1) < self.l)
+        return np.asarray(values(told(matrix, self.missing)) < self.l)
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,11 @@ class Entropy(Rule):
     """
 
     l: float  # noqa: E741
+    missing: int | None = None
 
     def fails(self, sizes: Ints, matrix: Ints) -> Fails:
-        return np.asarray(entropy(sizes, matrix) < np.log(self.l) - _SLACK)
+        matrix = told(matrix, self.missing)
+        return np.asarray(entropy(matrix.sum(axis=1), matrix) < np.log(self.l) - _SLACK)
 
 
 @dataclass(frozen=True)
@@ -81,8 +86,10 @@ class Recursive(Rule):
 
     c: Fraction
     l: int  # noqa: E741
+    missing: int | None = None
 
     def fails(self, sizes: Ints, matrix: Ints) -> Fails:
+        matrix = told(matrix, self.missing)
         if matrix.shape[1] < self.l:
             return np.ones(len(sizes), bool)
         falling = -np.sort(-matrix, axis=1)
@@ -107,6 +114,16 @@ class Closeness(Rule):
 
     def fails(self, sizes: Ints, matrix: Ints) -> Fails:
         return np.asarray(distance(sizes, matrix, self.shares, ordered=self.ordered) > self.t + _SLACK)
+
+
+def told(matrix: Ints, missing: int | None) -> Ints:
+    """The counts without those of missing cells."""
+    return matrix if missing is None else np.delete(matrix, missing, axis=1)
+
+
+def values(matrix: Ints) -> Ints:
+    """How many different values each group has; one where it has none, as l = 1 asks for nothing."""
+    return np.asarray(np.maximum(np.count_nonzero(matrix, axis=1), 1), np.int64)
 
 
 def entropy(sizes: Ints, matrix: Ints) -> Floats:
@@ -158,20 +175,21 @@ class Demand:
         """Whether any rule looks at a sensitive column."""
         return self.l is not None or self.t is not None
 
-    def rules(self, shares: Floats | None) -> list[Rule]:
+    def rules(self, shares: Floats | None, values: Sequence[str | None] = ()) -> list[Rule]:
         """The rules over a table whose sensitive values have these shares."""
+        missing = list(values).index(None) if None in values else None
         made: list[Rule] = [Size(self.k)]
         if self.l is not None:
-            made.append(self._diverse(rational(self.l, "l")))
+            made.append(self._diverse(rational(self.l, "l"), missing))
         if self.t is not None:
             assert shares is not None
             made.append(Closeness(float(rational(self.t, "t")), shares, ordered=self.order is not None))
         return made
 
-    def _diverse(self, least: Fraction) -> Rule:
+    def _diverse(self, least: Fraction, missing: int | None) -> Rule:
         if self.diversity == "recursive":
-            return Recursive(positive(self.c or 0, "c"), int(least))
-        return Distinct(int(least)) if self.diversity == "distinct" else Entropy(float(least))
+            return Recursive(positive(self.c or 0, "c"), int(least), missing)
+        return Distinct(int(least), missing) if self.diversity == "distinct" else Entropy(float(least), missing)
 
 
 def arranged(values: Sequence[str | None], order: Sequence[object] | str | None) -> list[int]:

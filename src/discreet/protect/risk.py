@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InvalidRequest
-from discreet.protect.diversity import arranged, distance, entropy
+from discreet.protect.diversity import arranged, distance, entropy, told
+from discreet.protect.diversity import values as different
 from discreet.protect.histogram import Floats, Ints, encode, mixed, numbered
 from discreet.protect.incognito import matrices
 from discreet.protect.tables import open_table
@@ -20,7 +21,8 @@ from discreet.sources.cells import label
 class Check:
     """The measures of a table, over its groups of rows with the same quasi-identifiers.
 
-    ``k`` is the size of the smallest group. ``l`` is the least number of different sensitive values in a group,
+    ``k`` is the size of the smallest group. ``l`` is the least number of different sensitive values in a group (a missing
+    one is none, here and in the next two; without any, ``l`` is 1),
     ``entropy_l`` the exponential of the least entropy, ``recursive_c`` the largest r_1 / (r_l + ... + r_v): the table is
     recursively (c, l)-diverse for every larger c. ``t`` is the largest earth mover's distance from a group to the table.
     With f_j rows in a group and F_j people like them in the population, ``prosecutor`` is the largest 1 / f_j and
@@ -107,27 +109,28 @@ def _diversity(
     values, codes = secret
     texts: list[str | None] = list(values)
     if shares is not None:
-        known = {label(value): share for value, share in shares.items()}
-        if missing := [value for value in texts if value not in known]:
+        stated = {label(value): share for value, share in shares.items()}
+        if missing := [value for value in texts if value not in stated]:
             raise InvalidRequest(f"shares must list every sensitive value, and {missing[0]!r} is not among them; add it")
-        texts += [value for value in known if value not in set(texts)]
-        whole: Floats = np.array([known[value] for value in texts], float)
+        texts += [value for value in stated if value not in set(texts)]
+        whole: Floats = np.array([stated[value] for value in texts], float)
     else:
         whole = np.bincount(codes, counts, len(texts)) / counts.sum()
     places = arranged(texts, order)
     ranks = np.empty(len(places), np.int64)
     ranks[places] = np.arange(len(places))
     whole, width = whole[places], len(texts)
+    gap = int(ranks[texts.index(None)]) if None in texts else None
     least, low, ratio, far = width, np.inf, 0.0, 0.0
     for start, stop, matrix in matrices(ids, len(sizes), ranks[codes], width, counts):
         part = sizes[start:stop]
-        least = min(least, int(np.count_nonzero(matrix, axis=1).min()))
-        low = min(low, float(entropy(part, matrix).min()))
         far = max(far, float(distance(part, matrix, whole, ordered=order is not None).max()))
-        falling = -np.sort(-matrix, axis=1)
+        known = told(matrix, gap)
+        least = min(least, int(different(known).min()))
+        low = min(low, float(entropy(known.sum(axis=1), known).min()))
+        falling = -np.sort(-known, axis=1)
         tail = falling[:, l - 1 :].sum(axis=1)
-        with np.errstate(divide="ignore"):
-            ratio = max(ratio, float((falling[:, 0] / tail).max()))
+        ratio = max(ratio, float((falling[:, 0] / tail).max())) if tail.all() else np.inf
     return least, float(np.exp(low)), ratio, far
 
 
