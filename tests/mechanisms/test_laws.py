@@ -223,6 +223,8 @@ BAD = [
     lambda: Laplace(1).release([1.0, INF]),
     lambda: Laplace([1, 2]).release([1.0, 2.0, 3.0]),
     lambda: Laplace([1, 2]).release(1.0),
+    lambda: Laplace([1, 2]).release(np.zeros((50_000, 4))),
+    lambda: Laplace(1).release(np.full(50_000, NAN)),
     lambda: DiscreteLaplace(1).release(Exact(np.ones(1, np.int64), Fraction(1, 2))),
     lambda: Laplace(1).quantile(1),
     lambda: Laplace(1).error(0),
