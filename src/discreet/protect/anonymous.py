@@ -71,7 +71,8 @@ class Anonymized:
     def table(self) -> Any:
         """The anonymous copy, of the kind that was given; an Arrow table for files, a new DataFrame for Spark.
 
-        Suppressed rows are left out. A column above level 0 holds text.
+        Suppressed rows are left out. A column above level 0 holds text. What could carry a suppressed value does not come
+        along: a pandas index (rows are counted from 0), categories that no row has, and notes in a schema.
         """
         return self.source.rewrite(self.change)
 
