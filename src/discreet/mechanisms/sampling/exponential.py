@@ -23,6 +23,7 @@ from discreet.mechanisms.sampling.uniform import (
     at,
     digits_of,
     give_signs,
+    least_and_most,
     magnitudes,
     part,
     sign_of,
@@ -92,7 +93,7 @@ def _blocks(
         stop = min(start + BLOCK, size)
         words = random.words(stop - start)
         value = magnitudes(words)
-        least = float(value.min())
+        least = least_and_most(value)[0]
         value = exponentials(value, least)
         value *= scales.near(start, stop)
         if signed:

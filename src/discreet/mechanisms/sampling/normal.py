@@ -24,6 +24,7 @@ from discreet.mechanisms.sampling.uniform import (
     at,
     digits_of,
     give_signs,
+    least_and_most,
     magnitudes,
     part,
     sign_of,
@@ -54,7 +55,7 @@ class Pairs:
         keep = r < 1.0
         self._words, self._known = words, dict[int, tuple[Digits, Digits]]()
         gap = np.abs(r - 1.0)
-        if gap.min() < 16 * UNIT:
+        if least_and_most(gap)[0] < 16 * UNIT:
             for i in np.flatnonzero(gap < 16 * UNIT):
                 # Whether this pair is inside the disc depends on bits not yet seen.
                 first, second = self._digits(int(i))
@@ -62,7 +63,7 @@ class Pairs:
         self._keep = keep
         r = r[keep]
         self.count = r.size
-        self.error = _error(float(r.min()), float(r.max())) if r.size else 0.0
+        self.error = _error(*least_and_most(r)) if r.size else 0.0
         stretch = np.log(r)
         stretch /= r
         stretch *= -2.0
