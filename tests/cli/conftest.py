@@ -74,6 +74,12 @@ class Ran:
 Run = Callable[..., Ran]
 
 
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever terminal the tests were started from, tables are as wide as they like to be."""
+    monkeypatch.setenv("COLUMNS", "160")
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*arguments: str | Path) -> Ran:

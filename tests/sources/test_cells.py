@@ -56,7 +56,7 @@ def test_no_cell_raises_or_warns(ids: list[Any], xs: list[Any], cs: list[Any]) -
     table = {"id": cells.objects(ids[:size]), "x": cells.objects(xs[:size]), "c": cells.objects(cs[:size])}
     found = open_source(table, SCHEMA, batch_rows=5).fold(look, lambda a, b: a + b, ["x", "c"])
     assert len(found) == size
-    open_source(pd.DataFrame(table), SCHEMA).fold(look, lambda a, b: a + b, ["x", "c"])
+    open_source(pd.DataFrame(table, dtype=object), SCHEMA).fold(look, lambda a, b: a + b, ["x", "c"])
 
 
 def test_what_odd_cells_are_as_numbers() -> None:
