@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import resource
 import statistics
 import subprocess
@@ -117,6 +118,7 @@ def engines() -> dict[str, Any]:
     import polars as pl
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # the workers need the packages of this environment
     rng = np.random.default_rng(5)
     n = 1_000_000
     x = rng.normal(3, 4, n)

@@ -74,7 +74,7 @@ class Database:
             engine = create_engine(self.url, **options)
         except ImportError as problem:
             raise LedgerUnavailable(
-                f"a PostgreSQL ledger needs a driver, and {problem}; pip install psycopg, or discreet with its extra [postgres]"
+                f"a PostgreSQL ledger needs a driver, and {problem}; install psycopg, or discreet with [postgres]"
             ) from problem
         event.listen(engine, "connect", self._sqlite_connected if self.sqlite else self._postgres_connected)
         event.listen(engine, "begin", _sqlite_begin if self.sqlite else _postgres_begin)
