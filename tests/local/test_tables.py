@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -94,25 +91,11 @@ def test_files_with_people_twice(tmp_path: Path) -> None:
         estimate_table(law, tmp_path / "*.parquet")
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
-    pyspark = pytest.importorskip("pyspark.sql")
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    builder = pyspark.SparkSession.builder.master("local[2]").appName("local reports")
-    settings = {"spark.ui.enabled": "false", "spark.log.level": "ERROR", "spark.sql.shuffle.partitions": "2"}
-    for key, value in (settings | {"spark.ui.showConsoleProgress": "false"}).items():
-        builder = builder.config(key, value)
-    made = builder.getOrCreate()
-    yield made
-    made.stop()
-
-
-def test_spark(session: Any, tmp_path: Path) -> None:
+def test_spark(spark: Any, tmp_path: Path) -> None:
     for law, values in (LAWS[2], LAWS[4]):  # unsigned 64 bits, and bytes
         sent = law.reports(values, seed=1)
         pyarrow.parquet.write_table(sent.to_arrow(), tmp_path / f"{law.name}.parquet")
-        same(estimate_table(law, session.read.parquet(str(tmp_path / f"{law.name}.parquet"))), law.estimate(sent))
+        same(estimate_table(law, spark.read.parquet(str(tmp_path / f"{law.name}.parquet"))), law.estimate(sent))
     pyarrow.parquet.write_table(law.reports(values[:3]).named("aab").to_arrow(), tmp_path / "named.parquet")
     with pytest.raises(InvalidRequest, match="got 1 reports too many"):
-        estimate_table(law, session.read.parquet(str(tmp_path / "named.parquet")))
+        estimate_table(law, spark.read.parquet(str(tmp_path / "named.parquet")))

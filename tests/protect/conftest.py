@@ -1,4 +1,4 @@
-"""A key file, a pseudonymizer, and the Spark session that the tests of the sources use."""
+"""A key file, a pseudonymizer, and the server that the tests of the ledger use."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import pytest
 
 from discreet.protect import Field, FileKeys, Pseudonymizer
 from tests.ledger.conftest import server
-from tests.sources.conftest import spark
 
-__all__ = ["keys", "pseudonyms", "server", "spark"]
+__all__ = ["keys", "pseudonyms", "server"]
 
 
 @pytest.fixture

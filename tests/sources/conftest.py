@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,27 +70,6 @@ def arrow_table(rows: Rows) -> pa.Table:
     numbers = not any(isinstance(row["x"], str) for row in rows)
     kinds = {"id": pa.int64(), "x": pa.float64(), "visits": pa.int64(), "sex": pa.string(), "ward": pa.int32()}
     return pa.table({k: pa.array([r[k] for r in rows], t if numbers else pa.string()) for k, t in kinds.items()})
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    from pyspark.sql import SparkSession
-
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.log.level": "ERROR",
-        # Four partitions that are not joined again, small as they are: the empty id and the null id would be apart.
-        "spark.sql.shuffle.partitions": "4",
-        "spark.sql.adaptive.coalescePartitions.enabled": "false",
-    }
-    builder = SparkSession.builder.master("local[2]")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
-    yield session
-    session.stop()
 
 
 @pytest.fixture

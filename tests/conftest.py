@@ -1,0 +1,32 @@
+"""What tests of several parts share."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One local Spark session for all tests of a process: a second would be the same, and stopping it would stop both."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.log.level": "ERROR",
+        # Four partitions that are not joined again, small as they are: the empty id and the null id would be apart.
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.adaptive.coalescePartitions.enabled": "false",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    yield session
+    session.stop()
