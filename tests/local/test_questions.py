@@ -13,7 +13,7 @@ rng = np.random.default_rng(11)
 PEOPLE = 40_000
 
 
-def close(found: object, truth: object) -> None:
+def assert_close(found: object, truth: object) -> None:
     assert (np.abs(np.asarray(found.value) - truth) <= 5.5 * np.asarray(found.standard_error)).all()
     assert found.count == PEOPLE
 
@@ -22,7 +22,7 @@ def close(found: object, truth: object) -> None:
 def test_frequencies(epsilon: str) -> None:
     values = rng.choice(["n", "s", "e", "w"], PEOPLE, p=[0.6, 0.3, 0.1, 0.0])
     found = frequencies(values, categories=["n", "s", "e", "w"], epsilon=epsilon, seed=1)
-    close(found, [(values == c).mean() for c in "nsew"])
+    assert_close(found, [(values == c).mean() for c in "nsew"])
     assert found.labels == ("n", "s", "e", "w")
     assert frequencies(["q", "n"], categories=["n", "z"], other="z", epsilon=1).count == 2
 
@@ -30,22 +30,22 @@ def test_frequencies(epsilon: str) -> None:
 @pytest.mark.parametrize("epsilon", ["0.3", "1", "5"])
 def test_mean(epsilon: str) -> None:
     values = rng.gamma(2, 10, PEOPLE)
-    close(mean(values, bounds=(0, 80), epsilon=epsilon, seed=2), np.clip(values, 0, 80).mean())
+    assert_close(mean(values, bounds=(0, 80), epsilon=epsilon, seed=2), np.clip(values, 0, 80).mean())
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "4"])
 def test_vector_mean(epsilon: str) -> None:
     rows = rng.uniform(0, 1, (PEOPLE, 6)) ** np.arange(1, 7)
-    close(vector_mean(rows, bounds=(0, 1), epsilon=epsilon, seed=3), rows.mean(0))
+    assert_close(vector_mean(rows, bounds=(0, 1), epsilon=epsilon, seed=3), rows.mean(0))
     unit = rows / np.sqrt((rows**2).sum(1, keepdims=True))
-    close(vector_mean(unit, radius=1, epsilon=epsilon, seed=3), unit.mean(0))
+    assert_close(vector_mean(unit, radius=1, epsilon=epsilon, seed=3), unit.mean(0))
 
 
 def test_histogram() -> None:
     values = rng.normal(0, 1, PEOPLE)
     edges = [-2, -1, 0, 1, 2]
     found = histogram(values, edges=edges, epsilon=1, seed=4)
-    close(found, np.histogram(np.clip(values, -2, 2), edges)[0] / PEOPLE)
+    assert_close(found, np.histogram(np.clip(values, -2, 2), edges)[0] / PEOPLE)
     assert found.labels[0] == (-2.0, -1.0)
     assert bins([-9, -2, -1, 1.99, 2, 9, float("nan")], [-2, -1, 0, 1, 2]).tolist() == [0, 0, 1, 3, 3, 3, 2]
     for bad in ([0, 1], [0, 0, 1], [2, 1, 0], [0, float("nan"), 1]):
@@ -57,7 +57,7 @@ def test_distribution_and_quantiles() -> None:
     values = rng.gamma(2, 10, PEOPLE)
     found = distribution(values, bounds=(0, 64), epsilon=2, depth=6, seed=5)
     truth = (values[:, None] < found.edges[1:-1]).mean(0)
-    close(found, truth)
+    assert_close(found, truth)
     for q in (0.05, 0.5, 0.9):
         low, high = found.quantile_interval(q, 0.999999)
         assert low <= np.quantile(values, q) <= high

@@ -37,7 +37,7 @@ LAWS = [
 each = pytest.mark.parametrize(("law", "values"), LAWS, ids=lambda v: getattr(v, "name", ""))
 
 
-def same(found: Any, wanted: Any) -> None:
+def assert_same(found: Any, wanted: Any) -> None:
     assert (np.asarray(found.value) == np.asarray(wanted.value)).all()
     assert (np.asarray(found.standard_error) == np.asarray(wanted.standard_error)).all()
     assert found.count == wanted.count
@@ -53,9 +53,9 @@ def test_files(law: Any, values: Any, tmp_path: Path) -> None:
     for i, part in enumerate(half):
         pyarrow.parquet.write_table(part.to_arrow(), tmp_path / f"part{i}.parquet")
         pyarrow.csv.write_csv(part.to_arrow(text=True), tmp_path / f"part{i}.csv")
-    same(estimate_table(law, str(tmp_path / "*.parquet")), wanted)
-    same(estimate_table(law, [tmp_path / "part0.csv", tmp_path / "part1.csv"]), wanted)
-    same(estimate_table(law, sent.to_arrow()), wanted)
+    assert_same(estimate_table(law, str(tmp_path / "*.parquet")), wanted)
+    assert_same(estimate_table(law, [tmp_path / "part0.csv", tmp_path / "part1.csv"]), wanted)
+    assert_same(estimate_table(law, sent.to_arrow()), wanted)
 
 
 def test_files_of_another_law_and_of_nothing(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_spark(spark: Any, tmp_path: Path) -> None:
     for law, values in (LAWS[2], LAWS[4]):  # unsigned 64 bits, and bytes
         sent = law.reports(values, seed=1)
         pyarrow.parquet.write_table(sent.to_arrow(), tmp_path / f"{law.name}.parquet")
-        same(estimate_table(law, spark.read.parquet(str(tmp_path / f"{law.name}.parquet"))), law.estimate(sent))
+        assert_same(estimate_table(law, spark.read.parquet(str(tmp_path / f"{law.name}.parquet"))), law.estimate(sent))
     pyarrow.parquet.write_table(law.reports(values[:3]).named("aab").to_arrow(), tmp_path / "named.parquet")
     with pytest.raises(InvalidRequest, match="got 1 reports too many"):
         estimate_table(law, spark.read.parquet(str(tmp_path / "named.parquet")))
