@@ -33,8 +33,8 @@ def pseudonymize(job: JobFile, json: show.Json = False) -> None:
     """Write the table with a partner's tokens in place of who it is about."""
     from discreet.protect import jobs
 
-    with show.working("replacing identities"):
-        rows = jobs.pseudonymize(job)
+    with show.counting("replacing identities") as done:
+        rows = jobs.pseudonymize(job, done)
     _tell(json, {"kind": "pseudonymized", "rows": rows}, f"Wrote {rows:,} rows with tokens.")
 
 
@@ -42,8 +42,8 @@ def anonymize(job: JobFile, json: show.Json = False) -> None:
     """Write the k-anonymous copy with the least damage, and its report."""
     from discreet.protect import jobs
 
-    with show.working("searching the lattice"):
-        made = jobs.anonymize(job)
+    with show.counting("searching, then writing") as done:
+        made = jobs.anonymize(job, done)
     chosen = {"keep", "drop"} & set(jobs.Job.read(job).facts)
     document = {
         "kind": "anonymized",
