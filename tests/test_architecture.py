@@ -22,8 +22,10 @@ BELOW = {
     "ledger": {"core", "errors", "mechanisms", "accounting"},
     "statistics": {"core", "errors", "mechanisms", "accounting", "sources"},
     "local": {"core", "errors", "mechanisms", "accounting", "sources"},
+    "models": {"core", "errors", "mechanisms", "accounting", "sources"},
+    "inference": {"core", "errors", "mechanisms", "accounting", "statistics"},
     "protect": {"core", "errors", "sources", "ledger"},
-    "audit": {"core", "errors", "mechanisms", "accounting", "sources", "ledger", "statistics", "local"},
+    "audit": {"core", "errors", "mechanisms", "accounting", "sources", "ledger", "statistics", "local", "models"},
 }
 
 

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from discreet import accounting as accounting
     from discreet import audit as audit
     from discreet import errors as errors
+    from discreet import inference as inference
     from discreet import local as local
+    from discreet import models as models
     from discreet import protect as protect
     from discreet.accounting import calibrate as calibrate
     from discreet.core.ask import Ask as Ask
@@ -95,7 +97,7 @@ _HOMES = {
         "discreet.statistics.functions",
     ),
 }
-_MODULES = ("accounting", "audit", "errors", "local", "protect")
+_MODULES = ("accounting", "audit", "errors", "inference", "local", "models", "protect")
 # Packages that fill the registries documents are read with.
 _REGISTERED = ("discreet.mechanisms", "discreet.statistics")
 

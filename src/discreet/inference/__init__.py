@@ -1,0 +1,1 @@
+"""Posteriors from what was released: the law of the noise is part of the model."""

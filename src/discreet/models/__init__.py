@@ -1,0 +1,1 @@
+"""Private models in the habit of scikit-learn, with confidence intervals."""
