@@ -1,0 +1,279 @@
+"""What a model minimises, row by row: a convex function of a score z = theta . x at a target y.
+
+A loss declares its ``slope`` (the most that its first derivative in z reaches) and its ``curvature`` (the most that the second
+one reaches). These two numbers are all that the privacy of a fit depends on, so for a loss of one's own they are declared too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from discreet.core import numbers
+from discreet.core.numbers import Number
+from discreet.core.registry import Named, Registry
+from discreet.errors import InvalidRequest, UnsupportedFormat
+
+
+class Loss(Named, ABC):
+    """A convex loss of a score at a target. Every subclass is a frozen dataclass in the registry ``losses``.
+
+    ``one_sided``: the derivative in the margin y z lies in [-slope, 0] (classification losses); the Gaussian objective bounds
+    are tighter for these. Array arguments may come from any array namespace, named as ``xp``.
+    """
+
+    one_sided: ClassVar[bool] = False
+    free_jacobian: ClassVar[bool] = False
+    classifies: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def slope(self) -> Fraction:
+        """The most that the first derivative reaches, in absolute value."""
+
+    @property
+    @abstractmethod
+    def curvature(self) -> Fraction:
+        """The most that the second derivative reaches."""
+
+    @abstractmethod
+    def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        """The loss of each row."""
+
+    @abstractmethod
+    def first(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        """Its first derivative in the score."""
+
+    @abstractmethod
+    def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        """Its second derivative in the score."""
+
+    def both(self, score: Any, target: Any) -> tuple[Any, Any]:
+        """First and second derivative at once, for Newton's method."""
+        return self.first(score, target), self.second(score, target)
+
+
+losses: Registry[Loss] = Registry("loss")
+
+
+@losses("logistic")
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """log(1 + exp(-y z)), y = -1 or 1. Slope 1, curvature 1/4.
+
+    Proof: the derivative in m = y z is -S(-m), in (-1, 0), and the second S(m) S(-m) <= 1/4.
+    """
+
+    one_sided: ClassVar[bool] = True
+    free_jacobian: ClassVar[bool] = True
+    classifies: ClassVar[bool] = True
+
+    @property
+    def slope(self) -> Fraction:
+        return Fraction(1)
+
+    @property
+    def curvature(self) -> Fraction:
+        return Fraction(1, 4)
+
+    def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        return xp.logaddexp(xp.zeros_like(score), -target * score)
+
+    def first(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        # S(-m) = (1 - tanh(m / 2)) / 2 never overflows, and tanh is vectorised everywhere.
+        return -0.5 * target * (1.0 - xp.tanh(0.5 * target * score))
+
+    def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        half = xp.tanh(0.5 * score)
+        return 0.25 * (1.0 - half * half)
+
+    def both(self, score: Any, target: Any) -> tuple[Any, Any]:
+        half = np.tanh(0.5 * score)
+        return 0.5 * (half - target), 0.25 * (1.0 - half * half)
+
+
+@losses("huber_hinge")
+@dataclass(frozen=True)
+class HuberHinge(Loss):
+    """The hinge of a support vector machine with its corner rounded over ``width`` h on either side of 1.
+
+    With m = y z: 0 above 1 + h, 1 - m below 1 - h, (1 + h - m)^2 / (4 h) between (Chapelle 2007). Slope 1, curvature 1/(2h).
+
+    Proof: between, the derivative -(1 + h - m) / (2 h) runs from -1 to 0 and the second is 1 / (2 h).
+    """
+
+    width: Fraction = Fraction(1, 2)
+
+    one_sided: ClassVar[bool] = True
+    classifies: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", numbers.positive(self.width, "width"))
+
+    @property
+    def slope(self) -> Fraction:
+        return Fraction(1)
+
+    @property
+    def curvature(self) -> Fraction:
+        return 1 / (2 * self.width)
+
+    def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        h = float(self.width)
+        short = 1.0 + h - target * score  # how far the margin falls short of 1 + h
+        curved = xp.clip(short, 0.0, 2.0 * h)
+        return curved * curved / (4.0 * h) + xp.clip(short - 2.0 * h, 0.0, None)
+
+    def first(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        h = float(self.width)
+        return -target * xp.clip((1.0 + h - target * score) / (2.0 * h), 0.0, 1.0)
+
+    def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        h = float(self.width)
+        inside = xp.abs(1.0 - target * score) <= h
+        return xp.where(inside, xp.full_like(score, 0.5 / h), xp.zeros_like(score))
+
+
+@losses("squared")
+@dataclass(frozen=True)
+class Squared(Loss):
+    """(z - y)^2 / 2 with |z - y| <= ``reach``, which bounds on theta, x and y have to provide. Curvature 1.
+
+    Proof: the derivative is z - y.
+    """
+
+    reach: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reach", numbers.positive(self.reach, "reach"))
+
+    @property
+    def slope(self) -> Fraction:
+        return self.reach
+
+    @property
+    def curvature(self) -> Fraction:
+        return Fraction(1)
+
+    def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        return 0.5 * (score - target) ** 2
+
+    def first(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        return score - target
+
+    def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        return xp.ones_like(score)
+
+
+@losses("huber")
+@dataclass(frozen=True)
+class Huber(Loss):
+    """(z - y)^2 / 2 near, slope ``reach`` beyond: a regression loss that needs no bound on the residual. Curvature 1.
+
+    Proof: the derivative is z - y clipped to [-reach, reach].
+    """
+
+    reach: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reach", numbers.positive(self.reach, "reach"))
+
+    @property
+    def slope(self) -> Fraction:
+        return self.reach
+
+    @property
+    def curvature(self) -> Fraction:
+        return Fraction(1)
+
+    def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        r = float(self.reach)
+        far = xp.abs(score - target)
+        near = xp.clip(far, 0.0, r)
+        return 0.5 * near * near + r * (far - near)
+
+    def first(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        r = float(self.reach)
+        return xp.clip(score - target, -r, r)
+
+    def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        return xp.where(xp.abs(score - target) <= float(self.reach), xp.ones_like(score), xp.zeros_like(score))
+
+
+Function = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Own(Loss):
+    """A loss of one's own: three vectorised functions of (score, target), with its slope and curvature declared.
+
+    The guarantee rests on the declaration. Derivatives beyond it are clipped to it row by row, so that a wrong declaration spoils
+    the fit and not the guarantee of what is released from a gradient; the theorems of objective perturbation need it to be true.
+    """
+
+    title: str
+    value_of: Function = field(repr=False)
+    first_of: Function = field(repr=False)
+    second_of: Function = field(repr=False)
+    most_slope: Fraction = Fraction(1)
+    most_curvature: Fraction = Fraction(1)
+
+    name: ClassVar[str] = "own"
+
+    def __post_init__(self) -> None:
+        for word in ("most_slope", "most_curvature"):
+            object.__setattr__(self, word, numbers.positive(getattr(self, word), word))
+        grid = np.linspace(-3.0, 3.0, 61)
+        for target in (-1.0, 1.0):
+            first, second = self.first_of(grid, np.full(61, target)), self.second_of(grid, np.full(61, target))
+            if np.shape(first) != (61,) or np.shape(second) != (61,):
+                raise InvalidRequest(f"the loss {self.title!r} must return one number for each row; vectorise its functions")
+            if np.min(second) < -1e-12:
+                raise InvalidRequest(
+                    f"the loss {self.title!r} must be convex, its second derivative was {np.min(second):.3g}"
+                )
+            if np.max(np.abs(first)) > float(self.most_slope) or np.max(second) > float(self.most_curvature):
+                raise InvalidRequest(
+                    f"the loss {self.title!r} exceeds its declared slope or curvature between scores -3 and 3; declare larger ones"
+                )
+
+    @property
+    def slope(self) -> Fraction:
+        return self.most_slope
+
+    @property
+    def curvature(self) -> Fraction:
+        return self.most_curvature
+
+    def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        return self.value_of(score, target)
+
+    def first(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        return xp.clip(self.first_of(score, target), -float(self.most_slope), float(self.most_slope))
+
+    def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        return xp.clip(self.second_of(score, target), 0.0, float(self.most_curvature))
+
+    def to_dict(self) -> dict[str, Any]:
+        slope, curvature = numbers.write(self.most_slope), numbers.write(self.most_curvature)
+        return {"name": "own", "title": self.title, "most_slope": slope, "most_curvature": curvature}
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> Own:
+        raise UnsupportedFormat(
+            f"the loss {values.get('title')!r} is somebody's own; a document does not hold its functions"
+        )
+
+
+losses("own")(Own)
+
+
+def own_loss(title: str, value: Function, first: Function, second: Function, *, slope: Number, curvature: Number) -> Own:
+    """A convex loss of one's own, with the bounds on its first and second derivative in the score."""
+    return Own(title, value, first, second, numbers.positive(slope, "slope"), numbers.positive(curvature, "curvature"))
