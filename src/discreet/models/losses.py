@@ -1,7 +1,8 @@
 """What a model minimises, row by row: a convex function of a score z = theta . x at a target y.
 
-A loss declares its ``slope`` (the most that its first derivative in z reaches) and its ``curvature`` (the most that the second
-one reaches). These two numbers are all that the privacy of a fit depends on, so for a loss of one's own they are declared too.
+A loss declares its ``slope`` (the most that its first derivative in z reaches) and its ``curvature`` (the most that
+the second one reaches). These two numbers are all that the privacy of a fit depends on, so for a loss of one's own
+they are declared too.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from discreet.errors import InvalidRequest, UnsupportedFormat
 class Loss(Named, ABC):
     """A convex loss of a score at a target. Every subclass is a frozen dataclass in the registry ``losses``.
 
-    ``one_sided``: the derivative in the margin y z lies in [-slope, 0] (classification losses); the Gaussian objective bounds
-    are tighter for these. Array arguments may come from any array namespace, named as ``xp``.
+    ``one_sided``: the derivative in the margin y z lies in [-slope, 0] (classification losses); the Gaussian
+    objective bounds are tighter for these. Array arguments may come from any array namespace, named as ``xp``.
     """
 
     one_sided: ClassVar[bool] = False
@@ -213,8 +214,9 @@ Function = Callable[[Any, Any], Any]
 class Own(Loss):
     """A loss of one's own: three vectorised functions of (score, target), with its slope and curvature declared.
 
-    The guarantee rests on the declaration. Derivatives beyond it are clipped to it row by row, so that a wrong declaration spoils
-    the fit and not the guarantee of what is released from a gradient; the theorems of objective perturbation need it to be true.
+    The guarantee rests on the declaration. Derivatives beyond it are clipped to it row by row, so that a wrong
+    declaration spoils the fit and not the guarantee of what is released from a gradient; the theorems of objective
+    perturbation need it to be true.
     """
 
     title: str
@@ -240,7 +242,7 @@ class Own(Loss):
                 )
             if np.max(np.abs(first)) > float(self.most_slope) or np.max(second) > float(self.most_curvature):
                 raise InvalidRequest(
-                    f"the loss {self.title!r} exceeds its declared slope or curvature between scores -3 and 3; declare larger ones"
+                    f"the loss {self.title!r} exceeds its declared slope or curvature at scores from -3 to 3; declare more"
                 )
 
     @property

@@ -1,0 +1,362 @@
+"""From records to rows of numbers: the one place where models scale and clip.
+
+A column of numbers is clipped to its public bounds and divided by the larger of them, a category becomes one column for each
+declared label, and a constant column stands for the intercept. What results has a norm of at most sqrt(blocks), a
+block being a column of the table; divided by ``radius`` (that norm, or a smaller public one to which rows are then
+clipped) every row has a norm of at most 1, whatever the record holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.core import numbers
+from discreet.core.random import Random
+from discreet.core.schema import Categories, Schema
+from discreet.errors import InvalidRequest
+
+Floats = npt.NDArray[np.float64]
+Keys = npt.NDArray[np.int64]
+
+# Rows are made this much shorter than 1, which is more than doubles can be wrong by when they measure them.
+_SAFE = 1.0 - 2.0**-40
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column of the table that a model reads: numbers between public bounds, or declared labels."""
+
+    column: str
+    lo: float = 0.0
+    hi: float = 1.0
+    labels: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(self.labels))
+        if not self.labels and not (math.isfinite(self.lo) and math.isfinite(self.hi) and self.lo < self.hi):
+            raise InvalidRequest(
+                f"bounds of {self.column!r} must be two finite numbers lo < hi, got ({self.lo}, {self.hi}); "
+                "leave out a column that is always the same"
+            )
+
+    @property
+    def size(self) -> int:
+        """How many columns of the design it makes."""
+        return len(self.labels) or 1
+
+    @property
+    def unit(self) -> float:
+        """What its values are divided by."""
+        return 1.0 if self.labels else max(abs(self.lo), abs(self.hi))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns."""
+        return [f"{self.column}={label}" for label in self.labels] if self.labels else [self.column]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"column": self.column, "lo": self.lo, "hi": self.hi, "labels": list(self.labels)}
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a model predicts: two declared classes (-1 and 1), several (their numbers), or a number between public bounds.
+
+    A number y becomes y / max(|lo|, |hi|), in [-1, 1].
+    """
+
+    column: str
+    classes: tuple[Any, ...] = ()
+    lo: float = -1.0
+    hi: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", tuple(self.classes))
+        if self.classes:
+            if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
+                raise InvalidRequest(f"classes must be at least two different labels, got {list(self.classes)}")
+        elif not (math.isfinite(self.lo) and math.isfinite(self.hi) and self.lo < self.hi):
+            raise InvalidRequest(f"bounds of the target must be two finite numbers lo < hi, got ({self.lo}, {self.hi})")
+
+    @property
+    def unit(self) -> float:
+        """What a number is divided by."""
+        return 1.0 if self.classes else max(abs(self.lo), abs(self.hi))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"column": self.column, "classes": list(self.classes), "lo": self.lo, "hi": self.hi}
+
+    def read(self, batch: Any) -> tuple[Floats, npt.NDArray[np.bool_] | None]:
+        """The targets of a batch, and which rows have one (None: all)."""
+        if not self.classes:
+            values = np.clip(batch.numeric(self.column), self.lo, self.hi, dtype=np.float64) / self.unit
+            there = ~np.isnan(values)
+            return values, None if there.all() else there
+        codes = batch.codes(self.column)
+        there = codes >= 0
+        values = codes.astype(np.float64)
+        if len(self.classes) == 2:
+            values = 2.0 * values - 1.0
+        return values, None if there.all() else there
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A column of weights, clipped to [0, ``most``]. Each must be a function of its own record alone."""
+
+    column: str
+    most: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.most) and self.most > 0):
+            raise InvalidRequest(f"the bound of weights must be positive and finite, got {self.most}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"column": self.column, "most": self.most}
+
+
+@dataclass(frozen=True)
+class Fourier:
+    """Random features of the Gaussian kernel exp(-beta |x - x'|^2): sqrt(2/D) cos(w . x + f), made public by ``key``.
+
+    w is normal with variance 2 beta and f uniform on a circle (Rahimi and Recht 2007). Their norm is at most sqrt(2).
+    """
+
+    size: int
+    beta: float
+    key: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.size, bool) or self.size < 1:
+            raise InvalidRequest(f"the number of random features must be a whole number of at least 1, got {self.size}")
+        if not (math.isfinite(self.beta) and self.beta > 0):
+            raise InvalidRequest(f"beta must be positive and finite, got {self.beta}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"size": self.size, "beta": self.beta, "key": self.key}
+
+    def draw(self, dimension: int) -> tuple[Floats, Floats]:
+        """The frequencies (dimension x size) and phases: the same for the same key. They are public."""
+        from scipy.special import ndtri
+
+        random = Random(self.key)
+        uniform = (random.words((dimension + 1) * self.size) >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54
+        normal = ndtri(uniform[self.size :]).reshape(dimension, self.size)
+        return math.sqrt(2.0 * self.beta) * normal, 2.0 * math.pi * uniform[: self.size]
+
+
+class Rows(NamedTuple):
+    """Rows that count: features of norm at most 1, targets, weights and people (None where there are none)."""
+
+    x: Floats
+    y: Floats
+    weight: Floats | None
+    people: Keys | None
+
+
+@dataclass(frozen=True)
+class Design:
+    """Which columns a model reads and how they become rows; all of it public.
+
+    ``rows`` is the most rows of one person that count, ``radius`` the norm rows are clipped to before they are
+    divided by it.
+
+    Proof: a column of numbers lies within [-1, 1] after its clip, the columns of a category hold one 1, the constant
+    is 1: the squared norm is at most the number of blocks. Rows longer than ``radius`` are shortened to it, and all
+    are divided by it. Cosines lie within [-1, 1], so random features have a norm of at most sqrt(2), by which they
+    are divided before they are counted as one block. ``_SAFE`` covers the rounding of doubles.
+    """
+
+    features: tuple[Feature, ...]
+    target: Target
+    intercept: bool = True
+    radius: Fraction | None = None
+    weight: Weight | None = None
+    fourier: Fourier | None = None
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        made = tuple(f if isinstance(f, Feature) else Feature(**f) for f in self.features)
+        object.__setattr__(self, "features", made)
+        for word, kind in (("target", Target), ("weight", Weight), ("fourier", Fourier)):
+            given = getattr(self, word)
+            if isinstance(given, dict):
+                object.__setattr__(self, word, kind(**given))
+        if not made:
+            raise InvalidRequest("a model needs at least one feature, got none")
+        names = [*self.columns]
+        if len(set(names)) != len(names):
+            raise InvalidRequest(f"features, target and weight must be different columns, got {names}")
+        if self.radius is not None:
+            object.__setattr__(self, "radius", numbers.positive(self.radius, "radius"))
+        if isinstance(self.rows, bool) or self.rows < 1:
+            raise InvalidRequest(f"rows must be a whole number of at least 1, got {self.rows}")
+
+    @staticmethod
+    def of(
+        schema: Schema,
+        features: Sequence[str],
+        target: str,
+        *,
+        intercept: bool = True,
+        radius: Fraction | None = None,
+        weight: str | None = None,
+        fourier: Fourier | None = None,
+    ) -> Design:
+        """The design that a schema's declarations make of named columns."""
+        made = []
+        for name in features:
+            column = schema[name]
+            if isinstance(column, Categories):
+                made.append(Feature(name, labels=column.labels))
+            else:
+                made.append(Feature(name, float(column.lo), float(column.hi)))
+        goal = schema[target]
+        aim = (
+            Target(target, classes=goal.labels)
+            if isinstance(goal, Categories)
+            else Target(target, (), float(goal.lo), float(goal.hi))
+        )
+        bound = None
+        if weight is not None:
+            declared = schema[weight]
+            if isinstance(declared, Categories) or declared.lo < 0:
+                raise InvalidRequest(f"weights must be numbers declared from 0 up, got {weight!r}; declare Real(0, most)")
+            bound = Weight(weight, float(declared.hi))
+        return Design(tuple(made), aim, intercept, radius, bound, fourier, schema.max_rows or 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "features": [f.to_dict() for f in self.features],
+            "target": self.target.to_dict(),
+            "intercept": self.intercept,
+            "radius": None if self.radius is None else numbers.write(self.radius),
+            "weight": None if self.weight is None else self.weight.to_dict(),
+            "fourier": None if self.fourier is None else self.fourier.to_dict(),
+            "rows": self.rows,
+        }
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table that are read."""
+        extra = () if self.weight is None else (self.weight.column,)
+        return (*(f.column for f in self.features), self.target.column, *extra)
+
+    @property
+    def blocks(self) -> int:
+        """The number of columns counted for the norm: each column of the table once, and the constant."""
+        return (1 if self.fourier else len(self.features)) + self.intercept
+
+    @property
+    def width(self) -> int:
+        """The number of coefficients, the constant last."""
+        return (self.fourier.size if self.fourier else sum(f.size for f in self.features)) + self.intercept
+
+    @property
+    def most_weight(self) -> Fraction:
+        """The largest weight of a row."""
+        return Fraction(1) if self.weight is None else Fraction(self.weight.most)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the coefficients, without the constant."""
+        if self.fourier:
+            return [f"fourier{i}" for i in range(self.fourier.size)]
+        return [name for f in self.features for name in f.names]
+
+    @cached_property
+    def units(self) -> Floats:
+        """What each column of the design was divided by: a coefficient divided by it is on the scale of the table."""
+        if self.fourier:
+            each = [math.sqrt(2.0)] * self.fourier.size
+        else:
+            each = [f.unit for f in self.features for _ in range(f.size)]
+        return np.array([*each, *([1.0] if self.intercept else [])]) * (self._longest / _SAFE)
+
+    @cached_property
+    def _longest(self) -> float:
+        """The norm that becomes 1."""
+        whole = math.sqrt(self.blocks)
+        return whole if self.radius is None else min(float(self.radius), whole)
+
+    @cached_property
+    def _drawn(self) -> tuple[Floats, Floats] | None:
+        return None if self.fourier is None else self.fourier.draw(sum(f.size for f in self.features))
+
+    def block(self, batch: Any) -> Rows:
+        """The rows of a batch that count: those without a missing feature, target or weight, of people's kept rows."""
+        y, there = self.target.read(batch)
+        x, weight = self._features(batch), None
+        kept = batch.kept(self.columns)
+        if kept is not None:
+            there = kept if there is None else there & kept
+        total = x.sum()
+        if math.isnan(total):
+            whole = ~np.isnan(x.sum(axis=1))
+            there = whole if there is None else there & whole
+        if self.weight is not None:
+            weight = np.clip(batch.numeric(self.weight.column), 0.0, self.weight.most, dtype=np.float64)
+            known = ~np.isnan(weight)
+            if not known.all():
+                there = known if there is None else there & known
+        people = batch.people
+        if there is not None:
+            x, y = x[there], y[there]
+            weight = None if weight is None else weight[there]
+            people = None if people is None else people[there]
+        return Rows(self._norm(x), y, weight, people)
+
+    def rows_of(self, x: Floats) -> Floats:
+        """Rows from a matrix of plain numbers, one column for each numeric feature: what a prediction is made from."""
+        made = np.empty((len(x), self.width))
+        for place, feature in enumerate(self.features):
+            np.clip(x[:, place], feature.lo, feature.hi, out=made[:, place])
+        return self._norm(self._scaled(made))
+
+    def _features(self, batch: Any) -> Floats:
+        wide = sum(f.size for f in self.features)
+        x = np.empty((batch.size, wide + (self.intercept and not self.fourier)))
+        place = 0
+        for feature in self.features:
+            if feature.labels:
+                codes = batch.codes(feature.column)
+                x[:, place : place + feature.size] = codes[:, None] == np.arange(feature.size)
+                x[codes < 0, place] = np.nan
+            else:
+                np.clip(batch.numeric(feature.column), feature.lo, feature.hi, out=x[:, place], dtype=np.float64)
+            place += feature.size
+        return self._scaled(x)
+
+    def _scaled(self, x: Floats) -> Floats:
+        """Clipped columns over their units, through the random features where there are any, the constant last."""
+        if self._drawn is None:
+            if self.intercept:
+                x[:, -1] = 1.0
+            x /= self.units
+            return x
+        units = np.array([f.unit for f in self.features for _ in range(f.size)])
+        frequencies, phases = self._drawn
+        made = np.empty((len(x), self.width))
+        angle = (x[:, : len(units)] / units) @ frequencies + phases
+        np.cos(angle, out=made[:, : len(phases)])
+        made[:, : len(phases)] *= math.sqrt(2.0 / len(phases))
+        if self.intercept:
+            made[:, -1] = 1.0
+        made /= self.units
+        return made
+
+    def _norm(self, x: Floats) -> Floats:
+        """Rows longer than ``radius`` shortened to it."""
+        if self.radius is None or float(self.radius) >= math.sqrt(self.blocks):
+            return x
+        length = np.sqrt(np.einsum("ij,ij->i", x, x))
+        x /= np.maximum(length / _SAFE, 1.0)[:, None]
+        return x
