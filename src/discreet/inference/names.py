@@ -1,0 +1,51 @@
+"""What each number of a posterior is called: the labels that the model or the release declares, else its place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from discreet.core.release import Release
+
+Axes = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def axes_of(name: str, shape: Sequence[int], model: Mapping[str, Any], releases: Sequence[Release]) -> Axes:
+    """The axes of a quantity behind its chains and draws: their names and labels.
+
+    A model may name them itself, under ``axes``. The shares of a released table have the table's own labels.
+    """
+    declared = model.get("axes", {}).get(name)
+    if declared is None and name == "theta" and len(releases) == 1:
+        declared = _of_table(releases[0])
+    axes = tuple((str(axis), tuple(map(str, labels))) for axis, labels in declared or ())
+    if tuple(len(labels) for _, labels in axes) == tuple(shape):
+        return axes
+    return tuple((f"{name}_{i}", tuple(map(str, range(size)))) for i, size in enumerate(shape))
+
+
+def _of_table(release: Release) -> Sequence[tuple[str, Sequence[Any]]] | None:
+    from discreet.statistics.cells import Cells
+    from discreet.statistics.question import axes
+
+    if isinstance(release.query, Cells) and not any(f.is_number for f in release.query.factors):
+        return axes(release.query.factors)
+    categories = getattr(release.mechanism, "categories", None)
+    return None if categories is None else [("category", [_plain(c) for c in categories])]
+
+
+def _plain(label: Any) -> str:
+    """A combination of labels without the brackets of Python."""
+    return " ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def places(name: str, axes: Axes) -> list[str]:
+    """A name for every number of a quantity, in the order of its array: ``theta[f, yes]``."""
+    shape = tuple(len(labels) for _, labels in axes)
+    if not shape:
+        return [name]
+    assert math.prod(shape) < np.iinfo(np.intp).max
+    return [f"{name}[{', '.join(axes[i][1][at] for i, at in enumerate(place))}]" for place in np.ndindex(shape)]
