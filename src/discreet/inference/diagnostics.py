@@ -64,19 +64,29 @@ def judged(measured: Mapping[str, tuple[Floats, Floats, Floats]], draws: Mapping
         if np.shape(draws[name])[1] < _FEWEST:
             found.append(f"chains of {np.shape(draws[name])[1]} draws are too short to judge {name}; take more draws")
             continue
-        worst = float(np.nanmax(hat, initial=-math.inf))
-        if worst > LARGEST_R_HAT:
+        most = _allowed(*np.shape(draws[name])[:2])
+        worst = float(np.fmax.reduce(np.ravel(hat), initial=-math.inf))
+        if worst > most:
             found.append(
-                f"the chains disagree about {name}: R-hat is {worst:.3f}, above {LARGEST_R_HAT}; "
+                f"the chains disagree about {name}: R-hat is {worst:.3f}, above {most:.3g}; "
                 "use a longer warm-up, more draws or another sampler"
             )
-        least = float(np.nanmin(np.minimum(bulk, tail), initial=math.inf))
+        least = float(np.fmin.reduce(np.ravel(np.fmin(bulk, tail)), initial=math.inf))
         if least < LEAST_ESS:
             found.append(
                 f"the draws of {name} are worth only {least:.0f} independent ones, fewer than {LEAST_ESS:.0f}; "
                 "its interval is not well known: take more draws"
             )
     return found
+
+
+def _allowed(chains: int, count: int) -> float:
+    """1.01, or for short chains what independent draws exceed once in a million: m halves of n draws have
+    R-hat**2 = 1 - 1/n + chi2(m - 1) / (m - 1) / n."""
+    from scipy.stats import chi2
+
+    degrees, half = 2 * chains - 1, count // 2
+    return max(LARGEST_R_HAT, math.sqrt(1 + (chi2.isf(1e-6, degrees) / degrees - 1) / half))
 
 
 def _reshaped(draws: Any, measure: Any) -> Floats:

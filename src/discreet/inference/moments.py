@@ -30,21 +30,19 @@ class Moments:
     def __init__(self, releases: Sequence[Release], rows: float | None = None) -> None:
         found: dict[Powers, list[float]] = {}
         levels: list[tuple[str, float, float, float]] = []
+        names: dict[str, None] = {}
         for query, value in _cells(releases):
+            names |= dict.fromkeys(f.column for f in query.factors if f.is_number)
             for powers, total in _sums(query, value):
                 found.setdefault(powers, []).append(total)
             levels += _levels(query, value)
+        self.columns = list(names)  # those that are numbers, in the order in which the releases name them
         self._known = {powers: float(np.mean(totals)) for powers, totals in found.items()}
         self.rows = rows if rows is not None else self._known.get(frozenset())
         if self.rows is not None:
             self.rows = max(float(self.rows), 1.0)
             for column, low, width, total in levels:
                 self._known.setdefault(frozenset([(column, 1)]), low * self.rows + width * total)
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns that are numbers, in the order in which the releases name them."""
-        return list(dict.fromkeys(c for powers in self._known for c, _ in sorted(powers)))
 
     def of(self, powers: Mapping[str, int]) -> float | None:
         """The sum of a product of powers; None where no release has it."""
