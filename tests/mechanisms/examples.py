@@ -16,6 +16,7 @@ from discreet.mechanisms import (
     Gaussian,
     Laplace,
     NoNoise,
+    ObjectivePerturbation,
     RandomizedResponse,
     SphericalLaplace,
 )
@@ -81,5 +82,5 @@ EXAMPLES = [
     Example(RandomizedResponse.costing(epsilon=1, categories=["a", "b", "c", "d"]), "b", "d", 1, ["a", "b", "c", "d"]),
     Example(RandomizedResponse.keeping("0.1", ["a", "b", "c"]), "a", "c", 1, ["a", "b", "c"]),
 ]
-# The cells of one have no closed form, the other has no noise: they are compared by tests of their own.
-ELSEWHERE = {SphericalLaplace.name, NoNoise.name}
+# The cells of one have no closed form, one has no noise, one takes an objective: they are compared by tests of their own.
+ELSEWHERE = {SphericalLaplace.name, NoNoise.name, ObjectivePerturbation.name}

@@ -40,17 +40,35 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Smoothness:
+    """How far one person can bend an objective that is minimised, beyond moving its gradient.
+
+    ``curvature`` is the most that one row adds to the second derivative, ``rows`` the most rows of a person, ``replaced``
+    whether they may be taken away and put in at once. ``one_sided``: a row pulls the minimiser along a direction of its own,
+    never back. ``logistic``: the slope s of a row in [0, 1] and its curvature are tied by s (1 - s).
+    """
+
+    curvature: Fraction
+    rows: int
+    replaced: bool
+    one_sided: bool
+    logistic: bool
+
+
+@dataclass(frozen=True)
 class Distance:
     """How far one person can move an exact value, in each norm; and, where it is known, block by block.
 
     ``blocks`` cut the vector into runs of coordinates. All may move at once, each by no more than its own distance; a
-    law with different scales uses them instead of the norms of the whole.
+    law with different scales uses them instead of the norms of the whole. ``problem`` is there where the exact value is an
+    objective to be minimised: the norms are then those of its gradient.
     """
 
     l1: Fraction
     l2: Fraction
     linf: Fraction
     blocks: tuple[Block, ...] | None = None
+    problem: Smoothness | None = None
 
     @staticmethod
     def of(value: Distance | Number | tuple[Number, ...] | list[Number]) -> Distance:
@@ -91,6 +109,8 @@ class Distance:
         doc: dict[str, Any] = {k: numbers.write(getattr(self, k)) for k in ("l1", "l2", "linf")}
         if self.blocks is not None:
             doc["blocks"] = [[b.size, numbers.write(b.l1), numbers.write(b.l2)] for b in self.blocks]
+        if self.problem is not None:
+            doc["problem"] = vars(self.problem) | {"curvature": numbers.write(self.problem.curvature)}
         return doc
 
     @staticmethod
@@ -102,7 +122,11 @@ class Distance:
         blocks = None
         if "blocks" in doc:
             blocks = tuple(Block(int(n), read(a), read(b)) for n, a, b in doc["blocks"])
-        return Distance(l1, l2, linf, blocks)
+        problem = None
+        if "problem" in doc:
+            rest = {k: v for k, v in doc["problem"].items() if k != "curvature"}
+            problem = Smoothness(curvature=read(doc["problem"]["curvature"]), **rest)
+        return Distance(l1, l2, linf, blocks, problem)
 
 
 def _add(a: Fraction | None, b: Fraction | None) -> Fraction | None:

@@ -6,6 +6,7 @@ from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.no_noise import NoNoise
+from discreet.mechanisms.objective_perturbation import ObjectivePerturbation
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.spherical_laplace import SphericalLaplace
 
@@ -16,6 +17,7 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "NoNoise",
+    "ObjectivePerturbation",
     "RandomizedResponse",
     "SphericalLaplace",
 ]

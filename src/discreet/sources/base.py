@@ -163,6 +163,8 @@ class BaseSource(ABC):
 class LocalSource(BaseSource):
     """A source that is read in this process, batch after batch."""
 
+    in_process = True
+
     @abstractmethod
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Batches of about ``batch_rows`` records with whole people in them, before any choice."""

@@ -1,0 +1,201 @@
+"""An objective that can be minimised: the sum of a loss over the rows of a source, passed over as often as a solver needs.
+
+Rows of a source in this process are kept in memory after the first pass where they are few enough; other sources are read
+again at every pass, so that neither files nor a cluster are ever gathered in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet.models.design import Design, Floats, Rows
+from discreet.models.losses import Loss
+
+Want = Literal["value", "first", "second"]
+_KEPT_BYTES = 1 << 28  # rows in memory between passes take at most this
+_RUN = 2048  # rows added up at a time: the error of a sum grows with this, not with the number of rows
+_UNIT = 2.0**-52
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """What one pass adds up: the loss, its gradient and Hessian, and what the error of the gradient is bounded by."""
+
+    value: float
+    gradient: Floats
+    hessian: Floats | None
+    slopes: float  # sum of |weight * first derivative|
+    weights: float  # sum of the weights
+    parts: int = 1
+
+    def __add__(self, other: Totals) -> Totals:
+        both = None
+        if self.hessian is not None and other.hessian is not None:
+            both = self.hessian + other.hessian
+        return Totals(
+            self.value + other.value,
+            self.gradient + other.gradient,
+            both,
+            self.slopes + other.slopes,
+            self.weights + other.weights,
+            self.parts + other.parts,
+        )
+
+
+def pass_over(rows: Rows, loss: Loss, theta: Floats, want: Want) -> Totals:
+    """The totals of some rows at ``theta``."""
+    x, y, weight = rows.x, rows.y, rows.weight
+    total = float(len(x)) if weight is None else float(weight.sum())
+    score = x @ theta
+    if want == "value":
+        each = loss.value(score, y)
+        return Totals(float((each if weight is None else weight * each).sum()), np.zeros(len(theta)), None, 0.0, total)
+    second = None
+    if want == "first":
+        first = loss.first(score, y)
+    else:
+        first, second = loss.both(score, y)
+    if weight is not None:
+        first = first * weight
+        second = None if second is None else second * weight
+    return Totals(
+        0.0,
+        _gradient(x, first),
+        None if second is None else _hessian(x, second),
+        float(np.abs(first).sum()),
+        total,
+        1 + len(x) // _RUN,
+    )
+
+
+def _gradient(x: Floats, first: Floats) -> Floats:
+    """x' first, in runs whose sums are added one after another."""
+    whole = len(x) // _RUN * _RUN
+    rest: Floats = x[whole:].T @ first[whole:]
+    if whole:
+        runs = np.matmul(first[:whole].reshape(-1, 1, _RUN), x[:whole].reshape(-1, _RUN, x.shape[1]))
+        rest = rest + runs.sum(axis=(0, 1))
+    return rest
+
+
+def _hessian(x: Floats, second: Floats) -> Floats:
+    """x' diag(second) x. A product of a matrix with its own transpose is half the work."""
+    root = np.sqrt(second)
+    total = np.zeros((x.shape[1], x.shape[1]))
+    for start in range(0, len(x), _RUN):
+        part = x[start : start + _RUN] * root[start : start + _RUN, None]
+        total += part.T @ part
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class _Pass:
+    """One pass over a source. A plain object, so that a cluster can send it to its workers."""
+
+    design: Design
+    loss: Loss
+    theta: Floats
+    want: Want
+
+    def step(self, batch: Any) -> Totals:
+        return pass_over(self.design.block(batch), self.loss, self.theta, self.want)
+
+    @staticmethod
+    def combine(left: Totals, right: Totals) -> Totals:
+        return left + right
+
+
+class _Keeper:
+    """Collects rows as long as they fit into memory."""
+
+    def __init__(self, design: Design, most: int) -> None:
+        self._design, self._left = design, most
+        self.rows: list[Rows] | None = []
+
+    def step(self, batch: Any) -> None:
+        if self.rows is None:
+            return
+        made = self._design.block(batch)
+        self._left -= made.x.nbytes
+        if self._left < 0:
+            self.rows = None
+        else:
+            self.rows.append(made)
+
+    @staticmethod
+    def combine(left: None, right: None) -> None:
+        return None
+
+
+class Objective:
+    """The sum over rows of the loss at theta; ``rows`` in memory, or a ``source`` that is passed over."""
+
+    def __init__(self, design: Design, loss: Loss, source: Any = None, rows: Sequence[Rows] | None = None) -> None:
+        self.design, self.loss, self.width = design, loss, design.width
+        self._source = source
+        self._rows = rows
+        self._tried = rows is not None
+
+    def at(self, theta: Floats, want: Want) -> Totals:
+        """One pass at ``theta``."""
+        rows = self.kept
+        if rows is None:
+            one = _Pass(self.design, self.loss, theta, want)
+            found: Totals = self._source.fold(one.step, one.combine, list(self.design.columns))
+            return found
+        empty = Totals(0.0, np.zeros(self.width), np.zeros((self.width, self.width)) if want == "second" else None, 0.0, 0.0)
+        total = empty
+        for block in rows:
+            total = total + pass_over(block, self.loss, theta, want)
+        return total
+
+    @property
+    def kept(self) -> Sequence[Rows] | None:
+        """The rows in memory, if they fit there."""
+        if not self._tried:
+            self._tried = True
+            if getattr(self._source, "in_process", False):
+                keeper = _Keeper(self.design, _KEPT_BYTES)
+                self._source.fold(keeper.step, keeper.combine, list(self.design.columns))
+                self._rows = keeper.rows
+        return self._rows
+
+    def thinned(self, most: int) -> tuple[Objective, float] | None:
+        """An objective over about ``most`` of the rows in memory and by what factor they are fewer; None if not worth it."""
+        rows = self.kept
+        size = sum(len(r.x) for r in rows or ())
+        step = size // most
+        if rows is None or step < 4:
+            return None
+        few = [Rows(r.x[::step], r.y[::step], None if r.weight is None else r.weight[::step], None) for r in rows]
+        return Objective(self.design, self.loss, rows=few), size / sum(len(r.x) for r in few)
+
+    def error(self, totals: Totals, theta: Floats) -> float:
+        """The most by which doubles got the gradient of a pass wrong, in L2.
+
+        Proof: with u = 2^-52, a sum of m terms is wrong by at most m u times the sum of their absolute values, in any order
+        (Higham 2002, section 4.2). A coordinate of the gradient is summed in runs of ``_RUN`` rows, whose sums are added
+        one after another; the vector of absolute sums has a norm of at most the sum of |slope| |x| <= ``slopes``. A score
+        is wrong by at most width u |x| |theta|, which changes its slope by at most curvature times that; and tanh, clip
+        and the products around it by less than 16 u.
+        """
+        depth = _RUN + totals.parts + 16
+        bend = float(self.loss.curvature) * (self.width + 2) * float(np.linalg.norm(theta))
+        return _UNIT * (depth * totals.slopes + (bend + 16.0 * float(self.loss.slope)) * totals.weights)
+
+    def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Gradient and Hessian of the sum at ``theta``."""
+        totals = self.at(theta, "second")
+        assert totals.hessian is not None
+        return totals.gradient, totals.hessian
+
+    def minimise(self, linear: Floats, ridge: float, tolerance: float) -> Floats | None:
+        """The minimiser with a linear term and a ridge, certified; None where doubles cannot certify it."""
+        from discreet.models.solver import minimise
+
+        found = minimise(self, linear, ridge, tolerance)
+        return found.theta if found.residual <= tolerance else None
