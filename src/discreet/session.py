@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from discreet.accounting.filters import Remaining
 from discreet.core.ask import Ask, Open
@@ -25,7 +25,11 @@ from discreet.statistics.joint import ask, ask_each, ask_together
 from discreet.statistics.question import Question, Table, build
 from discreet.statistics.spend import Keywords, Spend
 
+if TYPE_CHECKING:
+    from discreet.models.estimator import PrivateModel
+
 R = TypeVar("R")
+M = TypeVar("M", bound="PrivateModel")
 _ROWS_WITHOUT_A_GUESS = 1000  # what a preview assumes where the schema has no expected_rows
 
 
@@ -189,6 +193,25 @@ class Session:
         if rest:
             raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
         return self._run(ask_together(asked, paid, self.schema.neighbors, shares), where or {})
+
+    def fit(
+        self,
+        model: M,
+        features: Sequence[str],
+        target: str,
+        *,
+        weight: str | None = None,
+        where: dict[str, Any] | None = None,
+    ) -> M:
+        """Fit a model of ``discreet.models`` to named columns, and return it. The ledger pays the model's price."""
+        from discreet.models.estimator import Columns
+
+        if isinstance(features, str):
+            raise InvalidRequest(f"features is a list of columns, got {features!r}")
+        rows = self._table(bool(where)).rows
+        columns = Columns(self.schema, tuple(features), target, weight, rows)
+        model._accept(self._run(model._procedure(columns, self.schema.neighbors), where or {}))
+        return model
 
     def preview(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Preview:
         """What a question would cost, how wrong it is expected to be, whether it fits; touches no data.

@@ -1,0 +1,62 @@
+"""Private logistic regression."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet.core.numbers import Number
+from discreet.core.query import Relation
+from discreet.models.design import Floats
+from discreet.models.linear_classifier import LinearClassifier
+from discreet.models.losses import Logistic, Loss
+
+
+class LogisticRegression(LinearClassifier):
+    """Logistic regression with a ridge, private by noise in its objective or on its coefficients.
+
+    ``epsilon`` alone, ``epsilon`` and ``delta``, or ``rho`` is the price of one fit. ``bounds`` are the public (lo,
+    hi) of the features, ``classes`` the two public labels. ``method`` is "objective" or "output"; ``ridge`` that of
+    the sum of losses over rows of norm at most 1; ``radius`` a public norm, on the scale of columns divided by their
+    largest bound, to which longer rows are clipped (less noise relative to shorter rows). ``neighbors`` is
+    "add_remove", "replace" or "both". ``random_state`` is for tests only: what it makes is not private.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        bounds: Any = None,
+        classes: Any = None,
+        method: Literal["objective", "output"] = "objective",
+        ridge: Number = 1.0,
+        fit_intercept: bool = True,
+        radius: Number | None = None,
+        neighbors: Relation = "add_remove",
+        ledger: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.classes = classes
+        self.method = method
+        self.ridge = ridge
+        self.fit_intercept = fit_intercept
+        self.radius = radius
+        self.neighbors = neighbors
+        self.ledger = ledger
+        self.random_state = random_state
+
+    @property
+    def _loss(self) -> Loss:
+        return Logistic()
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, for each row."""
+        yes = 0.5 * (1.0 + np.tanh(0.5 * self.decision_function(X)))
+        return np.column_stack([1.0 - yes, yes])

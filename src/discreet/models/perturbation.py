@@ -1,0 +1,97 @@
+"""Where the noise of a linear model goes: into its objective, onto its minimiser, or onto the last step of a descent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from discreet.core import numbers
+from discreet.core.ask import Ask
+from discreet.core.mechanism import Mechanism
+from discreet.core.numbers import Number
+from discreet.core.query import Query, Relation
+from discreet.errors import InvalidRequest
+from discreet.mechanisms import Gaussian, NoNoise, ObjectivePerturbation, SphericalLaplace
+from discreet.mechanisms.claim import Claim
+from discreet.models.design import Design
+from discreet.models.losses import Loss
+from discreet.models.problem import Minimiser, Problem
+
+Method = Literal["objective", "output"]
+METHODS: tuple[Method, ...] = ("objective", "output")
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a model may cost: epsilon alone, epsilon and delta, or rho; ``epsilon=math.inf`` adds no noise, for tests."""
+
+    epsilon: Number | None = None
+    delta: Number | None = None
+    rho: Number | None = None
+
+    def __post_init__(self) -> None:
+        if not self.is_infinite:
+            Claim(self.epsilon, self.delta, self.rho)
+
+    @property
+    def is_infinite(self) -> bool:
+        """Whether no noise is asked for: only a test ledger allows it."""
+        return isinstance(self.epsilon, float) and self.epsilon == math.inf
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether it is epsilon alone."""
+        return self.rho is None and self.delta is None
+
+    def share(self, part: Fraction) -> Price:
+        """A share of it: of epsilon (and delta), or of rho."""
+        if self.is_infinite:
+            return self
+        each = [None if v is None else numbers.rational(v, "price") * part for v in (self.epsilon, self.delta, self.rho)]
+        return Price(*each)
+
+    def law(self, query: Query, relation: Relation) -> Mechanism:
+        """The law that costs exactly this for a vector measured in L2: spherical Laplace, or Gaussian."""
+        if self.is_infinite:
+            return NoNoise()
+        distance = query.distance(relation)
+        if self.is_pure:
+            assert self.epsilon is not None
+            return SphericalLaplace.costing(distance, epsilon=self.epsilon)
+        return Gaussian.costing(distance, epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+
+
+def ask_for(design: Design, loss: Loss, ridge: Fraction, method: Method, price: Price, relation: Relation) -> Ask:
+    """The question that fits a model, with the law of its answer."""
+    if method not in METHODS:
+        raise InvalidRequest(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    outside = Minimiser(design, loss, ridge)
+    if price.is_infinite or method == "output":
+        return Ask(outside, price.law(outside, relation))
+    problem = Problem(design, loss)
+    distance = problem.distance(relation)
+    if price.is_pure:
+        return Ask(problem, ObjectivePerturbation.costing(distance, ridge=ridge, epsilon=price.epsilon))
+    normal: ObjectivePerturbation | None = None
+    try:
+        normal = ObjectivePerturbation.costing(
+            distance, ridge=ridge, epsilon=price.epsilon, delta=price.delta, rho=price.rho
+        )
+    except InvalidRequest:
+        if price.rho is not None:
+            raise
+    if price.epsilon is not None:
+        # Without its delta epsilon may still buy less noise: a coordinate of the linear term has sqrt(d + 1) scale.
+        pure = ObjectivePerturbation.costing(distance, ridge=ridge, epsilon=price.epsilon)
+        if normal is None or (pure.ridge == ridge and (design.width + 1) * pure.scale**2 < normal.scale**2):
+            return Ask(problem, pure)
+    assert normal is not None
+    return Ask(problem, normal)
+
+
+def ridge_of(ask: Ask) -> Fraction:
+    """The ridge that was minimised with: that of the law where it had to add some."""
+    law, query = ask.mechanism, ask.query
+    return law.ridge if isinstance(law, ObjectivePerturbation) else query.ridge  # type: ignore[attr-defined]
