@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+import discreet as ds
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.inference import naive, pictures
 from discreet.inference.moments import Moments
 from discreet.statistics.cells import Factor
+from discreet.statistics.spread import Spread
 from tests.inference.made import exact_moments, odds_ratio, posterior
 
 NEAR = 5 / np.sqrt(naive.DRAWS)  # five standard errors of a mean, in standard deviations: a false alarm of 6e-7
@@ -115,6 +117,9 @@ def test_moments_are_read_off_cells() -> None:
     level = exact_moments({"x": x}, Factor("level", "x", -2, 3))
     assert Moments([level]).rows is None
     assert Moments([level], 400).of({"x": 1}) == pytest.approx(x.sum(), abs=1e-3)
+    law = ds.Laplace(1)
+    variance = ds.Release(np.var(x, ddof=1) / 25, law, Spread(Factor("level", "x", -2, 3), Factor("level", "x", -2, 3), 400))
+    assert Moments([level, variance]).of({"x": 2}) == pytest.approx((x**2).sum(), abs=1e-2)
     signed = exact_moments({"x": x}, Factor("signed", "x", -2, 3))
     assert Moments([signed], 400).of({"x": 1}) == pytest.approx(x.sum(), abs=1e-3)
 
@@ -125,13 +130,26 @@ def test_naive_of_a_posterior() -> None:
     assert made.draws["theta"][..., 0, 0].mean() == pytest.approx(31 / 96, abs=5 * 0.048 / np.sqrt(naive.DRAWS))
     assert made.summary()["theta[f, yes]"]["mean"] > 0
     assert made.sampler == "naive"
+    law = ds.RandomizedResponse.keeping("0.75", ["no", "yes"])
+    pairs = ds.Release.of(law, np.array([["no", "yes"], ["no", "no"], ["no", "yes"], ["yes", "yes"]]))
+    both_bits = posterior(releases=(pairs,)).naive().draws["theta"]
+    assert both_bits.mean((0, 1)) == pytest.approx(np.array([[2, 3], [1, 2]]) / 8, abs=5 * 0.17 / np.sqrt(naive.DRAWS))
+    bit = {"model": "beta_bernoulli", "a": 1.0, "b": 1.0, "success": "no"}
+    single = ds.Release.of(law, np.array(["no", "yes", "no", "no"]))
+    fields: dict[str, Any] = {"draws": {"theta": np.zeros((1, 9))}, "model": bit, "stats": {}}
+    assert posterior(**fields, releases=(single,)).naive().draws["theta"].mean() == pytest.approx(4 / 6, abs=0.015)
+    count = ds.Release.of(ds.DiscreteLaplace(1), 3)
+    known = posterior(**fields | {"model": bit | {"n": 4}}, releases=(count,)).naive()
+    assert known.draws["theta"].mean() == pytest.approx(4 / 6, abs=0.015)
+    with pytest.raises(InvalidRequest, match="needs the number of people"):
+        posterior(**fields, releases=(count,)).naive()
     rng = np.random.default_rng(8)
     x = rng.uniform(0, 1, 300)
     y = np.clip(0.2 + 0.5 * x + rng.normal(0, 0.05, 300), 0, 1)
     both = exact_moments({"x": x, "y": y}, Factor("square", "x", 0, 1), Factor("square", "y", 0, 1))
     beta = np.zeros((1, 8, 2))
     prior = {"deviation": 10.0, "variance": [2.0, 1e-6]}
-    fields: dict[str, Any] = {"draws": {"beta": beta}, "releases": (both,), "stats": {}}
+    fields = {"draws": {"beta": beta}, "releases": (both,), "stats": {}}
     line = posterior(**fields, model={"model": "linear_regression", "columns": ["x", "y"], **prior}).naive()
     assert line.draws["beta"][0].mean(0) == pytest.approx(np.polyfit(x, y, 1)[::-1], abs=0.01)
     one = {"model": "normal", "columns": ["y"], "mean": 0.0, **prior}

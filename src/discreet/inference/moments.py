@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from discreet.core.release import Release
 from discreet.statistics.cells import Cells, Factor
+from discreet.statistics.spread import Spread
 
 Floats = npt.NDArray[np.float64]
 Powers = frozenset[tuple[str, int]]
@@ -37,12 +38,29 @@ class Moments:
                 found.setdefault(powers, []).append(total)
             levels += _levels(query, value)
         self.columns = list(names)  # those that are numbers, in the order in which the releases name them
+        spreads = [r.query for r in releases if isinstance(r.query, Spread)]
+        rows = rows if rows is not None or not spreads else float(spreads[0].rows)
         self._known = {powers: float(np.mean(totals)) for powers, totals in found.items()}
         self.rows = rows if rows is not None else self._known.get(frozenset())
         if self.rows is not None:
             self.rows = max(float(self.rows), 1.0)
             for column, low, width, total in levels:
                 self._known.setdefault(frozenset([(column, 1)]), low * self.rows + width * total)
+        self._add_spreads(releases)
+
+    def _add_spreads(self, releases: Sequence[Release]) -> None:
+        """A released (co)variance, divisor n - 1, becomes a sum of products where the sums of its columns are known."""
+        for release in releases:
+            spread = release.query
+            if not isinstance(spread, Spread) or spread.group is not None:
+                continue
+            totals = [self.of({f.column: 1}) for f in (spread.x, spread.y)]
+            if totals[0] is None or totals[1] is None:
+                continue
+            area = (spread.x.hi - spread.x.lo) * (spread.y.hi - spread.y.lo)
+            product = (spread.rows - 1) * area * float(release.value) + totals[0] * totals[1] / spread.rows
+            names = [spread.x.column, spread.y.column]
+            self._known.setdefault(frozenset((c, names.count(c)) for c in names), product)
 
     def of(self, powers: Mapping[str, int]) -> float | None:
         """The sum of a product of powers; None where no release has it."""

@@ -150,42 +150,44 @@ def _rows(posterior: Posterior) -> float | None:
 
 
 def _table(posterior: Posterior, seed: int) -> Posterior:
-    counts = _counts(posterior)
-    if counts.shape != posterior.draws["theta"].shape[2:]:
-        counts = counts.reshape(posterior.draws["theta"].shape[2:])
-    return table(counts, posterior.model["alpha"], seed=seed)
+    return table(_counts(posterior).reshape(posterior.draws["theta"].shape[2:]), posterior.model["alpha"], seed=seed)
 
 
 def _counts(posterior: Posterior) -> Floats:
-    """Released counts, or the counts of reports."""
+    """Released counts, or how often each combination of answers was reported."""
     release = posterior.releases[0]
-    categories = getattr(release.mechanism, "categories", None)
-    if categories is None:
+    labels = getattr(release.mechanism, "categories", None)
+    if labels is None:
         return np.asarray(release.value, np.float64)
-    places = {label: i for i, label in enumerate(categories)}
-    reports = release.value.tolist() if isinstance(release.value, np.ndarray) else release.value
-    reports = [tuple(r) if isinstance(r, list) else r for r in reports]
-    return np.bincount([places[r] for r in reports], minlength=len(places)).astype(np.float64)
+    places = {label: i for i, label in enumerate(labels)}
+    answers = np.vectorize(places.__getitem__, otypes=[np.intp])(np.asarray(release.value, dtype=object))
+    shape = (len(labels),) * (answers.shape[1] if answers.ndim > 1 else 1)
+    flat = np.ravel_multi_index(tuple(answers.reshape(len(answers), -1).T), shape)
+    return np.bincount(flat, minlength=int(np.prod(shape))).astype(np.float64).reshape(shape)
 
 
 def _share(posterior: Posterior, seed: int) -> Posterior:
     model, releases = posterior.model, posterior.releases
     prior = {"a": model["a"], "b": model["b"], "seed": seed}
     moments = Moments(releases, _rows(posterior))
-    counts = _counts(posterior)
+    counts = _counts(posterior).ravel()
     if counts.size == 2 and not moments.columns:
-        from discreet.inference.models.beta_bernoulli import BetaBernoulli
-        from discreet.inference.names import axes_of
-
-        place = 1
-        labels = [label for _, labels in axes_of("theta", (2,), {}, releases) for label in labels]
-        if releases[0].query is not None or hasattr(releases[0].mechanism, "categories"):
-            place = BetaBernoulli(success=model.get("success")).place(labels)
-        return share(float(counts.ravel()[place]), float(counts.sum()), **prior)
-    total = moments.of({moments.columns[0]: 1}) if moments.columns else float(counts.ravel()[0])
+        return share(float(counts[_success(posterior)]), float(counts.sum()), **prior)
+    total = moments.of({moments.columns[0]: 1}) if moments.columns else float(counts[0])
     if total is None or moments.rows is None:
         raise InvalidRequest("the naive share needs the number of people, which no release says; give n to infer")
     return share(total, moments.rows, **prior)
+
+
+def _success(posterior: Posterior) -> int:
+    """Which of two counts is that of ones: the second, or that of the label which counts as one."""
+    from discreet.inference.models.beta_bernoulli import BetaBernoulli
+    from discreet.inference.names import axes_of
+
+    release = posterior.releases[0]
+    if release.query is None and not hasattr(release.mechanism, "categories"):
+        return 1
+    return BetaBernoulli(success=posterior.model.get("success")).place(axes_of("theta", (2,), {}, (release,))[0][1])
 
 
 def _column(posterior: Posterior) -> tuple[float, float, float | None]:

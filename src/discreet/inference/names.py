@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,26 +19,24 @@ def axes_of(name: str, shape: Sequence[int], model: Mapping[str, Any], releases:
     """
     declared = model.get("axes", {}).get(name)
     if declared is None and name == "theta" and len(releases) == 1:
-        declared = _of_table(releases[0])
+        declared = _of_table(releases[0], len(shape))
     axes = tuple((str(axis), tuple(map(str, labels))) for axis, labels in declared or ())
     if tuple(len(labels) for _, labels in axes) == tuple(shape):
         return axes
     return tuple((f"{name}_{i}", tuple(map(str, range(size)))) for i, size in enumerate(shape))
 
 
-def _of_table(release: Release) -> Sequence[tuple[str, Sequence[Any]]] | None:
+def _of_table(release: Release, count: int) -> Sequence[tuple[str, Sequence[Any]]] | None:
+    """The labels of released counts; of reports of single people, the categories of each of their ``count`` answers."""
     from discreet.statistics.cells import Cells
     from discreet.statistics.question import axes
 
     if isinstance(release.query, Cells) and not any(f.is_number for f in release.query.factors):
         return axes(release.query.factors)
     categories = getattr(release.mechanism, "categories", None)
-    return None if categories is None else [("category", [_plain(c) for c in categories])]
-
-
-def _plain(label: Any) -> str:
-    """A combination of labels without the brackets of Python."""
-    return " ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+    if release.query is not None or categories is None:
+        return None
+    return [(f"answer_{i}" if count > 1 else "answer", categories) for i in range(count)]
 
 
 def places(name: str, axes: Axes) -> list[str]:
@@ -47,5 +44,4 @@ def places(name: str, axes: Axes) -> list[str]:
     shape = tuple(len(labels) for _, labels in axes)
     if not shape:
         return [name]
-    assert math.prod(shape) < np.iinfo(np.intp).max
     return [f"{name}[{', '.join(axes[i][1][at] for i, at in enumerate(place))}]" for place in np.ndindex(shape)]
