@@ -37,7 +37,7 @@ def imports(path: Path) -> set[str]:
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{a.name}" for a in node.names] if node.module == "discreet" else [node.module]
             assert node.level == 0, f"{path}: import from the package root, not relatively"
-        found |= {n.split(".")[1] for n in names if n.startswith("discreet.")}
+        found |= {n.split(".")[1] for n in names if n.startswith("discreet.") and not n.startswith("discreet.__")}
     return found
 
 
