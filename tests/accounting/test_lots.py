@@ -113,7 +113,7 @@ def test_what_is_found_holds_and_is_least(epsilon: float, delta: float, rate: Fr
 
 def test_a_cost_is_not_claimed_beyond_the_noise() -> None:
     lots = Lots(Fraction("0.032"), 1000, Fraction("3.8"))
-    with pytest.raises(InvalidRequest, match="least epsilon is 1.0"):
+    with pytest.raises(InvalidRequest, match=r"least epsilon is 1\.0"):
         lots.cost(1, 1e-5)
     full = lots.cost(2, 1e-5)
     assert full.rho == Fraction(1000) / (2 * Fraction("3.8") ** 2)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+from discreet.core import numbers
 from discreet.core.cost import Cost
 from discreet.core.mechanism import Mechanism
 from discreet.core.query import Query
@@ -13,25 +15,50 @@ from discreet.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class Ask:
-    """One question: what to compute, the law of the answer, and the account that pays (the ledger if none)."""
+    """One question: what to compute, the law of the answer, and the account that pays (the ledger if none).
+
+    With a ``rate`` it is put to a lot: each person is in it independently with that probability, drawn by the runner. An
+    ask that pays by itself pays as if it had been put to everybody; what lots save is in the price of a plan. ``ahead``
+    is how many steps of a plan are paid in one transaction, this one and the next ones.
+    """
 
     query: Query
     mechanism: Mechanism
     account: Account | None = None
+    rate: Fraction | None = None
+    ahead: int = 1
+
+    def __post_init__(self) -> None:
+        if self.rate is not None and not 0 < self.rate <= 1:
+            raise InvalidRequest(f"rate must lie in (0, 1], got {self.rate}")
+        if self.ahead < 1 or (self.ahead > 1 and self.account is None):
+            raise InvalidRequest(f"only steps of an account are paid ahead, at least 1 at a time, got ahead={self.ahead}")
+
+    @property
+    def subject(self) -> dict[str, Any]:
+        """What is asked of whom, as it is written into the ledger."""
+        asked = self.query.to_dict()
+        return asked if self.rate is None else {"query": asked, "rate": numbers.write(self.rate)}
 
     @property
     def question(self) -> dict[str, Any]:
-        """The question as it is written into the ledger: the same for the same question."""
-        return {"query": self.query.to_dict(), "mechanism": self.mechanism.to_dict()}
+        """The question with its law: the same for the same question."""
+        return {"query": self.subject, "mechanism": self.mechanism.to_dict()}
 
 
 @dataclass(frozen=True)
 class Account:
-    """A prepaid account at a ledger: its number there and, where it is for part ``part`` of ``parts`` people, which."""
+    """A prepaid account at a ledger: its number there and, where it is for part ``part`` of ``parts`` people, which.
+
+    ``seal`` is the hash of the event that opened it and ``version`` the state of the table it was opened for: a run that
+    was broken off continues only with both.
+    """
 
     number: int
     part: int = 0
     parts: int | None = None
+    seal: str = ""
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,3 +80,16 @@ class Open:
             raise InvalidRequest("an account is opened either for a plan of steps or for disjoint parts; give one of them")
         if self.steps < 1 or (self.parts is not None and self.parts < 1):
             raise InvalidRequest(f"steps and parts must be at least 1, got steps={self.steps}, parts={self.parts}")
+
+
+@dataclass(frozen=True)
+class Reopen:
+    """Continue a plan that was broken off: ``steps`` more of it, by the account that was opened for it.
+
+    The answer is how many the account still has, at most ``steps``. Nothing is paid. Proof: the account keeps to the steps
+    it was opened for, whoever asks for them; a step that was paid and lost stays lost.
+    """
+
+    account: Account
+    plan: Ask
+    steps: int

@@ -81,6 +81,18 @@ class FoldQuery(Query, ABC):
         return evaluate_together([self], source)[0]
 
 
+class LotQuery(FoldQuery, ABC):
+    """A fold that is asked of many lots: of a table in memory its rows are gathered once, and picked from by person."""
+
+    @abstractmethod
+    def gather(self, source: Any) -> Any | None:
+        """All rows of a table in memory, with ``people``, their number; None where the source has to be read each time."""
+
+    @abstractmethod
+    def of_lot(self, gathered: Any, chosen: Any | None) -> Any:
+        """The exact value over the chosen people (None: all), as ``evaluate`` would give it of a sample of them."""
+
+
 def evaluate_together(asked: Sequence[Query], source: Any) -> list[Any]:
     """Every query's exact value; all that are folds in a single pass, and equal steps made once."""
     folds = {q.step_key: q for q in asked if isinstance(q, FoldQuery)}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +75,27 @@ class Random:
             part = out[start : start + step]
             once.update_into(memoryview(_ZEROS)[: part.nbytes], part.view(np.uint8).data)
         return out
+
+    def places(self, rate: Fraction, count: int) -> npt.NDArray[np.intp]:
+        """Which of ``count`` are in a lot, each independently with probability ``rate``, in order.
+
+        Proof: U < rate for a uniform U is decided by its first byte unless that equals the first byte of rate; then by
+        the next 64 bits, and where those agree as well by a uniform whole number below the denominator of what is left.
+        """
+        if rate >= 1:
+            return np.arange(count)
+        first, rest = divmod(rate * 256, 1)
+        leading = self.words(-(-count // 8)).view(np.uint8)[:count]
+        found = np.flatnonzero(leading <= np.uint8(first))
+        edge = leading[found] == np.uint8(first)
+        whole, below = divmod(rest.numerator << 64, rest.denominator)
+        words = self.words(int(edge.sum()))
+        keep = words < np.uint64(whole)
+        for i in np.flatnonzero(words == np.uint64(whole)):
+            keep[i] = self.below(rest.denominator) < below
+        inside = ~edge
+        inside[edge] = keep
+        return found[inside]
 
     def word(self) -> int:
         """One fresh word as a plain integer."""

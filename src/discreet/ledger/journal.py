@@ -45,8 +45,17 @@ class Journal:
     def read(self) -> Books:
         """The totals as they are now."""
         with self.database.transaction(write=False) as connection:
-            row = connection.execute(tables.read_ledger, {"of_ledger": self.id}).one_or_none()
-        return self._books(row)
+            return self.read_books(connection)
+
+    def read_books(self, connection: Connection) -> Books:
+        """The totals as a transaction sees them."""
+        return self._books(connection.execute(tables.read_ledger, {"of_ledger": self.id}).one_or_none())
+
+    def opening(self, connection: Connection, account: Account) -> str | None:
+        """The hash of the event that opened an account, if there is such an event."""
+        place = {"of_ledger": self.id, "of_number": account.number}
+        found = connection.execute(tables.read_payment, place).one_or_none()
+        return None if found is None else str(found.paid)
 
     def _books(self, row: Any) -> Books:
         if row is None:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet.accounting.filters import Remaining
-from discreet.core.ask import Account, Ask, Open
+from discreet.core.ask import Account, Ask, Open, Reopen
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost, Distance
 from discreet.core.mechanism import Mechanism, Sensitivity
 from discreet.core.query import Relation, check_relation
 from discreet.core.release import Entry, Release
-from discreet.errors import InvalidRequest
+from discreet.errors import AccountClosed, InvalidRequest
 from discreet.ledger import checks
 from discreet.ledger.books import on_account
 from discreet.ledger.creation import find_or_create
@@ -121,9 +121,14 @@ class Ledger:
     def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation) -> list[Entry]:
         """Pay for several asks in one transaction, each by the account it names or else by the ledger."""
         self._check_relation(relation)
-        drafts = [self._draft(ask, distance, checks.cost(cost, self.test), relation) for ask, distance, cost in asks]
-        if not drafts:
+        if not asks:
             return []
+        made: dict[int, Draft] = {}  # steps paid ahead are one ask, many times
+        for each in asks:
+            if id(each) not in made:
+                ask, distance, cost = each
+                made[id(each)] = self._draft(ask, distance, checks.cost(cost, self.test), relation)
+        drafts = [made[id(each)] for each in asks]
         with self._database.transaction(write=True) as connection:
             books = self._journal.lock(connection)
             for place, (ask, _, _) in enumerate(asks):
@@ -146,7 +151,7 @@ class Ledger:
             checks.plan(cost, account.steps)
             distance = account.plan.query.distance(relation)
             step = checks.cost(account.plan.mechanism.cost(distance), self.test)
-            plan = self._draft(Ask(account.plan.query, account.plan.mechanism), distance, cost, relation)
+            plan = self._draft(replace(account.plan, account=None, ahead=1), distance, cost, relation)
             terms = Terms(step, plan=plan.plan, steps=account.steps)
             draft = replace(plan, kind="open", terms=terms)
         else:
@@ -155,8 +160,27 @@ class Ledger:
                 kind="open", question=question, relation=relation, cost=cost.padded(), terms=Terms(cost, account.parts)
             )
         with self._database.transaction(write=True) as connection:
-            number = self._journal.post(connection, self._journal.lock(connection), [draft])[0].number
-        return [Account(number, part, account.parts) for part in range(account.parts or 1)]
+            entry = self._journal.post(connection, self._journal.lock(connection), [draft])[0]
+        return [Account(entry.number, part, account.parts, entry.hash) for part in range(account.parts or 1)]
+
+    def reopen(self, request: Reopen, relation: Relation) -> int:
+        """How many steps the account of a plan has left, at most those asked for; refuses another ledger or another plan."""
+        account, plan = request.account, replace(request.plan, account=None, ahead=1)
+        wanted = self._draft(plan, plan.query.distance(self._check_relation(relation)), Cost.nothing(), relation).plan
+        with self._database.transaction(write=False) as connection:
+            opened = self._journal.opening(connection, account)
+            if opened != account.seal:
+                raise AccountClosed(
+                    f"a run continues at the ledger that was paid for it, and {self.name!r} has no account {account.number} "
+                    "with that seal; open the ledger the run began with"
+                )
+            standing = self._journal.load(connection, self._journal.read_books(connection), account)
+        if standing.terms.plan != wanted:
+            raise AccountClosed(
+                f"account {account.number} was opened for another plan: the data columns, the model, the clip norm, the noise or "
+                "the rate differ; continue with the settings the run began with"
+            )
+        return min(standing.left, request.steps)
 
     def reserve(self, cost: Cost, question: str) -> Account:
         """Set an amount aside that nobody else can take; asks that name the account draw on it."""
@@ -247,7 +271,7 @@ class Ledger:
     def _draft(self, ask: Ask, distance: Distance, cost: Cost, relation: Relation) -> Draft:
         return Draft(
             kind="charge",
-            question=canonical(ask.query.to_dict()),
+            question=canonical(ask.subject),
             relation=relation,
             cost=cost,
             law=canonical(checks.law(ask.mechanism).to_dict()),
