@@ -1,0 +1,37 @@
+"""JAX for the samplers: imported here only, with a clear word where it is missing, and used in double precision.
+
+Totals of many records are exact multiples of a fine grid only in doubles. The switch is a context, so that the precision of
+other code in the process stays as it was.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from discreet.errors import DiscreetError
+
+
+class MissingExtra(DiscreetError, ImportError):
+    """A part of the package was used whose libraries are not installed."""
+
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError as problem:  # pragma: no cover
+    raise MissingExtra("posteriors need JAX, which is not installed; run: pip install 'discreet[bayes]'") from problem
+
+
+def doubles() -> AbstractContextManager[Any]:
+    """Double precision within the context, on any version of JAX."""
+    if hasattr(jax, "enable_x64"):
+        context: AbstractContextManager[Any] = jax.enable_x64(True)
+        return context
+    from jax.experimental import enable_x64
+
+    older: AbstractContextManager[Any] = enable_x64()
+    return older
+
+
+__all__ = ["MissingExtra", "doubles", "jax", "jnp"]

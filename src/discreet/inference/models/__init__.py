@@ -1,0 +1,1 @@
+"""Data models with a prior: one in each file."""

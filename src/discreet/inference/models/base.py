@@ -1,0 +1,161 @@
+"""What a data model has to say so that the samplers can use it.
+
+A model is a prior on parameters and a law of one record given them. ``theta`` is a dict of arrays; ``records`` is an array,
+or a dict of arrays, with one line for each record. Everything is a pure function of ``jax.numpy`` values, so that chains
+can be vectorised. Records are raw: what a query does to them before it adds them up is not the model's business.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from discreet.errors import InvalidRequest
+
+Array = Any
+Theta = dict[str, Any]
+Records = Any
+
+
+class DataModel(ABC):
+    """A prior, a law of records, and the step p(theta | records). Every subclass is a frozen dataclass."""
+
+    name: ClassVar[str]
+    samplers: ClassVar[tuple[str, ...]] = ("sweep",)
+
+    columns: tuple[str, ...] | None
+
+    @property
+    @abstractmethod
+    def variables(self) -> int:
+        """How many columns a record has."""
+
+    @abstractmethod
+    def draw_prior(self, key: Array) -> Theta:
+        """Parameters from the prior."""
+
+    @abstractmethod
+    def simulate(self, key: Array, theta: Theta, size: int) -> Records:
+        """``size`` independent records given the parameters."""
+
+    @abstractmethod
+    def update(self, key: Array, theta: Theta, records: Records, weight: Array) -> Theta:
+        """New parameters by a step that leaves p(theta | records) as it is; ``weight`` is 1 for records that exist, else 0."""
+
+    @abstractmethod
+    def column(self, records: Records, position: int) -> Array:
+        """One column of the records as numbers."""
+
+    def describe(self) -> dict[str, Any]:
+        """The model in plain words and numbers."""
+        return {"model": self.name} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+
+class FreeModel(DataModel):
+    """A model whose parameters have free coordinates (a vector without bounds), for slices and gradients.
+
+    ``log_prior`` is the log-density of the prior in those coordinates.
+    """
+
+    @abstractmethod
+    def to_free(self, theta: Theta) -> Array:
+        """The parameters as a vector without bounds."""
+
+    @abstractmethod
+    def from_free(self, free: Array) -> Theta:
+        """The parameters of a vector."""
+
+    @abstractmethod
+    def log_prior(self, free: Array) -> Array:
+        """The log-density of the prior at a vector of free coordinates, the Jacobian counted."""
+
+
+class NoiseModel(FreeModel):
+    """A model whose records are a function of parameters and of noise that does not depend on them: x = g(u, theta)."""
+
+    @abstractmethod
+    def to_noise(self, key: Array, records: Records, theta: Theta) -> Array:
+        """The noise that makes these records; drawn given both where several would."""
+
+    @abstractmethod
+    def from_noise(self, noise: Array, theta: Theta) -> Records:
+        """The records that this noise makes."""
+
+    def branches(self, noise: Array, theta: Theta) -> list[tuple[Array, Records]]:
+        """Records with their weights whose mean is smooth in theta: for yes and no, both with their chances."""
+        return [(1.0, self.from_noise(noise, theta))]
+
+    @property
+    @abstractmethod
+    def noise_size(self) -> int:
+        """How many uniform numbers make the noise of one record."""
+
+    @abstractmethod
+    def noise_at(self, uniforms: Array) -> Array:
+        """The noise of records from lines of ``noise_size`` uniform numbers."""
+
+
+class FiniteModel(FreeModel):
+    """A model whose records are one of finitely many cells, numbered from 0; ``shape`` are the cells of each column."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """How many cells there are."""
+
+    @abstractmethod
+    def log_cells(self, theta: Theta) -> Array:
+        """The log-probability of each cell."""
+
+    @abstractmethod
+    def support(self) -> Records:
+        """One record for each cell, in order."""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return value if value is None or isinstance(value, int | float | str | bool) else getattr(value, "__name__", repr(value))
+
+
+def positive(value: Any, name: str) -> float:
+    """A finite number above zero."""
+    number = finite(value, name)
+    if number <= 0:
+        raise InvalidRequest(f"{name} must be positive, got {value!r}")
+    return number
+
+
+def finite(value: Any, name: str) -> float:
+    """A finite number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidRequest(f"{name} must be a number, got {value!r}") from None
+    if not np.isfinite(number):
+        raise InvalidRequest(f"{name} must be a finite number, got {value!r}")
+    return number
+
+
+def known_or_prior(value: Any, name: str) -> float | tuple[float, float]:
+    """A known positive number, or the two positive parameters (shape, scale) of an inverse-gamma prior."""
+    if isinstance(value, tuple | list):
+        if len(value) != 2:
+            raise InvalidRequest(f"{name} is one number if it is known, or (shape, scale) of its prior, got {value!r}")
+        return positive(value[0], f"{name} shape"), positive(value[1], f"{name} scale")
+    return positive(value, name)
+
+
+def column_names(columns: Any, variables: int) -> tuple[str, ...] | None:
+    """The columns a model was told to use, one for each of its variables."""
+    if columns is None:
+        return None
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if len(names) != variables or len(set(names)) != len(names):
+        raise InvalidRequest(f"the model has {variables} columns, got the names {list(names)}")
+    return names

@@ -1,0 +1,77 @@
+"""Slice sampling along one direction at a time: a step that needs no tuning.
+
+Under the graph of the density at the current point a height is drawn, an interval around the point is widened until both
+ends are below it, and points are drawn inside, shrinking towards the current one, until one is above.
+
+Proof: stepping out with a limit that is split at random between the two sides, and shrinkage, both leave the uniform law on
+the region under the graph as it is (Neal 2003, sections 4.1 and 4.2); so the density itself is invariant, whatever the widths,
+provided they do not depend on the point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from discreet.inference._jax import jax, jnp
+
+Array = Any
+
+_STEPS_OUT = 8  # intervals are at most this many widths long
+_SHRINKS = 200  # by then an interval is as narrow as a double
+
+
+def slice_along(
+    key: Array, log_density: Callable[[Array], Array], point: Array, value: Array, direction: Array
+) -> tuple[Array, Array]:
+    """One slice along ``direction``, whose length is the width; returns the new point and its log-density."""
+    height_key, place_key, split_key, shrink_key = jax.random.split(key, 4)
+    height = value + jnp.log(jax.random.uniform(height_key, minval=jnp.finfo(float).tiny))
+    left = -jax.random.uniform(place_key)
+    left_steps = jnp.floor(_STEPS_OUT * jax.random.uniform(split_key))
+    right_steps = _STEPS_OUT - 1 - left_steps
+
+    def above(place: Array) -> Array:
+        return log_density(point + place * direction) > height
+
+    def widen(sign: float, start: Array, steps: Array) -> Array:
+        def going(state: tuple[Array, Array, Array]) -> Array:
+            return state[2] & (state[1] > 0)
+
+        def further(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            place = state[0] + sign
+            return place, state[1] - 1, above(place)
+
+        return jax.lax.while_loop(going, further, (start, steps, above(start)))[0]
+
+    low, high = widen(-1.0, left, left_steps), widen(1.0, left + 1.0, right_steps)
+
+    def searching(state: tuple[Array, ...]) -> Array:
+        return (state[-1] <= height) & (state[1] < _SHRINKS)
+
+    def shrink(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        key, tries, low, high, _, _ = state
+        key, draw = jax.random.split(key)
+        place = low + (high - low) * jax.random.uniform(draw)
+        found = log_density(point + place * direction)
+        found = jnp.where(jnp.isnan(found), -jnp.inf, found)
+        good = found > height
+        low = jnp.where(~good & (place < 0), place, low)
+        high = jnp.where(~good & (place >= 0), place, high)
+        return key, tries + 1, low, high, place, found
+
+    start = (shrink_key, jnp.asarray(0), low, high, jnp.zeros_like(low), jnp.full_like(value, -jnp.inf))
+    *_, place, found = jax.lax.while_loop(searching, shrink, start)
+    moved = found > height
+    return jnp.where(moved, point + place * direction, point), jnp.where(moved, found, value)
+
+
+def slice_sweep(key: Array, log_density: Callable[[Array], Array], point: Array, widths: Array) -> Array:
+    """A slice along each coordinate in turn."""
+
+    def one(state: tuple[Array, Array], step: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
+        return slice_along(step[0], log_density, *state, step[1]), None
+
+    keys = jax.random.split(key, point.shape[0])
+    (point, _), _ = jax.lax.scan(one, (point, log_density(point)), (keys, jnp.diag(widths)))
+    return point
