@@ -32,12 +32,16 @@ _SAFE = 1.0 - 2.0**-40
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of the table that a model reads: numbers between public bounds, or declared labels."""
+    """A column of the table that a model reads: numbers between public bounds, or declared labels.
+
+    A ``raw`` one is read as it is, without bounds: for random features alone, which are bounded whatever they are made of.
+    """
 
     column: str
     lo: float = 0.0
     hi: float = 1.0
     labels: tuple[Any, ...] = ()
+    raw: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))
@@ -55,7 +59,7 @@ class Feature:
     @property
     def unit(self) -> float:
         """What its values are divided by."""
-        return 1.0 if self.labels else max(abs(self.lo), abs(self.hi))
+        return 1.0 if self.labels or self.raw else max(abs(self.lo), abs(self.hi))
 
     @property
     def names(self) -> list[str]:
@@ -63,7 +67,15 @@ class Feature:
         return [f"{self.column}={label}" for label in self.labels] if self.labels else [self.column]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"column": self.column, "lo": self.lo, "hi": self.hi, "labels": list(self.labels)}
+        return {"column": self.column, "lo": self.lo, "hi": self.hi, "labels": list(self.labels), "raw": self.raw}
+
+    def clip(self, values: Any, out: Floats) -> None:
+        """Values within the bounds; a raw one beyond the doubles counts as missing."""
+        if not self.raw:
+            np.clip(values, self.lo, self.hi, out=out, dtype=np.float64)
+            return
+        out[:] = values
+        out[~np.isfinite(out)] = np.nan
 
 
 @dataclass(frozen=True)
@@ -110,17 +122,38 @@ class Target:
 
 @dataclass(frozen=True)
 class Weight:
-    """A column of weights, clipped to [0, ``most``]. Each must be a function of its own record alone."""
+    """A column of weights, clipped to [0, ``most``]. Each must be a function of its own record alone.
+
+    ``over`` is what the column is divided by before the clip: another column, or a public number. A quotient that is
+    no number (0 / 0) counts as missing.
+    """
 
     column: str
     most: float
+    over: str | float | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.most) and self.most > 0):
             raise InvalidRequest(f"the bound of weights must be positive and finite, got {self.most}")
+        if isinstance(self.over, int | float) and not (math.isfinite(self.over) and self.over > 0):
+            raise InvalidRequest(f"weights must be divided by a positive number, got {self.over}")
 
     def to_dict(self) -> dict[str, Any]:
-        return {"column": self.column, "most": self.most}
+        return {"column": self.column, "most": self.most, "over": self.over}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it reads."""
+        return (self.column, self.over) if isinstance(self.over, str) else (self.column,)
+
+    def read(self, batch: Any) -> Floats:
+        """The weights of a batch; NaN where there is none."""
+        values = batch.numeric(self.column)
+        if self.over is not None:
+            below = batch.numeric(self.over) if isinstance(self.over, str) else self.over
+            with np.errstate(all="ignore"):  # what a record holds never warns
+                values = np.divide(values, below, dtype=np.float64)
+        return np.clip(values, 0.0, self.most, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -192,6 +225,8 @@ class Design:
                 object.__setattr__(self, word, kind(**given))
         if not made:
             raise InvalidRequest("a model needs at least one feature, got none")
+        if self.fourier is None and any(f.raw for f in made):
+            raise InvalidRequest("a column without bounds is for random features only; give bounds")
         names = [*self.columns]
         if len(set(names)) != len(names):
             raise InvalidRequest(f"features, target and weight must be different columns, got {names}")
@@ -208,29 +243,30 @@ class Design:
         *,
         intercept: bool = True,
         radius: Fraction | None = None,
-        weight: str | None = None,
+        weight: str | Weight | None = None,
         fourier: Fourier | None = None,
+        raw: bool = False,
     ) -> Design:
-        """The design that a schema's declarations make of named columns."""
+        """The design that a schema's declarations make of named columns; ``raw`` leaves bounds of numbers aside."""
         made = []
         for name in features:
             column = schema[name]
             if isinstance(column, Categories):
                 made.append(Feature(name, labels=column.labels))
             else:
-                made.append(Feature(name, float(column.lo), float(column.hi)))
+                made.append(Feature(name, raw=True) if raw else Feature(name, float(column.lo), float(column.hi)))
         goal = schema[target]
         aim = (
             Target(target, classes=goal.labels)
             if isinstance(goal, Categories)
             else Target(target, (), float(goal.lo), float(goal.hi))
         )
-        bound = None
-        if weight is not None:
-            declared = schema[weight]
+        bound = weight if isinstance(weight, Weight) else None
+        for name in () if weight is None else bound.columns if bound else (str(weight),):
+            declared = schema[name]
             if isinstance(declared, Categories) or declared.lo < 0:
-                raise InvalidRequest(f"weights must be numbers declared from 0 up, got {weight!r}; declare Real(0, most)")
-            bound = Weight(weight, float(declared.hi))
+                raise InvalidRequest(f"weights must be numbers declared from 0 up, got {name!r}; declare Real(0, most)")
+            bound = bound or Weight(name, float(declared.hi))
         return Design(tuple(made), aim, intercept, radius, bound, fourier, schema.max_rows or 1)
 
     def to_dict(self) -> dict[str, Any]:
@@ -247,7 +283,7 @@ class Design:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the table that are read."""
-        extra = () if self.weight is None else (self.weight.column,)
+        extra = () if self.weight is None else self.weight.columns
         return (*(f.column for f in self.features), self.target.column, *extra)
 
     @property
@@ -303,7 +339,7 @@ class Design:
             whole = ~np.isnan(x.sum(axis=1))
             there = whole if there is None else there & whole
         if self.weight is not None:
-            weight = np.clip(batch.numeric(self.weight.column), 0.0, self.weight.most, dtype=np.float64)
+            weight = self.weight.read(batch)
             known = ~np.isnan(weight)
             if not known.all():
                 there = known if there is None else there & known
@@ -316,22 +352,23 @@ class Design:
 
     def rows_of(self, x: Floats) -> Floats:
         """Rows from a matrix of plain numbers, one column for each numeric feature: what a prediction is made from."""
-        made = np.empty((len(x), self.width))
+        made = self._room(len(x))
         for place, feature in enumerate(self.features):
-            np.clip(x[:, place], feature.lo, feature.hi, out=made[:, place])
+            feature.clip(x[:, place], made[:, place])
         return self._norm(self._scaled(made))
 
+    def _room(self, rows: int) -> Floats:
+        return np.empty((rows, sum(f.size for f in self.features) + (self.intercept and not self.fourier)))
+
     def _features(self, batch: Any) -> Floats:
-        wide = sum(f.size for f in self.features)
-        x = np.empty((batch.size, wide + (self.intercept and not self.fourier)))
-        place = 0
+        x, place = self._room(batch.size), 0
         for feature in self.features:
             if feature.labels:
                 codes = batch.codes(feature.column)
                 x[:, place : place + feature.size] = codes[:, None] == np.arange(feature.size)
                 x[codes < 0, place] = np.nan
             else:
-                np.clip(batch.numeric(feature.column), feature.lo, feature.hi, out=x[:, place], dtype=np.float64)
+                feature.clip(batch.numeric(feature.column), x[:, place])
             place += feature.size
         return self._scaled(x)
 
@@ -345,8 +382,9 @@ class Design:
         units = np.array([f.unit for f in self.features for _ in range(f.size)])
         frequencies, phases = self._drawn
         made = np.empty((len(x), self.width))
-        angle = (x[:, : len(units)] / units) @ frequencies + phases
-        np.cos(angle, out=made[:, : len(phases)])
+        with np.errstate(all="ignore"):  # an angle beyond the doubles has no cosine: its row counts as missing
+            angle = (x / units) @ frequencies + phases
+            np.cos(angle, out=made[:, : len(phases)])
         made[:, : len(phases)] *= math.sqrt(2.0 / len(phases))
         if self.intercept:
             made[:, -1] = 1.0
