@@ -95,7 +95,8 @@ class Random:
             keep[i] = self.below(rest.denominator) < below
         inside = ~edge
         inside[edge] = keep
-        return found[inside]
+        chosen: npt.NDArray[np.intp] = found[inside]
+        return chosen
 
     def word(self) -> int:
         """One fresh word as a plain integer."""

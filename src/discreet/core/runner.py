@@ -220,14 +220,14 @@ class Desk:
                 )
 
 
-def plan(procedure: Procedure[R], relation: Relation, rows: int) -> tuple[R, list[Ask | Open | Reopen]]:
+def plan(procedure: Procedure[R], relation: Relation, rows: int) -> tuple[R, list[Ask | Open]]:
     """A dry run on releases made up for ``rows`` rows: what would be asked, and a result as uncertain as the real one.
 
     Proof: what an ask costs never depends on an answer, so the asks of a dry run are those of the real one; no data
     is in reach here.
     """
     noise = Random(seed=0)
-    seen: list[Ask | Open | Reopen] = []
+    seen: list[Ask | Open] = []
     answer: Any = None
     while True:
         try:
@@ -241,7 +241,6 @@ def plan(procedure: Procedure[R], relation: Relation, rows: int) -> tuple[R, lis
                 accounts = [Account(0, part, request.parts) for part in range(request.parts or 1)]
                 answer = accounts if request.parts is not None else accounts[0]
             case Reopen():
-                seen.append(request)
                 answer = request.steps
             case Ask():
                 seen.append(request)

@@ -177,8 +177,8 @@ class Ledger:
             standing = self._journal.load(connection, self._journal.read_books(connection), account)
         if standing.terms.plan != wanted:
             raise AccountClosed(
-                f"account {account.number} was opened for another plan: the data columns, the model, the clip norm, the noise or "
-                "the rate differ; continue with the settings the run began with"
+                f"account {account.number} was opened for another plan: the columns, the model, the clip norm, the noise "
+                "or the rate differ; continue with the settings the run began with"
             )
         return min(standing.left, request.steps)
 

@@ -27,6 +27,8 @@ class MemorySource(LocalSource):
     from a free answer that no record has changed. Pass ``version=`` to say that two sources hold the same table.
     """
 
+    resident = True  # its rows may be gathered once and kept: they are in memory already
+
     def __init__(self, table: Any, schema: Schema, salt: int = DEFAULT_SALT, batch_rows: int = BATCH_ROWS) -> None:
         super().__init__(schema, salt, batch_rows)
         self._table = _Table(table, self._selection.rules)

@@ -1,0 +1,1 @@
+"""Private gradient descent on lots of people."""

@@ -1,0 +1,239 @@
+"""Private gradient descent: one charge for all steps, then a noisy sum over a random lot of people at each.
+
+A step is theta - (size of step) / (q n0) (sum of clipped gradients + N(0, (z C)^2 I)), with q n0 the public expected
+size of a lot, not its own size, which is private. A lot may be empty; noise is added all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet.accounting.lots import Lots, noise_multiplier
+from discreet.core import numbers
+from discreet.core.ask import Account, Ask, Open, Reopen
+from discreet.core.cost import Cost
+from discreet.core.mechanism import Mechanism
+from discreet.core.query import Relation
+from discreet.core.release import Release
+from discreet.core.runner import Procedure
+from discreet.errors import InvalidRequest
+from discreet.mechanisms import Gaussian, NoNoise
+from discreet.models.design import Design
+from discreet.models.gradient.lots import MOST_ROWS, SLACK, LotGradient
+from discreet.models.gradient.network import LARGEST_WEIGHT, Network
+from discreet.models.gradient.steps import StepSize, step_sizes
+
+Iterate = Literal["last", "average"]
+AHEAD = 64  # steps paid in one transaction: what a crash between two of them can lose
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that is public about a run before it begins.
+
+    ``expected_rows`` is n0, a public guess of the number of people; ``rate`` is q, ``steps`` is T. ``noise`` is z, found
+    for the target (``epsilon``, ``delta``); both are None where no noise is asked for, which only a test ledger allows.
+    """
+
+    design: Design
+    network: Network
+    rate: Fraction
+    steps: int
+    clip: Fraction
+    sizes: StepSize
+    expected_rows: int
+    relation: Relation
+    epsilon: Fraction | None
+    delta: Fraction | None
+    noise: Fraction | None
+    ridge: float = 0.0
+    momentum: float = 0.0
+    iterate: Iterate = "last"
+    radius: float | None = None
+    start: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.expected_rows, bool) or not isinstance(self.expected_rows, int) or self.expected_rows < 1:
+            raise InvalidRequest(f"expected_rows must be a whole number of at least 1, got {self.expected_rows!r}")
+        if self.rate * self.expected_rows > MOST_ROWS:
+            raise InvalidRequest(
+                f"a lot must hold at most {MOST_ROWS} rows, got {float(self.rate * self.expected_rows):.4g} expected; "
+                "take smaller lots"
+            )
+        if not 0 <= self.momentum < 1:
+            raise InvalidRequest(f"momentum must lie in [0, 1), got {self.momentum}")
+        if self.ridge < 0:
+            raise InvalidRequest(f"ridge must not be negative, got {self.ridge}")
+        if self.iterate not in ("last", "average"):
+            raise InvalidRequest(f"iterate must be 'last' or 'average', got {self.iterate!r}")
+
+    @staticmethod
+    def within(
+        design: Design,
+        network: Network,
+        *,
+        epsilon: Any,
+        delta: Any,
+        lot: int,
+        steps: int,
+        clip: Any,
+        sizes: StepSize,
+        expected_rows: int,
+        relation: Relation,
+        **rest: Any,
+    ) -> Run:
+        """The run of lots of ``lot`` expected people with the least noise that the target allows."""
+        rate = lot_rate(lot, expected_rows)
+        exact_clip = numbers.positive(clip, "clip")
+        if isinstance(epsilon, float) and epsilon == float("inf"):
+            return Run(design, network, rate, steps, exact_clip, sizes, expected_rows, relation, None, None, None, **rest)
+        if delta is None:
+            raise InvalidRequest("private gradient descent needs delta beside epsilon; give one, such as 1e-6")
+        e, d = numbers.positive(epsilon, "epsilon"), numbers.probability(delta, "delta")
+        noise = noise_multiplier(e, d, rate, steps, relation)
+        return Run(design, network, rate, steps, exact_clip, sizes, expected_rows, relation, e, d, noise, **rest)
+
+    @property
+    def law(self) -> Mechanism:
+        """The noise of one step. Its grid is a power of two far below the scale."""
+        if self.noise is None:
+            return NoNoise(Fraction(1, 1 << 40))
+        return Gaussian(self.noise * self.clip * (1 + SLACK))
+
+    @property
+    def lots(self) -> Lots | None:
+        """What the accountant sees."""
+        return None if self.noise is None else Lots(self.rate, self.steps, self.noise, self.relation)
+
+    @property
+    def cost(self) -> Cost:
+        """What all steps cost together."""
+        lots = self.lots
+        return Cost.infinite() if lots is None else lots.cost(self.epsilon or 0, self.delta or 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The run in what JSON can say."""
+
+        def text(value: Fraction | None) -> str | None:
+            return None if value is None else numbers.write(value)
+
+        return {
+            "design": self.design.to_dict(), "network": self.network.to_dict(), "rate": text(self.rate),
+            "steps": self.steps, "clip": text(self.clip), "sizes": self.sizes.to_dict(),
+            "expected_rows": self.expected_rows, "relation": self.relation, "epsilon": text(self.epsilon),
+            "delta": text(self.delta), "noise": text(self.noise), "ridge": self.ridge, "momentum": self.momentum,
+            "iterate": self.iterate, "radius": self.radius, "start": self.start,
+        }  # fmt: skip
+
+    @staticmethod
+    def from_dict(doc: dict[str, Any]) -> Run:
+        """The run a document describes."""
+        exact = {
+            k: None if doc[k] is None else numbers.read(doc[k], k) for k in ("rate", "clip", "epsilon", "delta", "noise")
+        }
+        made = {"design": Design(**doc["design"]), "network": Network(**doc["network"])}
+        return Run(**{**doc, **exact, **made, "sizes": step_sizes.read(doc["sizes"])})
+
+
+@dataclass(eq=False)
+class State:
+    """Where a run stands: how many steps it has taken, the parameters, and what the next step needs of the last ones."""
+
+    step: int
+    flat: Any
+    velocity: Any
+    total: Any
+    account: Account | None = None
+    releases: list[Release] = field(default_factory=list)
+
+    @staticmethod
+    def fresh(run: Run) -> State:
+        flat = run.network.start(run.start)
+        return State(0, flat, np.zeros_like(flat), np.zeros_like(flat))
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The parameters that a run ended with, how it was run, and by what noise."""
+
+    run: Run
+    flat: Any
+    steps: int
+    cost: Cost
+    private: bool
+    releases: tuple[Release, ...]
+
+
+Watch = Callable[[Run, State], None]
+
+
+def descend(
+    run: Run, state: State | None = None, watch: Watch | None = None, extra: Cost | None = None
+) -> Procedure[Trained]:
+    """Take the steps of a run; ``state`` continues one that was broken off, ``watch`` sees every step.
+
+    Proof: the account was paid ``run.cost``, which ``Lots`` proves for exactly this sequence: each step is one ask of a
+    ``LotGradient`` at the run's rate under the run's law. All the rest is a function of releases and public numbers.
+    """
+    if run.network.widths[0] != run.design.width:
+        raise InvalidRequest(f"the network takes {run.network.widths[0]} inputs, the design gives {run.design.width}")
+    question, law = LotGradient(run.design, run.network, run.clip), run.law
+    cost = run.cost
+    plan = Ask(question, law, rate=run.rate)
+    state = State.fresh(run) if state is None else state
+    if state.account is None:
+        state.account = yield Open(cost, plan=plan, steps=run.steps)
+        left = run.steps
+    else:
+        left = yield Reopen(state.account, plan, run.steps - state.step)
+    assert state.account is not None
+    private = True
+    scale = 1.0 / float(run.rate * run.expected_rows)
+    for place in range(left):
+        ahead = min(AHEAD, left - place)
+        release: Release = yield Ask(question.at(state.flat), law, state.account, run.rate, ahead)
+        private = private and release.private
+        _move(run, state, release.value, scale)
+        if len(state.releases) < 1:
+            state.releases.append(release)
+        if watch is not None:
+            watch(run, state)
+    flat = state.total / max(state.step, 1) if run.iterate == "average" else state.flat
+    return Trained(run, flat, state.step, cost if extra is None else cost + extra, private, tuple(state.releases))
+
+
+def _move(run: Run, state: State, noisy: Any, scale: float) -> None:
+    """One step along a noisy sum; the parameters stay within the ball of ``radius``, and within the doubles."""
+    direction = noisy * scale
+    if run.ridge:
+        direction += (run.ridge / run.expected_rows) * state.flat
+    if run.momentum:
+        state.velocity *= run.momentum
+        state.velocity += direction
+        direction = state.velocity
+    flat = state.flat - run.sizes.at(state.step) * direction
+    if run.radius is not None:
+        length = float(np.sqrt(flat @ flat))
+        if length > run.radius:
+            flat *= run.radius / length
+    np.clip(flat, -LARGEST_WEIGHT, LARGEST_WEIGHT, out=flat)
+    state.flat = flat
+    state.step += 1
+    if run.iterate == "average":
+        state.total += flat
+
+
+def lot_rate(lot: int, expected_rows: int) -> Fraction:
+    """The rate at which lots hold ``lot`` people of ``expected_rows`` on average."""
+    if isinstance(lot, bool) or not isinstance(lot, int) or lot < 1:
+        raise InvalidRequest(f"lot_size must be a whole number of at least 1, got {lot!r}")
+    if lot > expected_rows:
+        raise InvalidRequest(
+            f"lot_size must be at most expected_rows, got {lot} of {expected_rows}; a lot of all of them has rate 1"
+        )
+    return Fraction(lot, expected_rows)

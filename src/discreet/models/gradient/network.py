@@ -1,0 +1,188 @@
+"""Networks of linear layers: what a row becomes on its way up, and its gradient on the way down.
+
+All parameters live in one flat vector, layer after layer, each layer a matrix with one line for each input and, where
+there is a bias, a last line for it. Inputs carry a constant 1 in their last place to match, so that a layer is one
+product and its gradient is one product. No hidden layer at all is a linear model.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet.core.random import Random
+from discreet.core.registry import Named
+from discreet.errors import InvalidRequest
+from discreet.models.losses import Logistic, Loss, losses
+
+Activation = Literal["relu", "tanh"]
+
+_MOST_LAYERS, _MOST_WIDTH = 10, 1 << 16
+LARGEST_WEIGHT = 2.0**20  # parameters are kept within this, so that no product of layers leaves the range of doubles
+
+
+class Room:
+    """Arrays to write into, kept from step to step: new ones of this size would come from the system each time."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, int], Any] = {}
+
+    def take(self, name: str, rows: int, width: int) -> Any:
+        """An array of at least ``rows`` rows, cut to them; its content is whatever was there."""
+        kept = self._kept.get((name, width))
+        if kept is None or len(kept) < rows:
+            kept = self._kept[name, width] = np.empty((rows + rows // 4 + 8, width))
+        return kept[:rows]
+
+
+@dataclass(frozen=True)
+class Network(Named):
+    """Linear layers of ``widths`` (inputs, hidden ones, outputs) with ``activation`` between them, and a loss.
+
+    One output has a loss of the score; several have the cross-entropy of their softmax, and ``loss`` is None.
+    """
+
+    widths: tuple[int, ...]
+    loss: Loss | None = None
+    bias: bool = True
+    activation: Activation = "relu"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "widths", tuple(int(w) for w in self.widths))
+        if isinstance(self.loss, dict):
+            object.__setattr__(self, "loss", losses.read(self.loss))
+        if len(self.widths) < 2 or len(self.widths) > _MOST_LAYERS + 1:
+            raise InvalidRequest(f"a network must have 1 to {_MOST_LAYERS} layers, got {len(self.widths) - 1}")
+        if min(self.widths) < 1 or max(self.widths) > _MOST_WIDTH:
+            raise InvalidRequest(f"layers must have between 1 and {_MOST_WIDTH} units, got {list(self.widths)}")
+        if self.activation not in ("relu", "tanh"):
+            raise InvalidRequest(f"activation must be 'relu' or 'tanh', got {self.activation!r}")
+        if (self.widths[-1] == 1) != (self.loss is not None):
+            raise InvalidRequest("one output needs a loss of the score, several take the cross-entropy and loss=None")
+
+    def to_dict(self) -> dict[str, Any]:
+        loss = None if self.loss is None else self.loss.to_dict()
+        return {"widths": list(self.widths), "loss": loss, "bias": self.bias, "activation": self.activation}
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, int], ...]:
+        """The matrix of each layer, the bias as its last line."""
+        return tuple((a + self.bias, b) for a, b in zip(self.widths, self.widths[1:], strict=False))
+
+    @cached_property
+    def size(self) -> int:
+        """The number of parameters."""
+        return sum(a * b for a, b in self.shapes)
+
+    def layers(self, flat: Any) -> list[Any]:
+        """The matrices of a flat vector of parameters, as views of it."""
+        made, start = [], 0
+        for shape in self.shapes:
+            stop = start + shape[0] * shape[1]
+            made.append(flat[start:stop].reshape(shape))
+            start = stop
+        return made
+
+    def start(self, key: int) -> Any:
+        """Public first parameters: uniform within sqrt(6 / inputs) for hidden layers (He et al. 2015), zero above and in biases.
+
+        A linear model starts at zero. The same for the same key.
+        """
+        flat = np.zeros(self.size)
+        random = Random(key)
+        for layer, (inputs, units) in zip(self.layers(flat)[:-1], self.shapes[:-1], strict=True):
+            rows = inputs - self.bias
+            uniform = (random.words(rows * units) >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0
+            layer[:rows] = math.sqrt(6.0 / rows) * uniform.reshape(rows, units)
+        if len(self.shapes) > 1:
+            last, rows = self.layers(flat)[-1], self.shapes[-1][0] - self.bias
+            uniform = (random.words(rows * self.widths[-1]) >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0
+            last[:rows] = uniform.reshape(rows, -1) / math.sqrt(rows)
+        return flat
+
+    def widen(self, x: Any, xp: ModuleType = np) -> Any:
+        """Rows with the constant that a bias needs."""
+        if not self.bias:
+            return x
+        return xp.concat([x, xp.ones((x.shape[0], 1), dtype=x.dtype, **_device(x, xp))], axis=1)
+
+    def forward(self, flat: Any, x: Any, xp: ModuleType = np, room: Room | None = None) -> list[Any]:
+        """The inputs of each layer and, last, the scores; ``x`` was widened."""
+        found = [x]
+        weights = self.layers(flat)
+        for place, weight in enumerate(weights[:-1]):
+            found.append(self._hidden(found[-1], weight, place, xp, room))
+        found.append(found[-1] @ weights[-1])
+        return found
+
+    def _hidden(self, x: Any, weight: Any, place: int, xp: ModuleType, room: Room | None) -> Any:
+        if room is None:
+            score = x @ weight
+            return self.widen(xp.maximum(score, xp.zeros_like(score)) if self.activation == "relu" else xp.tanh(score), xp)
+        units = weight.shape[1]
+        wide = room.take(f"up{place}", len(x), units + self.bias)
+        inner = wide[:, :units]
+        np.matmul(x, weight, out=inner)
+        if self.activation == "relu":
+            np.maximum(inner, 0.0, out=inner)
+        else:
+            np.tanh(inner, out=inner)
+        if self.bias:
+            wide[:, units] = 1.0
+        return wide
+
+    def slopes(self, scores: Any, y: Any, xp: ModuleType = np) -> Any:
+        """The derivative of each row's loss in its scores."""
+        if self.loss is not None:
+            return self.loss.first(scores[:, 0], y, xp)[:, None]
+        top = scores - xp.max(scores, axis=1, keepdims=True)
+        share = xp.exp(top)
+        share = share / xp.sum(share, axis=1, keepdims=True)
+        classes = xp.arange(share.shape[1], dtype=y.dtype, **_device(y, xp))
+        return share - xp.astype(y[:, None] == classes, share.dtype)
+
+    def backward(self, flat: Any, ups: list[Any], slopes: Any, xp: ModuleType = np, room: Room | None = None) -> list[Any]:
+        """The derivative of each row's loss in what each layer puts out, first layer first."""
+        found = [slopes]
+        weights = self.layers(flat)
+        for place in range(len(weights) - 1, 0, -1):
+            units = self.widths[place]
+            weight, level = weights[place][:units], ups[place][:, :units]
+            if room is None:
+                down = found[-1] @ weight.T
+                gate = xp.astype(level > 0, down.dtype) if self.activation == "relu" else 1.0 - level * level
+                found.append(down * gate)
+                continue
+            down = room.take(f"down{place}", len(slopes), units)
+            np.matmul(found[-1], weight.T, out=down)
+            if self.activation == "relu":
+                np.multiply(down, level > 0.0, out=down)
+            else:
+                down *= 1.0 - level * level
+            found.append(down)
+        return found[::-1]
+
+    def value(self, flat: Any, x: Any, y: Any, xp: ModuleType = np) -> Any:
+        """The loss of each row; ``x`` was widened."""
+        scores = self.forward(flat, x, xp)[-1]
+        if self.loss is not None:
+            return self.loss.value(scores[:, 0], y, xp)
+        top = scores - xp.max(scores, axis=1, keepdims=True)
+        total = xp.log(xp.sum(xp.exp(top), axis=1))
+        classes = xp.arange(scores.shape[1], dtype=y.dtype)
+        return total - xp.sum(top * xp.astype(y[:, None] == classes, top.dtype), axis=1)
+
+
+def classifier(inputs: int, hidden: tuple[int, ...], classes: int, activation: Activation = "relu") -> Network:
+    """The network that tells ``classes`` classes apart: one logistic output for two, a softmax for more."""
+    outputs = 1 if classes == 2 else classes
+    return Network((inputs, *hidden, outputs), Logistic() if outputs == 1 else None, True, activation)
+
+
+def _device(x: Any, xp: ModuleType) -> dict[str, Any]:
+    return {} if xp is np else {"device": x.device}
