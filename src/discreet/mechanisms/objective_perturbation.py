@@ -149,15 +149,20 @@ class ObjectivePerturbation(Mechanism):
         """The released minimiser of ``exact``, an objective with ``width`` and ``minimise(linear, ridge, tolerance)``."""
         random = chosen(seed)
         zeros = np.zeros(exact.width)
-        fine = Fraction(2) ** max(numbers.floor_log2(self.scale) - _FINE, numbers.floor_log2(self.tolerance) - 20)
+        fine = self._fine
         law = Gaussian(self.scale, fine) if self.noise == "gaussian" else SphericalLaplace(self.scale, fine)
         linear = np.asarray(law.release(zeros, seed=random), np.float64)
         found = exact.minimise(linear, float(self.ridge), float(self.tolerance))
-        return self._settling(exact.width, fine).release(zeros if found is None else found, seed=random)
+        return self.settling(exact.width).release(zeros if found is None else found, seed=random)
 
-    def _settling(self, width: int, fine: Fraction) -> SphericalLaplace:
+    @property
+    def _fine(self) -> Fraction:
+        """The grid of the linear term."""
+        return Fraction(2) ** max(numbers.floor_log2(self.scale) - _FINE, numbers.floor_log2(self.tolerance) - 20)
+
+    def settling(self, width: int) -> SphericalLaplace:
         """The noise that hides by how far the minimiser was missed."""
-        missed = self.tolerance + fine * numbers.square_root_up(Fraction(width)) / 2
+        missed = self.tolerance + self._fine * numbers.square_root_up(Fraction(width)) / 2
         return SphericalLaplace(2 * missed / self.ridge / self.settle)
 
     def log_prob(self, released: Any, exact: Any) -> float:
@@ -229,14 +234,10 @@ def _profile_nodes(problem: Smoothness, t: float, jacobian: float) -> tuple[Any,
     return edges, np.array([_profile(problem, e, t, jacobian) for e in edges.tolist()])
 
 
-def _most_order(edges: Any, t: float) -> float:
-    """Up to here the profile falls faster past its last node than any weight grows."""
-    return max(1.0, float(edges[-1]) / (2 * t * t)) if t > 0 else math.inf
-
-
 def _renyi(order: float, problem: Smoothness, t: float, jacobian: float, edges: Any, deltas: Any) -> float:
     best = profiles.renyi(order, t, jacobian, problem.one_sided)
-    if problem.rows == 1 and order <= _most_order(edges, t) and (order - 1) * float(edges[-1]) < 600:
+    most = profiles.most_order(float(edges[-1]), t, jacobian)
+    if problem.rows == 1 and order <= most and (order - 1) * float(edges[-1]) < 600:
         best = min(best, math.log1p(order * (order - 1) * profiles.integral(edges, deltas, order)) / (order - 1))
     return best
 
@@ -247,7 +248,8 @@ def _rho(problem: Smoothness, t: float, jacobian: float) -> float:
         return profiles.renyi(order, t, jacobian, problem.one_sided)
 
     edges, deltas = _profile_nodes(problem, t, jacobian)
-    return profiles.concentrated(edges, deltas, closed, _most_order(edges, t) if problem.rows == 1 else 1.0)
+    most = profiles.most_order(float(edges[-1]), t, jacobian) if problem.rows == 1 else 1.0
+    return profiles.concentrated(edges, deltas, closed, most, t, jacobian)
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from discreet.core import numbers
+from discreet.core.ask import Ask
 from discreet.core.cost import Cost
 from discreet.core.query import Relation
 from discreet.core.release import Release
@@ -19,8 +20,9 @@ from discreet.core.schema import Categories, Column
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
 from discreet.models.estimator import Columns, Privacy, PrivateModel, declared_classes
+from discreet.models.intervals import Certainty, Intervals, certainty_asks, shares_of
 from discreet.models.losses import Loss
-from discreet.models.perturbation import ask_for, ridge_of
+from discreet.models.perturbation import Price, ask_for, ridge_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,7 @@ class Fitted:
     method: str
     rows: int | None
     releases: tuple[Release, ...]
+    certainty: Certainty | None = None
 
     @property
     def privacy(self) -> Privacy:
@@ -45,8 +48,14 @@ class Fitted:
 
 
 class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
-    """A classifier that is linear in its features."""
+    """A classifier that is linear in its features.
 
+    With ``intervals`` a fit also pays for what ``confidence_intervals`` needs, out of the same price: ``shares`` of it go to
+    the coefficients, to the curvature of the loss and to the products of its slopes.
+    """
+
+    intervals: bool = False
+    shares: Any = None
     method: Any
     ridge: Any
     fit_intercept: bool
@@ -76,13 +85,27 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
                 f"the target {columns.target!r} must be declared as Categories of two labels, "
                 f"got {list(design.target.classes) or 'a number'}"
             )
-        ask = ask_for(design, self._loss, numbers.positive(self.ridge, "ridge"), self.method, self.price, relation)
-        return self._ask(ask, design, columns)
+        ridge, price = numbers.positive(self.ridge, "ridge"), self.price
+        if not self.intervals:
+            if self.shares is not None:
+                raise InvalidRequest("shares are for fits with intervals=True; leave them out, or ask for intervals")
+            return self._ask(ask_for(design, self._loss, ridge, self.method, price, relation), design, columns)
+        first, *rest = (price.share(s) for s in shares_of(self.shares, self.method, price))
+        ask = ask_for(design, self._loss, ridge, self.method, first, relation)
+        return self._ask_more(ask, design, columns, relation, (rest[0], rest[1]))
 
-    def _ask(self, ask: Any, design: Design, columns: Columns) -> Procedure[Fitted]:
+    def _ask(self, ask: Ask, design: Design, columns: Columns) -> Procedure[Fitted]:
         release: Release = yield ask
         theta = np.asarray(release.value, np.float64)
         return Fitted(design, self._loss, theta, ridge_of(ask), self.method, columns.rows, (release,))
+
+    def _ask_more(
+        self, ask: Ask, design: Design, columns: Columns, relation: Relation, prices: tuple[Price, Price]
+    ) -> Procedure[Fitted]:
+        fitted = yield from self._ask(ask, design, columns)
+        pair = yield certainty_asks(design, fitted.loss, fitted.theta, prices, relation, columns.rows)
+        certainty = Certainty.read(design, fitted.releases[0], fitted.ridge, pair, columns.rows)
+        return replace(fitted, releases=(*fitted.releases, *pair), certainty=certainty)
 
     def _accept(self, fitted: Fitted) -> None:
         table = fitted.theta / fitted.design.units
@@ -94,6 +117,26 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.ridge_ = float(fitted.ridge)
         self.privacy_ = fitted.privacy
         self.fitted_ = fitted
+
+    def confidence_intervals(self, level: float = 0.95) -> Intervals:
+        """An interval for each coefficient: rows as ``coef_``, the intercept last, on the scale of the table.
+
+        Each covers, with probability ``level`` over the sample and the noise, the *regularised* minimiser of the population:
+        the coefficients that this loss with this ridge (``ridge_``) would have on all people. They say nothing about
+        coefficients without a ridge. Costs nothing: what is needed was paid for by a fit with ``intervals=True``.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        fitted: Fitted = self.fitted_
+        if fitted.certainty is None:
+            raise InvalidRequest(
+                "confidence intervals are paid for when a model is fitted; make it with intervals=True and fit again"
+            )
+        half = fitted.certainty.half_lengths(level) / fitted.design.units
+        table = fitted.theta / fitted.design.units
+        names = (*fitted.design.names, *(["intercept"] if fitted.design.intercept else []))
+        return Intervals(names, table - half, table + half, level, float(fitted.ridge))
 
     def _target(self, y: Any) -> tuple[Any, Column]:
         from sklearn.utils.multiclass import check_classification_targets

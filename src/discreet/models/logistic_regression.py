@@ -19,8 +19,10 @@ class LogisticRegression(LinearClassifier):
     ``epsilon`` alone, ``epsilon`` and ``delta``, or ``rho`` is the price of one fit. ``bounds`` are the public (lo,
     hi) of the features, ``classes`` the two public labels. ``method`` is "objective" or "output"; ``ridge`` that of
     the sum of losses over rows of norm at most 1; ``radius`` a public norm, on the scale of columns divided by their
-    largest bound, to which longer rows are clipped (less noise relative to shorter rows). ``neighbors`` is
-    "add_remove", "replace" or "both". ``random_state`` is for tests only: what it makes is not private.
+    largest bound, to which longer rows are clipped (less noise relative to shorter rows). ``intervals`` pays for
+    ``confidence_intervals`` out of the same price, in three ``shares`` (coefficients, curvature, slopes); they cover the
+    regularised minimiser of the population. ``neighbors`` is "add_remove", "replace" or "both". ``random_state`` is for
+    tests only: what it makes is not private.
     """
 
     def __init__(
@@ -35,6 +37,8 @@ class LogisticRegression(LinearClassifier):
         ridge: Number = 1.0,
         fit_intercept: bool = True,
         radius: Number | None = None,
+        intervals: bool = False,
+        shares: Any = None,
         neighbors: Relation = "add_remove",
         ledger: Any = None,
         random_state: Any = None,
@@ -48,6 +52,8 @@ class LogisticRegression(LinearClassifier):
         self.ridge = ridge
         self.fit_intercept = fit_intercept
         self.radius = radius
+        self.intervals = intervals
+        self.shares = shares
         self.neighbors = neighbors
         self.ledger = ledger
         self.random_state = random_state

@@ -7,6 +7,7 @@ they are declared too.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -55,6 +56,10 @@ class Loss(Named, ABC):
     def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         """Its second derivative in the score."""
 
+    def slope_within(self, reach: Fraction) -> Fraction:
+        """The most that the first derivative reaches at scores within ``reach`` of 0; the slope where no less is known."""
+        return self.slope
+
     def both(self, score: Any, target: Any) -> tuple[Any, Any]:
         """First and second derivative at once, for Newton's method."""
         return self.first(score, target), self.second(score, target)
@@ -82,6 +87,10 @@ class Logistic(Loss):
     @property
     def curvature(self) -> Fraction:
         return Fraction(1, 4)
+
+    def slope_within(self, reach: Fraction) -> Fraction:
+        # S(reach), and 1 beyond what exp can hold.
+        return min(self.slope, numbers.round_up(1.0 / (1.0 + math.exp(-min(700.0, float(numbers.round_up(float(reach))))))))
 
     def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         return xp.logaddexp(xp.zeros_like(score), -target * score)
