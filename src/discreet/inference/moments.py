@@ -23,9 +23,10 @@ _POWERS = {
 
 
 class Moments:
-    """Sums over people of products of powers of columns; several releases of one sum are averaged.
+    """Sums over people of products of powers of columns; what several releases say of one is averaged.
 
-    ``rows`` is the number of people where that is public; else it is read off the releases too.
+    ``rows`` is the number of people where that is public; else it is read off the releases too. A release that counts rows
+    is divided by its own count first: a naive analyst reads its mean.
     """
 
     def __init__(self, releases: Sequence[Release], rows: float | None = None) -> None:
@@ -34,16 +35,19 @@ class Moments:
         names: dict[str, None] = {}
         for query, value in _cells(releases):
             names |= dict.fromkeys(f.column for f in query.factors if f.is_number)
-            for powers, total in _sums(query, value):
-                found.setdefault(powers, []).append(total)
+            sums = dict(_sums(query, value))
+            own = max(sums.get(frozenset(), 1.0), 1.0)
+            for powers, total in sums.items():
+                found.setdefault(powers, []).append(total / own if powers else total)
             levels += _levels(query, value)
         self.columns = list(names)  # those that are numbers, in the order in which the releases name them
         spreads = [r.query for r in releases if isinstance(r.query, Spread)]
         rows = rows if rows is not None or not spreads else float(spreads[0].rows)
-        self._known = {powers: float(np.mean(totals)) for powers, totals in found.items()}
-        self.rows = rows if rows is not None else self._known.get(frozenset())
+        counted = found.pop(frozenset(), [])
+        self.rows = float(rows) if rows is not None else max(float(np.mean(counted)), 1.0) if counted else None
+        self._known: dict[Powers, float] = {}
         if self.rows is not None:
-            self.rows = max(float(self.rows), 1.0)
+            self._known = {powers: self.rows * float(np.mean(each)) for powers, each in found.items()}
             for column, low, width, total in levels:
                 self._known.setdefault(frozenset([(column, 1)]), low * self.rows + width * total)
         self._add_spreads(releases)

@@ -1,0 +1,115 @@
+"""Which releases of a file a model is about: by number or title where they are named, else those that fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
+
+COUNTED = ("crosstab", "count", "histogram")
+SUMMED = ("mean", "sum", "variance", "std")
+CROSSED = (*SUMMED, "covariance", "correlation")
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """One answer of a file: its title, what was asked, of which columns, and the releases behind it."""
+
+    title: str
+    statistic: str | None
+    columns: tuple[str, ...]
+    plain: bool
+    releases: tuple[Any, ...]
+
+
+def read(path: Path) -> tuple[str, list[Seen]]:
+    """The title and the answers of a releases.json, of a result, or of a release by itself."""
+    import discreet.mechanisms
+    import discreet.statistics  # noqa: F401  the registries that releases are read with
+
+    try:
+        doc = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise UnsupportedFormat(f"{path}: the file cannot be read ({problem.strerror}); check the path") from None
+    except UnicodeDecodeError:
+        raise UnsupportedFormat(f"{path}: the file cannot be read (it is not text in UTF-8); check the path") from None
+    except (ValueError, RecursionError) as problem:
+        raise UnsupportedFormat(f"{path}: not a JSON document ({problem}); give the releases.json of a release") from None
+    try:
+        return _seen(doc, path.stem)
+    except (KeyError, TypeError, AttributeError) as problem:
+        raise UnsupportedFormat(f"{path}: a field is lacking or garbled: {problem}; give a releases.json") from None
+    except DiscreetError as problem:
+        raise type(problem)(f"{path}: {problem}") from None
+
+
+def _seen(doc: Any, name: str) -> tuple[str, list[Seen]]:
+    from discreet.core.registry import check_version
+    from discreet.core.release import Release
+
+    kind = doc.get("kind") if isinstance(doc, dict) else None
+    if kind == "releases":
+        check_version(doc, "releases")
+        found = []
+        for ask in doc["asks"]:
+            releases = tuple(Release.from_dict(r) for r in ask["result"]["releases"])
+            plain = not ask.get("by") and not ask.get("where")
+            found.append(Seen(str(ask["title"]), str(ask["statistic"]), tuple(ask["columns"]), plain, releases))
+        return str(doc["title"]), found
+    if isinstance(doc, list):
+        return name, [seen for one in doc for seen in _seen(one, name)[1]]
+    if kind in ("result", "release"):
+        releases = tuple(Release.from_dict(r) for r in (doc["releases"] if kind == "result" else [doc]))
+        columns = tuple(getattr(releases[0].query, "columns", ()))
+        return name, [Seen(name, None, columns, True, releases)]
+    raise UnsupportedFormat("not a releases.json, a result or a release; `discreet release` writes a releases.json")
+
+
+def chosen(seen: Sequence[Seen], asks: Sequence[str]) -> list[Seen]:
+    """The answers named by number, from 1, or by title."""
+    picked = []
+    for ask in asks:
+        named = [s for s in seen if s.title == ask]
+        if not named and ask.isdecimal() and 1 <= int(ask) <= len(seen):
+            named = [seen[int(ask) - 1]]
+        if not named:
+            raise InvalidRequest(
+                f"--ask must be the number or the title of an answer, got {ask!r}; there are: {listed(seen)}"
+            )
+        picked += named
+    return picked
+
+
+def fitting(seen: Sequence[Seen], model: str, statistics: Sequence[str], columns: Sequence[str]) -> list[Seen]:
+    """Those that a model can use: of its statistics and, where they are named, of its columns; refuses to guess."""
+    alone = [s for s in seen if s.statistic is None]
+    if alone and len(alone) == len(seen):
+        return list(seen)
+    found = [s for s in seen if s.statistic in statistics and (s.plain or s.statistic in COUNTED)]
+    if columns:
+        found = [s for s in found if set(s.columns) <= set(columns)]
+    if not found:
+        raise InvalidRequest(
+            f"--model {model} needs an answer to {', '.join(statistics[:-1])} or {statistics[-1]}"
+            f"{' of ' + ' and '.join(columns) if columns else ''}, and the file has none; there are: {listed(seen)}"
+        )
+    return found
+
+
+def only(found: Sequence[Seen], seen: Sequence[Seen], model: str) -> Seen:
+    """The one answer a table is about."""
+    if len(found) > 1:
+        raise InvalidRequest(
+            f"--model {model} is about one answer, and {len(found)} fit; choose with --ask: {listed(found, seen)}"
+        )
+    return found[0]
+
+
+def listed(found: Sequence[Seen], seen: Sequence[Seen] | None = None) -> str:
+    """Numbers and titles, for a message."""
+    every = list(seen or found)
+    return ", ".join(f"{every.index(s) + 1} ({s.title})" for s in found)
