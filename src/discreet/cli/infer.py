@@ -167,7 +167,16 @@ def _spread(low: float, high: float) -> tuple[float, float]:
 
 
 def _releases(found: Sequence[Any]) -> list[Any]:
-    return [release for one in found for release in one.releases]
+    """Those behind some answers; refuses one whose law has no density, such as a median, before anything else."""
+    import numpy as np
+
+    from discreet.inference.laws import density
+
+    releases = [release for one in found for release in one.releases]
+    for release in releases:
+        if release.mechanism.name != "randomized_response":  # read report by report
+            density(release.mechanism, int(np.size(release.value)))
+    return releases
 
 
 def _bounds(releases: Sequence[Any]) -> dict[str, tuple[float, float]]:
