@@ -14,6 +14,7 @@ from discreet.core.ask import Ask, Open
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
 from discreet.core.numbers import Number
+from discreet.core.query import Relation
 from discreet.core.random import chosen
 from discreet.core.result import Result
 from discreet.core.runner import Desk, Procedure, plan
@@ -26,7 +27,7 @@ from discreet.statistics.question import Question, Table, build
 from discreet.statistics.spend import Keywords, Spend
 
 if TYPE_CHECKING:
-    from discreet.models.estimator import PrivateModel
+    from discreet.models.estimator import Columns, PrivateModel
 
 R = TypeVar("R")
 M = TypeVar("M", bound="PrivateModel")
@@ -56,6 +57,19 @@ class Preview:
         if self.rank_error is not None:
             wrong = f"within {self.rank_error:.0f} rows of the rank asked for, 95 times in 100"
         return f"costs {self.cost}; {wrong}; {after}"
+
+
+@dataclass(frozen=True)
+class FitPreview:
+    """What a fit would cost and whether it fits. No data was touched."""
+
+    cost: Cost
+    fits: bool
+    remaining: Remaining | None
+
+    def __str__(self) -> str:
+        after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
+        return f"costs {self.cost}; {after}"
 
 
 class Session:
@@ -201,17 +215,64 @@ class Session:
         target: str,
         *,
         weight: str | None = None,
+        propensity: str | None = None,
         where: dict[str, Any] | None = None,
     ) -> M:
-        """Fit a model of ``discreet.models`` to named columns, and return it. The ledger pays the model's price."""
+        """Fit a model of ``discreet.models`` to named columns, and return it. The ledger pays the model's price.
+
+        Bounds and classes are those of the schema. ``propensity`` is for treatment rules: what ``weight`` is divided by.
+        """
+        columns = self._columns(features, target, weight, propensity, self._table(bool(where)).rows)
+        model._accept_table(self._run(model._procedure(columns, self.schema.neighbors), where or {}), columns)
+        return model
+
+    def preview_fit(
+        self,
+        model: PrivateModel,
+        features: Sequence[str],
+        target: str,
+        *,
+        weight: str | None = None,
+        propensity: str | None = None,
+        where: dict[str, Any] | None = None,
+    ) -> FitPreview:
+        """What a fit would cost and whether it fits; touches no data and does not change the model."""
+        guess = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
+        rows = guess if self._rows_are_public(bool(where)) else None
+        columns = self._columns(features, target, weight, propensity, rows)
+        _, asked = plan(model._procedure(columns, self.schema.neighbors), self.schema.neighbors, guess)
+        cost = sum((_price(each, self.schema.neighbors) for each in asked), Cost.nothing())
+        would = self.ledger.preview(cost)
+        return FitPreview(cost, would.fits, would.remaining)
+
+    def score(
+        self,
+        model: Any,
+        *,
+        where: dict[str, Any] | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+    ) -> Result:
+        """The share of rows on which a fitted classifier is right, or the value of a treatment rule: a paid release.
+
+        The table is declared as the one that the model was fitted to; a model does better on that one than on others.
+        """
+        from discreet.models.perturbation import Price
+
+        if not hasattr(model, "_judging"):
+            raise InvalidRequest(f"score is for classifiers with two classes, got {type(model).__name__}")
+        judging: Procedure[Result] = model._judging(self.schema, Price(epsilon, delta, rho))
+        return self._run(judging, where or {})
+
+    def _columns(
+        self, features: Sequence[str], target: str, weight: str | None, propensity: str | None, rows: int | None
+    ) -> Columns:
         from discreet.models.estimator import Columns
 
         if isinstance(features, str):
             raise InvalidRequest(f"features is a list of columns, got {features!r}")
-        rows = self._table(bool(where)).rows
-        columns = Columns(self.schema, tuple(features), target, weight, rows)
-        model._accept(self._run(model._procedure(columns, self.schema.neighbors), where or {}))
-        return model
+        return Columns(self.schema, tuple(features), target, weight, rows, propensity)
 
     def preview(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Preview:
         """What a question would cost, how wrong it is expected to be, whether it fits; touches no data.
@@ -253,6 +314,13 @@ class Session:
                 "under replace the number of rows is public, and there are none; use add_remove, or wait for rows"
             )
         return Table(self.schema, self._rows)
+
+
+def _price(asked: Ask | Open, relation: Relation) -> Cost:
+    """What the ledger would be charged; steps of a prepaid account are free."""
+    if isinstance(asked, Open):
+        return asked.cost
+    return Cost.nothing() if asked.account is not None else asked.mechanism.cost(asked.query.distance(relation))
 
 
 def _size(batch: Any) -> int:

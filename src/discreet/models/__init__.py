@@ -6,11 +6,29 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.models.classifier import Classifier as Classifier
+    from discreet.models.estimator import RepeatedFits as RepeatedFits
+    from discreet.models.kernel_svc import KernelSVC as KernelSVC
+    from discreet.models.linear_svc import LinearSVC as LinearSVC
     from discreet.models.logistic_regression import LogisticRegression as LogisticRegression
     from discreet.models.losses import own_loss as own_loss
+    from discreet.models.opera import Opera as Opera
+    from discreet.models.outcome_weighted import OutcomeWeightedLearner as OutcomeWeightedLearner
+    from discreet.models.predictor import load as load
+    from discreet.models.publish import document as document
+    from discreet.models.tuning import tune as tune
 
 _HOMES = {
+    "Opera": "discreet.models.opera",
+    "tune": "discreet.models.tuning",
+    "Classifier": "discreet.models.classifier",
+    "KernelSVC": "discreet.models.kernel_svc",
+    "LinearSVC": "discreet.models.linear_svc",
     "LogisticRegression": "discreet.models.logistic_regression",
+    "OutcomeWeightedLearner": "discreet.models.outcome_weighted",
+    "RepeatedFits": "discreet.models.estimator",
+    "document": "discreet.models.publish",
+    "load": "discreet.models.predictor",
     "own_loss": "discreet.models.losses",
 }
 

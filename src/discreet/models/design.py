@@ -153,7 +153,8 @@ class Weight:
             below = batch.numeric(self.over) if isinstance(self.over, str) else self.over
             with np.errstate(all="ignore"):  # what a record holds never warns
                 values = np.divide(values, below, dtype=np.float64)
-        return np.clip(values, 0.0, self.most, dtype=np.float64)
+        clipped: Floats = np.clip(values, 0.0, self.most, dtype=np.float64)
+        return clipped
 
 
 @dataclass(frozen=True)
@@ -324,7 +325,8 @@ class Design:
         return whole if self.radius is None else min(float(self.radius), whole)
 
     @cached_property
-    def _drawn(self) -> tuple[Floats, Floats] | None:
+    def drawn(self) -> tuple[Floats, Floats] | None:
+        """The frequencies and phases of the random features, if there are some."""
         return None if self.fourier is None else self.fourier.draw(sum(f.size for f in self.features))
 
     def block(self, batch: Any) -> Rows:
@@ -374,13 +376,13 @@ class Design:
 
     def _scaled(self, x: Floats) -> Floats:
         """Clipped columns over their units, through the random features where there are any, the constant last."""
-        if self._drawn is None:
+        if self.drawn is None:
             if self.intercept:
                 x[:, -1] = 1.0
             x /= self.units
             return x
         units = np.array([f.unit for f in self.features for _ in range(f.size)])
-        frequencies, phases = self._drawn
+        frequencies, phases = self.drawn
         made = np.empty((len(x), self.width))
         with np.errstate(all="ignore"):  # an angle beyond the doubles has no cosine: its row counts as missing
             angle = (x / units) @ frequencies + phases

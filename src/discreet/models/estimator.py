@@ -12,6 +12,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,8 @@ from discreet.models.perturbation import Price
 from discreet.sources import open_source
 
 REPEATED = ("sklearn.model_selection._validation", "sklearn.model_selection._search")
+RIDGE_ONLY = ("ridge", "l2")
+_ANY = Real(-1e100, 1e100)  # the declaration of a column that is read without bounds
 
 
 class RepeatedFits(UserWarning):
@@ -52,13 +55,20 @@ class Privacy:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table a model is fitted to, and what is public about the table."""
+    """Which columns of a table a model is fitted to, and what is public about the table.
+
+    ``propensity`` is the column that weights are divided by, where a model has such; ``raw`` says that the numbers of
+    the features have no bounds, ``arrays`` that the table was made of arrays handed to ``fit``.
+    """
 
     schema: Schema
     features: tuple[str, ...]
     target: str
     weight: str | None = None
     rows: int | None = None  # where they are public
+    propensity: str | None = None
+    raw: bool = False
+    arrays: bool = False
 
 
 class PrivateModel(BaseEstimator):  # type: ignore[misc]
@@ -95,36 +105,74 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         _say_if_repeated()
         return self._fit_arrays(X, y, sample_weight)
 
+    def publish(self, path: str | Path) -> Path:
+        """Write the fitted model, its guarantee and its data card as a JSON file that ``discreet.models.load`` reads."""
+        from discreet.models.publish import publish
+
+        return publish(self, path)
+
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        from sklearn.utils.validation import check_array, validate_data
+        from sklearn.utils.validation import validate_data
 
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
         goal, declared = self._target(y)
         if len(goal) != len(X):
             raise InvalidRequest(f"X and y must have as many rows, got {len(X)} and {len(goal)}")
         bounds = self._bounds(X.shape[1])
-        names = tuple(f"x{i}" for i in range(X.shape[1]))
-        columns: dict[str, Column] = {n: Real(lo, hi) for n, (lo, hi) in zip(names, bounds, strict=True)}
-        table = {n: X[:, i] for i, n in enumerate(names)} | {"y": goal}
-        weight = None
+        names = self._names(X.shape[1])
+        target, weight = _other("y", names), _other("weight", names)
+        columns: dict[str, Column] = dict.fromkeys(names, _ANY)
+        if bounds is not None:
+            columns = {n: Real(lo, hi) for n, (lo, hi) in zip(names, bounds, strict=True)}
+        table = {n: X[:, i] for i, n in enumerate(names)} | {target: goal}
         if sample_weight is not None:
-            weight, most = "weight", float(getattr(self, "weight_bound", None) or 1.0)
-            given = check_array(sample_weight, ensure_2d=False, dtype=np.float64)
-            if given.shape != (len(X),) or given.min() < 0 or given.max() > most:
-                raise InvalidRequest(
-                    f"weights must be one number in [0, {most:g}] for each row, got shape {given.shape} "
-                    f"from {given.min():g} to {given.max():g}; the public bound is weight_bound="
-                )
-            columns["weight"], table["weight"] = Real(0, most), given
+            most = self._most_weight()
+            columns[weight], table[weight] = Real(0, most), checked_weights(sample_weight, len(X), most)
         relation = check_relation(self.neighbors)
-        schema = Schema({**columns, "y": declared}, neighbors=relation)
-        where = Columns(schema, names, "y", weight, len(X) if relation == "replace" else None)
-        seed = chosen(self.random_state)
-        desk = Desk(open_source(table, schema), NoLedger() if self.ledger is None else self.ledger, seed, relation)
-        self._accept(desk.run(self._procedure(where, relation)))
+        schema = Schema({**columns, target: declared}, neighbors=relation)
+        where = Columns(
+            schema,
+            names,
+            target,
+            None if sample_weight is None else weight,
+            len(X) if relation == "replace" else None,
+            raw=bounds is None,
+            arrays=True,
+        )
+        self._accept(self._desk(table, schema).run(self._procedure(where, relation)))
+        self.fitted_to_table_ = False
         return self
 
-    def _bounds(self, features: int) -> list[tuple[float, float]]:
+    def _accept_table(self, fitted: Any, columns: Columns) -> None:
+        """What ``Session.fit`` does with a result: a model fitted to a table predicts from columns by their names."""
+        self._accept(fitted)
+        self.fitted_to_table_ = True
+        self.n_features_in_ = len(columns.features)
+        self.__dict__.pop("feature_names_in_", None)
+
+    def _desk(self, table: dict[str, Any], schema: Schema) -> Desk:
+        """Where a procedure on arrays is run."""
+        if self.ledger is not None and not hasattr(self.ledger, "pay"):
+            raise InvalidRequest(f"ledger must be a discreet.Ledger, got {self.ledger!r}; open it first, or use a Session")
+        if self.random_state is not None and not isinstance(self.random_state, int | np.integer):
+            raise InvalidRequest(f"random_state must be None or a whole number, got {self.random_state!r}")
+        seed = chosen(None if self.random_state is None else int(self.random_state))
+        payer = NoLedger() if self.ledger is None else self.ledger
+        return Desk(open_source(table, schema), payer, seed, schema.neighbors)
+
+    def _names(self, features: int) -> tuple[str, ...]:
+        """What the columns of X are called: as in its data frame, or by their place."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and all(names):
+            return tuple(map(str, names))
+        return tuple(f"x{i}" for i in range(features))
+
+    def _most_weight(self) -> float:
+        given = getattr(self, "weight_bound", None)
+        return 1.0 if given is None else float(Real(0, given).hi)
+
+    def _bounds(self, features: int) -> list[tuple[float, float]] | None:
+        """The public bounds of each feature; None for a model that needs none."""
         bounds = getattr(self, "bounds", None)
         if bounds is None:
             raise InvalidRequest(
@@ -147,6 +195,36 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             "score on private rows is itself a release; pay for it with a private count of correct predictions "
             "(paid_score(X, y, epsilon=...)), or use public_score(X, y) on rows that are public"
         )
+
+
+def checked_weights(given: Any, rows: int, most: float) -> Any:
+    """One weight in [0, most] for each row, or an error that says the bound."""
+    from sklearn.utils.validation import check_array
+
+    weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name="weights")
+    if weights.ndim == 0:
+        weights = np.full(rows, float(weights))
+    if weights.shape != (rows,) or weights.min() < 0 or weights.max() > most:
+        raise InvalidRequest(
+            f"weights must be one number in [0, {most:g}] for each row, got shape {weights.shape} "
+            f"from {weights.min():g} to {weights.max():g}; the public bound is weight_bound="
+        )
+    return weights
+
+
+def check_penalty(penalty: Any) -> None:
+    """Only a ridge is private here; anything else is refused with the reason."""
+    if penalty not in RIDGE_ONLY:
+        raise InvalidRequest(
+            f"penalty must be 'ridge', got {penalty!r}; the guarantees need an objective that is strongly convex and has a "
+            "second derivative, which an absolute value has not: one person could move the minimiser by any amount"
+        )
+
+
+def _other(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _say_if_repeated() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -18,11 +19,13 @@ from discreet.core.release import Release
 from discreet.core.runner import Procedure
 from discreet.core.schema import Categories, Column
 from discreet.errors import InvalidRequest
-from discreet.models.design import Design, Floats
-from discreet.models.estimator import Columns, Privacy, PrivateModel, declared_classes
+from discreet.models.design import Design, Floats, Fourier, Weight
+from discreet.models.estimator import Columns, Privacy, check_penalty, declared_classes
 from discreet.models.intervals import Certainty, Intervals, certainty_asks, shares_of
+from discreet.models.judged import Judged, codes
 from discreet.models.losses import Loss
 from discreet.models.perturbation import Price, ask_for, ridge_of
+from discreet.models.predictor import Input, Kernel, LinearPredictor
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +49,25 @@ class Fitted:
         private = all(r.private for r in self.releases)
         return Privacy(cost, relation, private, self.method, float(self.ridge), self.releases)
 
+    @cached_property
+    def inputs(self) -> tuple[Input, ...]:
+        """The columns that a prediction reads."""
+        return tuple(Input(f.column, None if f.raw or f.labels else (f.lo, f.hi), f.labels) for f in self.design.features)
 
-class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
-    """A classifier that is linear in its features.
+    def predictor(self, classes: tuple[Any, Any], probabilities: bool) -> LinearPredictor:
+        """What predicts from rows of the table."""
+        design, kernel = self.design, None
+        if design.drawn is not None:
+            units = np.array([f.unit for f in design.features for _ in range(f.size)])
+            kernel = Kernel(units, *design.drawn)
+        table = self.theta / design.units
+        last = design.width - design.intercept
+        constant = float(table[last]) if design.intercept else 0.0
+        return LinearPredictor(self.inputs, table[:last], constant, classes, probabilities, kernel)
+
+
+class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
+    """A classifier that is linear in its features. Scores of its second class are positive.
 
     With ``intervals`` a fit also pays for what ``confidence_intervals`` needs, out of the same price: ``shares`` of it go to
     the coefficients, to the curvature of the loss and to the products of its slopes.
@@ -58,9 +77,11 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     shares: Any = None
     method: Any
     ridge: Any
+    penalty: Any
     fit_intercept: bool
     classes: Any
     radius: Any
+    _probabilities: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -75,29 +96,52 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             columns.target,
             intercept=self.fit_intercept,
             radius=radius,
-            weight=columns.weight,
+            weight=self._weight(columns),
+            fourier=self._fourier(columns),
+            raw=columns.raw,
         )
 
+    def _weight(self, columns: Columns) -> str | Weight | None:
+        """The column of weights, or the quotient that makes them."""
+        if columns.propensity is not None:
+            raise InvalidRequest(f"{type(self).__name__} takes no propensity; an OutcomeWeightedLearner does")
+        return columns.weight
+
+    def _fourier(self, columns: Columns) -> Fourier | None:
+        """Random features, for a model that has them."""
+        return None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
     def _procedure(self, columns: Columns, relation: Relation) -> Procedure[Fitted]:
+        check_penalty(self.penalty)
         design = self._design(columns)
         if len(design.target.classes) != 2:
             raise InvalidRequest(
                 f"the target {columns.target!r} must be declared as Categories of two labels, "
                 f"got {list(design.target.classes) or 'a number'}"
             )
-        ridge, price = numbers.positive(self.ridge, "ridge"), self.price
+        ridge, price = self._least_ridge, self.price
         if not self.intervals:
             if self.shares is not None:
                 raise InvalidRequest("shares are for fits with intervals=True; leave them out, or ask for intervals")
-            return self._ask(ask_for(design, self._loss, ridge, self.method, price, relation), design, columns)
+            return self._ask(ask_for(design, self._loss, ridge, self.method, price, relation, columns.rows), design, columns)
         first, *rest = (price.share(s) for s in shares_of(self.shares, self.method, price))
         ask = ask_for(design, self._loss, ridge, self.method, first, relation)
         return self._ask_more(ask, design, columns, relation, (rest[0], rest[1]))
 
+    @property
+    def _least_ridge(self) -> Fraction:
+        """The ridge asked for. Only a descent does without one."""
+        return (numbers.non_negative if str(self.method) == "opera" else numbers.positive)(self.ridge, "ridge")
+
     def _ask(self, ask: Ask, design: Design, columns: Columns) -> Procedure[Fitted]:
         release: Release = yield ask
         theta = np.asarray(release.value, np.float64)
-        return Fitted(design, self._loss, theta, ridge_of(ask), self.method, columns.rows, (release,))
+        return Fitted(design, self._loss, theta, ridge_of(ask), str(self.method), columns.rows, (release,))
 
     def _ask_more(
         self, ask: Ask, design: Design, columns: Columns, relation: Relation, prices: tuple[Price, Price]
@@ -139,25 +183,34 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return Intervals(names, table - half, table + half, level, float(fitted.ridge))
 
     def _target(self, y: Any) -> tuple[Any, Column]:
-        from sklearn.utils.multiclass import check_classification_targets
-        from sklearn.utils.validation import column_or_1d
+        return codes(y, declared_classes(self.classes, type(self).__name__)), Categories((0, 1))
 
-        pair = declared_classes(self.classes, type(self).__name__)
-        goal = column_or_1d(y, warn=True)
-        check_classification_targets(goal)
-        strange = ~np.isin(goal, np.array(pair))
-        if strange.any():
-            raise InvalidRequest(f"y must hold the declared classes {list(pair)} only, got {goal[strange][0]!r}")
-        return (goal == pair[1]).astype(np.int64), Categories((0, 1))
+    def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        super()._fit_arrays(X, y, sample_weight)
+        # Inside, the classes of arrays are 0 and 1: labels may be of kinds that no schema declares.
+        self.classes_ = np.array(declared_classes(self.classes, type(self).__name__))
+        return self
 
-    def decision_function(self, X: Any) -> Floats:
-        """The score of each row: positive for the second class."""
+    @property
+    def predictor(self) -> LinearPredictor:
+        """What predicts: all of a model that is published."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        no, yes = self.classes_.tolist()
+        return self.fitted_.predictor((no, yes), self._probabilities)
+
+    def _columns_of(self, X: Any) -> Any:
+        """Columns to predict from: arrays validated as scikit-learn does, tables of a session by their names."""
         from sklearn.utils.validation import check_is_fitted, validate_data
 
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        score: Floats = X @ self.coef_[0] + self.intercept_[0]
-        return score
+        return X if getattr(self, "fitted_to_table_", False) else validate_data(self, X, dtype=np.float64, reset=False)
+
+    def decision_function(self, X: Any) -> Floats:
+        """The score of each row: positive for the second class. Values outside the bounds are clipped, as in ``fit``."""
+        rows = self._columns_of(X)
+        return self.predictor.decision_function(rows)
 
     def predict(self, X: Any) -> Any:
         """The class of each row."""

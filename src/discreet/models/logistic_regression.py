@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any, ClassVar, Literal
 
 from discreet.core.numbers import Number
 from discreet.core.query import Relation
@@ -21,9 +19,12 @@ class LogisticRegression(LinearClassifier):
     the sum of losses over rows of norm at most 1; ``radius`` a public norm, on the scale of columns divided by their
     largest bound, to which longer rows are clipped (less noise relative to shorter rows). ``intervals`` pays for
     ``confidence_intervals`` out of the same price, in three ``shares`` (coefficients, curvature, slopes); they cover the
-    regularised minimiser of the population. ``neighbors`` is "add_remove", "replace" or "both". ``random_state`` is for
-    tests only: what it makes is not private.
+    regularised minimiser of the population. ``neighbors`` is "add_remove", "replace" or "both". ``sample_weight`` in
+    ``fit`` lies within [0, ``weight_bound``]; ``penalty`` is always a ridge. ``random_state`` is for tests only: what it
+    makes is not private.
     """
+
+    _probabilities: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -36,7 +37,9 @@ class LogisticRegression(LinearClassifier):
         method: Literal["objective", "output"] = "objective",
         ridge: Number = 1.0,
         fit_intercept: bool = True,
+        penalty: str = "ridge",
         radius: Number | None = None,
+        weight_bound: Number = 1.0,
         intervals: bool = False,
         shares: Any = None,
         neighbors: Relation = "add_remove",
@@ -51,7 +54,9 @@ class LogisticRegression(LinearClassifier):
         self.method = method
         self.ridge = ridge
         self.fit_intercept = fit_intercept
+        self.penalty = penalty
         self.radius = radius
+        self.weight_bound = weight_bound
         self.intervals = intervals
         self.shares = shares
         self.neighbors = neighbors
@@ -64,5 +69,5 @@ class LogisticRegression(LinearClassifier):
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, for each row."""
-        yes = 0.5 * (1.0 + np.tanh(0.5 * self.decision_function(X)))
-        return np.column_stack([1.0 - yes, yes])
+        rows = self._columns_of(X)
+        return self.predictor.predict_proba(rows)

@@ -1,0 +1,140 @@
+"""Private treatment rules by outcome weighted learning."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from discreet.core.numbers import Number
+from discreet.core.query import Relation
+from discreet.core.result import Result
+from discreet.errors import InvalidRequest
+from discreet.models.design import Design, Weight
+from discreet.models.estimator import Columns
+from discreet.models.linear_classifier import LinearClassifier
+from discreet.models.losses import HuberHinge, Loss
+from discreet.models.perturbation import Price
+
+
+class OutcomeWeightedLearner(LinearClassifier):
+    """A rule that says who should be treated: a weighted support vector machine on the treatments that were given.
+
+    A row counts with the weight benefit / propensity, clipped to [0, ``weight_bound``]: its benefit (0 or more, larger is
+    better) over the probability with which this person had the treatment they did have (Zhao, Zeng, Rush and Kosorok
+    2012). A rule that agrees with treatments that did good has a small loss. ``classes`` are the two treatments.
+    ``propensity`` is the one of a trial with a public probability, such as 0.5; ``fit`` takes one for each row instead.
+
+    Through a session, ``weight=`` names the column of benefits and ``propensity=`` the one of propensities.
+
+    Proof: a weight is a function of its own row and lies within [0, weight_bound], which multiplies slope and curvature.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        bounds: Any = None,
+        classes: Any = None,
+        width: Number = 0.5,
+        propensity: float | None = None,
+        method: Literal["objective", "output"] = "objective",
+        ridge: Number = 1.0,
+        fit_intercept: bool = True,
+        penalty: str = "ridge",
+        radius: Number | None = None,
+        weight_bound: Number = 1.0,
+        intervals: bool = False,
+        shares: Any = None,
+        neighbors: Relation = "add_remove",
+        ledger: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.classes = classes
+        self.width = width
+        self.propensity = propensity
+        self.method = method
+        self.ridge = ridge
+        self.fit_intercept = fit_intercept
+        self.penalty = penalty
+        self.radius = radius
+        self.weight_bound = weight_bound
+        self.intervals = intervals
+        self.shares = shares
+        self.neighbors = neighbors
+        self.ledger = ledger
+        self.random_state = random_state
+
+    @property
+    def _loss(self) -> Loss:
+        return HuberHinge(self.width)  # type: ignore[arg-type]
+
+    def fit(self, X: Any, y: Any, benefit: Any = None, propensity: Any = None) -> Self:
+        """Fit to arrays: ``y`` holds the treatments, ``benefit`` and ``propensity`` a number for each row."""
+        return super().fit(X, y, self._ratio(benefit, propensity))
+
+    def value(
+        self,
+        X: Any,
+        treatment: Any,
+        benefit: Any,
+        propensity: Any = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+    ) -> Result:
+        """The mean benefit that the rule would have: the mean of benefit / propensity where it agrees with the treatment.
+
+        A paid release on private rows, weights clipped as in ``fit``. Judge a rule on rows it was not fitted to.
+        """
+        weights = self._ratio(benefit, propensity)
+        return self._judge(X, treatment, (weights, self._most_weight()), Price(epsilon, delta, rho))
+
+    def _judged(self) -> Design:
+        """In a session the score of a rule is its value."""
+        return replace(super()._judged(), weight=self.fitted_.design.weight)
+
+    def _ratio(self, benefit: Any, propensity: Any) -> Any:
+        """benefit / propensity within [0, weight_bound], from arrays that are checked."""
+        if benefit is None:
+            raise InvalidRequest("a treatment rule needs benefit=, a number of 0 or more for each row, larger is better")
+        chances = self._public_propensity() if propensity is None else propensity
+        if chances is None:
+            raise InvalidRequest("a treatment rule needs propensity=, the probability of the treatment that was given")
+        good, chance = np.asarray(benefit, np.float64), np.asarray(chances, np.float64)
+        if good.ndim > 1 or chance.ndim > 1 or (good.ndim and chance.ndim and good.shape != chance.shape):
+            raise InvalidRequest(f"benefit and propensity must be one number for each row, got {good.shape}, {chance.shape}")
+        if not (np.isfinite(good).all() and (good >= 0).all()):
+            raise InvalidRequest(f"benefit must be finite and 0 or more, got {good.min()}; add a public constant to all")
+        if not ((chance > 0) & (chance <= 1)).all():
+            raise InvalidRequest(f"propensity must lie within (0, 1], got {chance.min()} to {chance.max()}")
+        return np.clip(good / chance, 0.0, self._most_weight())
+
+    def _public_propensity(self) -> float | None:
+        if self.propensity is None:
+            return None
+        if not (isinstance(self.propensity, int | float) and 0 < self.propensity <= 1):
+            raise InvalidRequest(f"propensity must be a public number within (0, 1], got {self.propensity!r}")
+        return float(self.propensity)
+
+    def _weight(self, columns: Columns) -> str | Weight | None:
+        if columns.weight is None:
+            raise InvalidRequest("a treatment rule needs weight=, the column of benefits; larger is better")
+        most = self._most_weight()
+        if columns.arrays:
+            return Weight(columns.weight, most)  # the quotient of arrays, which were checked
+        over = columns.propensity if columns.propensity is not None else self._public_propensity()
+        if over is None:
+            raise InvalidRequest(
+                "a treatment rule needs propensity=: the column of probabilities of the treatments that were given, or "
+                "OutcomeWeightedLearner(propensity=0.5) for a trial"
+            )
+        return Weight(columns.weight, most, over)
