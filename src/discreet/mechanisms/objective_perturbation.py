@@ -24,7 +24,7 @@ from discreet.mechanisms.spherical_laplace import SphericalLaplace
 Noise = Literal["spherical_laplace", "gaussian"]
 TOLERANCE = Fraction(1, 1 << 17)  # of the gradient, per unit of the most that a row can move it
 SETTLED = Fraction(1, 1000)  # the share of what is spent that pays for the minimiser not being exact
-_FINE = 48  # the linear term lies on a grid this many powers of two below its scale
+_FINE = 46  # the linear term lies on a grid this many powers of two below its scale times its dimension
 
 
 @mechanisms("objective_perturbation")
@@ -149,21 +149,30 @@ class ObjectivePerturbation(Mechanism):
         """The released minimiser of ``exact``, an objective with ``width`` and ``minimise(linear, ridge, tolerance)``."""
         random = chosen(seed)
         zeros = np.zeros(exact.width)
-        fine = self._fine
+        fine = self._fine(exact.width)
         law = Gaussian(self.scale, fine) if self.noise == "gaussian" else SphericalLaplace(self.scale, fine)
         linear = np.asarray(law.release(zeros, seed=random), np.float64)
         found = exact.minimise(linear, float(self.ridge), float(self.tolerance))
         return self.settling(exact.width).release(zeros if found is None else found, seed=random)
 
-    @property
-    def _fine(self) -> Fraction:
-        """The grid of the linear term."""
-        return Fraction(2) ** max(numbers.floor_log2(self.scale) - _FINE, numbers.floor_log2(self.tolerance) - 20)
+    def _fine(self, width: int) -> Fraction:
+        """The grid of a linear term of ``width`` coordinates."""
+        size = numbers.floor_log2(self.scale * width)
+        return Fraction(2) ** max(size - _FINE, numbers.floor_log2(self.tolerance) - 20)
 
     def settling(self, width: int) -> SphericalLaplace:
         """The noise that hides by how far the minimiser was missed."""
-        missed = self.tolerance + self._fine * numbers.square_root_up(Fraction(width)) / 2
+        missed = self.tolerance + self._fine(width) * numbers.square_root_up(Fraction(width)) / 2
         return SphericalLaplace(2 * missed / self.ridge / self.settle)
+
+    def check(self, width: int) -> None:
+        """Refuse noise so large that doubles cannot hold a linear term of ``width`` coordinates to the tolerance."""
+        most = self.tolerance * (1 << 49) / width
+        if self.scale > most:
+            raise InvalidRequest(
+                f"noise of scale {float(self.scale):.3g} in an objective of {width} coefficients is more than doubles can "
+                f"hold to the tolerance; spend about {float(self.scale / most):.3g} times as much, or use method='output'"
+            )
 
     def log_prob(self, released: Any, exact: Any) -> float:
         """The log-density of the ideal minimiser at ``released``: that of b there, times the determinant of the Hessian.
@@ -211,7 +220,7 @@ def _said(claim: Claim) -> str:
 def _profile(problem: Smoothness, epsilon: float, t: float, jacobian: float) -> float:
     """delta(epsilon) of normal noise, t for the whole move of the gradient."""
     if problem.rows > 1:
-        return min(1.0, *(_tail(a, epsilon, profiles.renyi(a, t, jacobian, problem.one_sided)) for a in ORDERS))
+        return min(1.0, *(_tail(a, epsilon, _closed(a, problem, t, jacobian)) for a in ORDERS))
     if not problem.replaced:
         one = profiles.one_row if problem.one_sided else profiles.either_way
         return one(epsilon, t, jacobian)
@@ -234,8 +243,16 @@ def _profile_nodes(problem: Smoothness, t: float, jacobian: float) -> tuple[Any,
     return edges, np.array([_profile(problem, e, t, jacobian) for e in edges.tolist()])
 
 
+def _closed(order: float, problem: Smoothness, t: float, jacobian: float) -> float:
+    """A Rényi divergence in closed form: row by row, and where one row is replaced also in the plane of both."""
+    best = profiles.renyi(order, t * float(problem.pull), jacobian, problem.one_sided)
+    if problem.rows == 1 and problem.pull > 1:
+        best = min(best, profiles.renyi_in_a_plane(order, t, jacobian))
+    return best
+
+
 def _renyi(order: float, problem: Smoothness, t: float, jacobian: float, edges: Any, deltas: Any) -> float:
-    best = profiles.renyi(order, t, jacobian, problem.one_sided)
+    best = _closed(order, problem, t, jacobian)
     most = profiles.most_order(float(edges[-1]), t, jacobian)
     if problem.rows == 1 and order <= most and (order - 1) * float(edges[-1]) < 600:
         best = min(best, math.log1p(order * (order - 1) * profiles.integral(edges, deltas, order)) / (order - 1))
@@ -245,11 +262,11 @@ def _renyi(order: float, problem: Smoothness, t: float, jacobian: float, edges: 
 @lru_cache(maxsize=1024)
 def _rho(problem: Smoothness, t: float, jacobian: float) -> float:
     def closed(order: float) -> float:
-        return profiles.renyi(order, t, jacobian, problem.one_sided)
+        return _closed(order, problem, t, jacobian)
 
     edges, deltas = _profile_nodes(problem, t, jacobian)
     most = profiles.most_order(float(edges[-1]), t, jacobian) if problem.rows == 1 else 1.0
-    return profiles.concentrated(edges, deltas, closed, most, t, jacobian)
+    return profiles.concentrated(edges, deltas, closed, most, t * float(problem.pull), jacobian)
 
 
 @lru_cache(maxsize=256)

@@ -90,8 +90,9 @@ def replaced(epsilon: float, t: float, jacobian: float) -> float:
 
 
 def replaced_at(epsilons: Floats, t: float, jacobian: float) -> Floats:
-    """``replaced`` at several epsilon."""
+    """``replaced`` at several epsilon; at the last of them the closed form, of which it is known how fast it falls."""
     near = _twice(epsilons, t, jacobian)
+    near[-1] = 1.0
     far = [
         math.exp(jacobian) * hockey_stick(e - 2 * jacobian, 2 * t) if e - 2 * jacobian >= t * t else 1.0
         for e in epsilons.tolist()
@@ -151,6 +152,18 @@ def renyi(order: float, t: float, jacobian: float, one_sided: bool) -> float:
     return jacobian + a * t * t / 2 + (math.log(2) + float(log_ndtr((a - 1) * t))) / (a - 1)
 
 
+def renyi_in_a_plane(order: float, t: float, jacobian: float) -> float:
+    """The Rényi divergence of an order when one row is replaced, slopes of either sign, t for the whole move.
+
+    J + a t^2/2 + ln(e^(-s^2/2) + s sqrt(2 pi) Phi(s)) / (a - 1), s = (a - 1) t.
+
+    Proof: as ``in_a_plane``, L - J <= t^2/2 + t R with P(R > r) = exp(-r^2/2), and E e^(s R) = 1 + s times the integral of
+    e^(s r - r^2/2) over r > 0, which is 1 + s sqrt(2 pi) e^(s^2/2) Phi(s).
+    """
+    s = (order - 1) * t
+    return jacobian + order * t * t / 2 + math.log(math.exp(-s * s / 2) + s * math.sqrt(2 * math.pi) * _cdf(s)) / (order - 1)
+
+
 Profile = Callable[[float], float]
 _LEFT = 1e-17  # where a profile has fallen below this, nothing visible is left
 
@@ -166,17 +179,35 @@ def nodes(profile: Profile, start: float, count: int = 300) -> Floats:
 def integral(edges: Floats, deltas: Floats, order: float) -> float:
     """An upper bound on the integral over epsilon > 0 of (e^((a-1) epsilon) + e^(-a epsilon)) delta(epsilon).
 
-    Proof: a profile is convex in e^epsilon, so between nodes it lies below the line through (bounds on) its ends, and
-    what is linear in e^epsilon lies below the line in epsilon; the weight is convex too. The product of two lines is
-    integrated exactly. Past the last node a profile falls at least as e^(-a epsilon) for the orders asked for.
+    Proof: a profile is convex in e^epsilon, so between nodes e_0 < e_1 it lies below c - k e^epsilon through (bounds on)
+    its ends d_0 >= d_1. That is concave in epsilon and at most (e_1 - e_0)^2 / 8 times k e^e_1 above the straight line,
+    where k = (d_0 - d_1) / (e^e_1 - e^e_0) <= (d_0 - d_1) e^-e_0 / (e_1 - e_0): the line is lifted by that. The weight
+    is convex in epsilon and lies below its line, and the product of two lines is integrated exactly. Past the last node
+    the profile falls at least as e^(-a epsilon) for the orders asked for (``most_order``), and the weight grows at most as
+    e^((a-1) epsilon): what is left is at most their product at that node.
     """
+    wide = np.diff(edges)
     weight = np.exp((order - 1) * edges) + np.exp(-order * edges)
-    d0, d1, w0, w1 = deltas[:-1], deltas[1:], weight[:-1], weight[1:]
-    inside = np.diff(edges) * (2 * d0 * w0 + d0 * w1 + d1 * w0 + 2 * d1 * w1) / 6
+    lift = np.maximum(deltas[:-1] - deltas[1:], 0.0) * wide * np.exp(wide) / 8
+    d0, d1, w0, w1 = deltas[:-1] + lift, deltas[1:] + lift, weight[:-1], weight[1:]
+    inside = wide * (2 * d0 * w0 + d0 * w1 + d1 * w0 + 2 * d1 * w1) / 6
     return float(inside.sum() + deltas[-1] * weight[-1])
 
 
-def concentrated(edges: Floats, deltas: Floats, closed: Callable[[float], float], most: float) -> float:
+def most_order(reach: float, t: float, jacobian: float) -> float:
+    """Up to this order a profile falls faster past ``reach`` than its weight grows, t for the whole move.
+
+    Proof: with x = epsilon - J (or - 2 J) and u = x / t - t / 2, the logarithm of HS(x; t) falls at the rate M(u + t) /
+    (M(u) - M(u + t)) >= u / t, because y M(y) grows; that of ``in_a_plane``, e^(-u^2/2) t M(u + t), at the rate
+    1 / (t M(u + t)) - 1 >= u / t, because M(y) <= 1 / y. And u / t = x / t^2 - 1/2 is at least x / (2 t^2) where that is
+    at least 1.
+    """
+    return max(1.0, (reach - 2 * jacobian) / (2 * t * t)) if t > 0 else math.inf
+
+
+def concentrated(
+    edges: Floats, deltas: Floats, closed: Callable[[float], float], most: float, t: float, jacobian: float
+) -> float:
     """An upper bound on sup over a > 1 of R(a) / a: rho. ``closed`` is another bound on R, the only one past order ``most``.
 
     From the profile, R(a) = ln(1 + a (a - 1) integral) / (a - 1).
@@ -184,7 +215,8 @@ def concentrated(edges: Floats, deltas: Floats, closed: Callable[[float], float]
     Proof: a Rényi divergence is the integral of the second derivative of x^a against the two profiles of the pair,
     which gives the formula (Sason and Verdu 2016). R does not fall in a, so between two orders R(a) / a is at most R
     at the larger over the smaller; next to 1, ln(1 + x) <= x bounds R(a) / a by the integral, which grows in a. Past
-    the last order ``closed`` is used: its part in J falls as 1/a and the rest is at most its value at that order.
+    the last order A both forms of ``renyi`` are at most J + a t^2 / 2 + ln(2) / (a - 1), so R(a) / a is at most
+    J / A + t^2 / 2 + ln(2) / (A (A - 1)).
     """
 
     def curve(a: float) -> float:
@@ -195,8 +227,10 @@ def concentrated(edges: Floats, deltas: Floats, closed: Callable[[float], float]
 
     first = 1.004
     orders = [first]
-    while orders[-1] < 2000.0:
-        orders.append(orders[-1] * (1.003 if orders[-1] < 3 else 1.008))
+    while orders[-1] < 20_000.0:
+        orders.append(orders[-1] * (1.003 if orders[-1] < 3 else 1.01))
     values = [curve(a) for a in orders]
     steps = max(high / low for high, low in zip(values[1:], orders[:-1], strict=True))
-    return max(min(integral(edges, deltas, first), closed(first)), steps)
+    last = orders[-1]
+    rest = jacobian / last + t * t / 2 + math.log(2) / (last * (last - 1))
+    return max(min(integral(edges, deltas, first), closed(first)), steps, rest)

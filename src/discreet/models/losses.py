@@ -64,7 +64,12 @@ class Loss(Named, ABC):
         """First and second derivative at once, for Newton's method."""
         return self.first(score, target), self.second(score, target)
 
+    def smoother(self) -> Loss | None:
+        """A loss nearby that is easier to minimise, whose minimiser is a good place to start from; None where none is."""
+        return None
 
+
+_NARROWEST = Fraction(1, 1000)
 losses: Registry[Loss] = Registry("loss")
 
 
@@ -125,6 +130,11 @@ class HuberHinge(Loss):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", numbers.positive(self.width, "width"))
+        if self.width < _NARROWEST:
+            raise InvalidRequest(
+                f"width must be at least {_NARROWEST}, got {float(self.width):g}; a sharper corner cannot be minimised "
+                "to the tolerance that the guarantee needs"
+            )
 
     @property
     def slope(self) -> Fraction:
@@ -133,6 +143,9 @@ class HuberHinge(Loss):
     @property
     def curvature(self) -> Fraction:
         return 1 / (2 * self.width)
+
+    def smoother(self) -> Loss | None:
+        return HuberHinge(4 * self.width) if self.width < Fraction(1, 8) else None
 
     def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         h = float(self.width)

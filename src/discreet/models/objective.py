@@ -17,8 +17,9 @@ from discreet.models.losses import Loss
 
 Want = Literal["value", "first", "second"]
 _KEPT_BYTES = 1 << 28  # rows in memory between passes take at most this
-_RUN = 2048  # rows added up at a time: the error of a sum grows with this, not with the number of rows
-_UNIT = 2.0**-52
+RUN = 2048  # rows added up at a time: the error of a sum grows with this
+UNIT = 2.0**-53 * 1.001  # the rounding of one operation, with what a million of them multiply it by
+_FINE_UNIT = float(np.finfo(np.longdouble).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +47,10 @@ class Totals:
         )
 
 
-def pass_over(rows: Rows, loss: Loss, theta: Floats, want: Want) -> Totals:
-    """The totals of some rows at ``theta``."""
+def pass_over(rows: Rows, loss: Loss, theta: Floats, want: Want, fine: bool = False) -> Totals:
+    """The totals of some rows at ``theta``; ``fine``: scores, slopes and gradient in extended precision."""
+    if fine and want != "value":
+        return _fine(rows, loss, theta, want)
     x, y, weight = rows.x, rows.y, rows.weight
     total = float(len(x)) if weight is None else float(weight.sum())
     score = x @ theta
@@ -68,16 +71,34 @@ def pass_over(rows: Rows, loss: Loss, theta: Floats, want: Want) -> Totals:
         None if second is None else _hessian(x, second),
         float(np.abs(first).sum()),
         total,
-        1 + len(x) // _RUN,
+        1 + len(x) // RUN,
     )
+
+
+def _fine(rows: Rows, loss: Loss, theta: Floats, want: Want) -> Totals:
+    """What ``pass_over`` returns, run by run in extended precision. It is many times slower."""
+    total = Totals(0.0, np.zeros(len(theta), np.longdouble), None, 0.0, 0.0)
+    point, second = np.asarray(theta, np.longdouble), []
+    for start in range(0, len(rows.x), RUN):
+        run = slice(start, start + RUN)
+        x, y = rows.x[run].astype(np.longdouble), rows.y[run].astype(np.longdouble)
+        score = x @ point
+        weight = np.ones(len(x)) if rows.weight is None else rows.weight[run]
+        first = loss.first(score, y) * weight
+        second.append(np.asarray(loss.second(score, y) * weight, np.float64))
+        total = total + Totals(0.0, first @ x, None, float(np.abs(first).sum()), float(weight.sum()))
+    if want == "second":
+        bent = _hessian(rows.x, np.concatenate([np.zeros(0), *second]))
+        return Totals(0.0, total.gradient, bent, total.slopes, total.weights, total.parts)
+    return total
 
 
 def _gradient(x: Floats, first: Floats) -> Floats:
     """x' first, in runs whose sums are added one after another."""
-    whole = len(x) // _RUN * _RUN
+    whole = len(x) // RUN * RUN
     rest: Floats = x[whole:].T @ first[whole:]
     if whole:
-        runs = np.matmul(first[:whole].reshape(-1, 1, _RUN), x[:whole].reshape(-1, _RUN, x.shape[1]))
+        runs = np.matmul(first[:whole].reshape(-1, 1, RUN), x[:whole].reshape(-1, RUN, x.shape[1]))
         rest = rest + runs.sum(axis=(0, 1))
     return rest
 
@@ -86,8 +107,8 @@ def _hessian(x: Floats, second: Floats) -> Floats:
     """x' diag(second) x. A product of a matrix with its own transpose is half the work."""
     root = np.sqrt(second)
     total = np.zeros((x.shape[1], x.shape[1]))
-    for start in range(0, len(x), _RUN):
-        part = x[start : start + _RUN] * root[start : start + _RUN, None]
+    for start in range(0, len(x), RUN):
+        part = x[start : start + RUN] * root[start : start + RUN, None]
         total += part.T @ part
     return total
 
@@ -100,9 +121,10 @@ class _Pass:
     loss: Loss
     theta: Floats
     want: Want
+    fine: bool = False
 
     def step(self, batch: Any) -> Totals:
-        return pass_over(self.design.block(batch), self.loss, self.theta, self.want)
+        return pass_over(self.design.block(batch), self.loss, self.theta, self.want, self.fine)
 
     @staticmethod
     def combine(left: Totals, right: Totals) -> Totals:
@@ -140,17 +162,17 @@ class Objective:
         self._rows = rows
         self._tried = rows is not None
 
-    def at(self, theta: Floats, want: Want) -> Totals:
-        """One pass at ``theta``."""
+    def at(self, theta: Floats, want: Want, fine: bool = False) -> Totals:
+        """One pass at ``theta``; ``fine``: in extended precision."""
         rows = self.kept
         if rows is None:
-            one = _Pass(self.design, self.loss, theta, want)
+            one = _Pass(self.design, self.loss, theta, want, fine)
             found: Totals = self._source.fold(one.step, one.combine, list(self.design.columns))
             return found
         empty = Totals(0.0, np.zeros(self.width), np.zeros((self.width, self.width)) if want == "second" else None, 0.0, 0.0)
         total = empty
         for block in rows:
-            total = total + pass_over(block, self.loss, theta, want)
+            total = total + pass_over(block, self.loss, theta, want, fine)
         return total
 
     @property
@@ -174,18 +196,25 @@ class Objective:
         few = [Rows(r.x[::step], r.y[::step], None if r.weight is None else r.weight[::step], None) for r in rows]
         return Objective(self.design, self.loss, rows=few), size / sum(len(r.x) for r in few)
 
-    def error(self, totals: Totals, theta: Floats) -> float:
-        """The most by which doubles got the gradient of a pass wrong, in L2.
+    def with_loss(self, loss: Loss) -> Objective:
+        """The same rows under another loss."""
+        other = Objective(self.design, loss, self._source, self.kept)
+        other._tried = True
+        return other
 
-        Proof: with u = 2^-52, a sum of m terms is wrong by at most m u times the sum of their absolute values, in any order
-        (Higham 2002, section 4.2). A coordinate of the gradient is summed in runs of ``_RUN`` rows, whose sums are added
-        one after another; the vector of absolute sums has a norm of at most the sum of |slope| |x| <= ``slopes``. A score
-        is wrong by at most width u |x| |theta|, which changes its slope by at most curvature times that; and tanh, clip
-        and the products around it by less than 16 u.
+    def error(self, totals: Totals, theta: Floats, fine: bool = False) -> float:
+        """The most by which a pass got its gradient wrong, in L2.
+
+        Proof: with u the rounding of one operation, a sum of m terms is wrong by at most m u times the sum of their
+        absolute values, in any order (Higham 2002, section 4.2). A coordinate of the gradient is summed in runs of
+        ``RUN`` rows, whose sums are added one after another; the vector of absolute sums has a norm of at most the sum of
+        |slope| |x| <= ``slopes``. A score is wrong by at most width u |x| |theta|, which changes its slope by at most
+        curvature times that. Given the score, tanh, clip and the products around it are wrong by less than 16 u, and a
+        hinge by less than 4 u times its curvature, as 1 + h is rounded and the difference divided by 2 h.
         """
-        depth = _RUN + totals.parts + 16
-        bend = float(self.loss.curvature) * (self.width + 2) * float(np.linalg.norm(theta))
-        return _UNIT * (depth * totals.slopes + (bend + 16.0 * float(self.loss.slope)) * totals.weights)
+        unit, depth = (_FINE_UNIT if fine else UNIT), RUN + totals.parts + 16
+        bend = float(self.loss.curvature) * ((self.width + 2) * float(np.linalg.norm(theta)) + 4.0)
+        return unit * (depth * totals.slopes + (bend + 16.0 * float(self.loss.slope)) * totals.weights)
 
     def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
         """Gradient and Hessian of the sum at ``theta``."""

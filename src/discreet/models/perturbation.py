@@ -17,10 +17,11 @@ from discreet.mechanisms import Gaussian, NoNoise, ObjectivePerturbation, Spheri
 from discreet.mechanisms.claim import Claim
 from discreet.models.design import Design
 from discreet.models.losses import Loss
+from discreet.models.opera import Opera
 from discreet.models.problem import Minimiser, Problem
 
-Method = Literal["objective", "output"]
-METHODS: tuple[Method, ...] = ("objective", "output")
+Method = Literal["objective", "output", "opera"] | Opera
+METHODS: tuple[Method, ...] = ("objective", "output", "opera")
 
 
 @dataclass(frozen=True)
@@ -63,17 +64,36 @@ class Price:
         return Gaussian.costing(distance, epsilon=self.epsilon, delta=self.delta, rho=self.rho)
 
 
-def ask_for(design: Design, loss: Loss, ridge: Fraction, method: Method, price: Price, relation: Relation) -> Ask:
-    """The question that fits a model, with the law of its answer."""
-    if method not in METHODS:
-        raise InvalidRequest(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+def ask_for(
+    design: Design,
+    loss: Loss,
+    ridge: Fraction,
+    method: Method,
+    price: Price,
+    relation: Relation,
+    rows: int | None = None,
+) -> Ask:
+    """The question that fits a model, with the law of its answer; ``rows`` is their number where it is public."""
+    if not isinstance(method, Opera) and method not in METHODS:
+        words = ", ".join(map(str, METHODS))
+        raise InvalidRequest(f"method must be one of {words}, or Opera(steps, rate), got {method!r}")
+    if isinstance(method, Opera) or method == "opera":
+        descent = (method if isinstance(method, Opera) else Opera()).query(design, loss, ridge, relation, rows)
+        return Ask(descent, price.law(descent, relation))
     outside = Minimiser(design, loss, ridge)
     if price.is_infinite or method == "output":
         return Ask(outside, price.law(outside, relation))
     problem = Problem(design, loss)
+    law = _inside(problem, ridge, price, relation)
+    law.check(design.width)
+    return Ask(problem, law)
+
+
+def _inside(problem: Problem, ridge: Fraction, price: Price, relation: Relation) -> ObjectivePerturbation:
+    """The law that perturbs the objective, at a price."""
     distance = problem.distance(relation)
     if price.is_pure:
-        return Ask(problem, ObjectivePerturbation.costing(distance, ridge=ridge, epsilon=price.epsilon))
+        return ObjectivePerturbation.costing(distance, ridge=ridge, epsilon=price.epsilon)
     normal: ObjectivePerturbation | None = None
     try:
         normal = ObjectivePerturbation.costing(
@@ -85,10 +105,11 @@ def ask_for(design: Design, loss: Loss, ridge: Fraction, method: Method, price: 
     if price.epsilon is not None:
         # Without its delta epsilon may still buy less noise: a coordinate of the linear term has sqrt(d + 1) scale.
         pure = ObjectivePerturbation.costing(distance, ridge=ridge, epsilon=price.epsilon)
-        if normal is None or (pure.ridge == ridge and (design.width + 1) * pure.scale**2 < normal.scale**2):
-            return Ask(problem, pure)
+        wider = (problem.design.width + 1) * pure.scale**2
+        if normal is None or (pure.ridge == ridge and wider < normal.scale**2):
+            return pure
     assert normal is not None
-    return Ask(problem, normal)
+    return normal
 
 
 def ridge_of(ask: Ask) -> Fraction:

@@ -17,7 +17,7 @@ from discreet.models.losses import Loss, losses
 from discreet.models.objective import Objective
 
 
-def _read(query: Any) -> None:
+def read_fields(query: Any) -> None:
     """Fields of a document as what they stand for."""
     if isinstance(query.design, dict):
         object.__setattr__(query, "design", Design(**query.design))
@@ -42,7 +42,7 @@ class Problem(Query):
     loss: Loss
 
     def __post_init__(self) -> None:
-        _read(self)
+        read_fields(self)
 
     def distance(self, relation: Relation) -> Distance:
         twice = 1 if relation == "add_remove" else 2
@@ -78,7 +78,7 @@ class Minimiser(Query):
     tolerance: Fraction = TOLERANCE
 
     def __post_init__(self) -> None:
-        _read(self)
+        read_fields(self)
         object.__setattr__(self, "ridge", numbers.positive(self.ridge, "ridge"))
         object.__setattr__(self, "tolerance", numbers.positive(self.tolerance, "tolerance"))
 

@@ -5,7 +5,7 @@ What is minimised is F(theta) = (sum of losses) + b . theta + (ridge / 2) |theta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from discreet.models.design import Floats
 from discreet.models.objective import Objective, Totals, Want
 
 _FEW = 400  # up to this many features the Hessian is formed
-_STEPS = 100
+_STEPS = 400
+_PATIENCE = 60  # steps without progress after which a pass in doubles has nothing left to give
 _THINNED = 12_000  # rows that a starting point is found on
 _GOOD = 0.1  # a Hessian is used again while steps with it shrink the gradient at least this much
 
@@ -34,10 +35,13 @@ class _Tilted:
     linear: Floats
     ridge: float
     factor: float = 1.0
+    fine: bool = False  # passes in extended precision, where doubles certify too little
 
     def at(self, theta: Floats, want: Want) -> tuple[Totals, Floats]:
-        totals = self.objective.at(theta, want)
-        return totals, self.factor * totals.gradient + self.linear + self.ridge * theta
+        totals = self.objective.at(theta, want, fine=self.fine)
+        # A large linear term and the ridge all but cancel: in extended precision nothing is lost by that.
+        pull = np.asarray(self.linear, np.longdouble) + np.longdouble(self.ridge) * np.asarray(theta, np.longdouble)
+        return totals, np.asarray(self.factor * totals.gradient + pull, np.float64)
 
     def value(self, theta: Floats) -> float:
         totals = self.objective.at(theta, "value")
@@ -46,10 +50,13 @@ class _Tilted:
     def residual(self, totals: Totals, gradient: Floats, theta: Floats) -> float:
         """A bound on the norm of the true gradient.
 
-        Proof: the error of the pass, and eight roundings of vectors that are no longer than those added here.
+        Proof: the error of the pass; the linear term and the ridge are doubles for rationals (half a unit of 2^-52 each),
+        their sum is wrong by 4 units of extended precision at most, and the rounding of the gradient to doubles and of its
+        norm is less than 1e-12 of it.
         """
-        near = self.ridge * float(np.linalg.norm(theta)) + float(np.linalg.norm(self.linear)) + totals.slopes
-        return float(np.linalg.norm(gradient)) * (1 + 1e-12) + self.objective.error(totals, theta) + 2.0**-49 * near
+        near = self.ridge * float(np.linalg.norm(theta)) + float(np.linalg.norm(self.linear))
+        unit = 2.0**-52 + 4.0 * float(np.finfo(np.longdouble).eps)
+        return float(np.linalg.norm(gradient)) * (1 + 1e-12) + self.objective.error(totals, theta, self.fine) + unit * near
 
     def hessian(self, totals: Totals) -> Floats:
         assert totals.hessian is not None
@@ -64,7 +71,12 @@ def minimise(objective: Objective, linear: Floats, ridge: float, tolerance: floa
     Proof: F is ridge-strongly convex, so a point with |gradient F| <= t lies within t / ridge of the minimiser.
     """
     tilted = _Tilted(objective, linear, ridge)
+    easier = objective.loss.smoother()
     theta = np.zeros(objective.width)
+    if easier is not None:
+        # A narrow corner is rounded more and more sharply: each minimiser is a good start for the next.
+        theta = minimise(objective.with_loss(easier), linear, ridge, max(tolerance, ridge * 1e-3)).theta
+        return _certified(tilted, theta, tolerance)
     if objective.width > _FEW:
         theta = _quasi_newton(tilted, theta, tolerance)
     else:
@@ -72,7 +84,15 @@ def minimise(objective: Objective, linear: Floats, ridge: float, tolerance: floa
         if thinned is not None:
             few, factor = thinned
             theta = _newton(_Tilted(few, linear, ridge, factor), theta, ridge * 1e-3 + 1e-4 * factor).theta
-    return _newton(tilted, theta, tolerance)
+    return _certified(tilted, theta, tolerance)
+
+
+def _certified(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
+    found = _newton(tilted, theta, tolerance)
+    if found.residual > tolerance:
+        # Scores so large, or sums so long, that doubles certify too little.
+        found = min(found, _newton(replace(tilted, fine=True), found.theta, tolerance), key=lambda m: m.residual)
+    return found
 
 
 def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
@@ -83,28 +103,38 @@ def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
     want: Want = "first" if many else "second"
     totals, gradient = tilted.at(theta, want)
     best = Minimum(theta, tilted.residual(totals, gradient, theta))
+    since = 0
     for _ in range(_STEPS):
-        if best.residual <= tolerance:
+        if best.residual <= tolerance or since > _PATIENCE:
             return best
         if totals.hessian is not None:
-            factors = np.asarray(np.linalg.cholesky(tilted.hessian(totals)), np.float64)
+            factors = _factors(tilted.hessian(totals))
         step = _conjugate(tilted, theta, gradient) if factors is None else _solve(factors, gradient)
-        size, before = 1.0, float(np.linalg.norm(gradient))
+        before = float(np.linalg.norm(gradient))
         after = theta - step
         totals, gradient = tilted.at(after, "second" if cheap else "first")
         now = float(np.linalg.norm(gradient))
         if now > 0.5 * before:
-            stalled = now < 2.0 * before and best.residual < 100.0 * tilted.objective.error(totals, after)
-            if not stalled:
-                size = _line_search(tilted, theta, step, before)
-                after = theta - size * step
+            after = theta - _line_search(tilted, theta, step) * step
             totals, gradient = tilted.at(after, "first" if many else "second")
         elif now > _GOOD * before and not cheap and not many:
             totals, gradient = tilted.at(after, "second")
         theta = after
         found = Minimum(theta, tilted.residual(totals, gradient, theta))
+        since = 0 if found.residual < 0.99 * best.residual else since + 1
         best = min(best, found, key=lambda m: m.residual)
     return best
+
+
+def _factors(hessian: Floats) -> Floats:
+    """Its Cholesky factors. Where rounding left it indefinite the diagonal is raised, which still leads downhill."""
+    raised = 0.0
+    while True:
+        try:
+            return np.asarray(np.linalg.cholesky(hessian), np.float64)
+        except np.linalg.LinAlgError:
+            raised = max(4.0 * raised, 2.0**-50 * float(np.trace(hessian)))
+            hessian[np.diag_indices_from(hessian)] += raised
 
 
 def _solve(factors: Floats, gradient: Floats) -> Floats:
@@ -114,17 +144,27 @@ def _solve(factors: Floats, gradient: Floats) -> Floats:
     return found
 
 
-def _line_search(tilted: _Tilted, theta: Floats, step: Floats, slope: float) -> float:
-    """Halve a step until the value falls by a share of what its slope promises (Armijo)."""
-    start = tilted.value(theta)
-    _, gradient = tilted.at(theta, "first")
-    promise = float(gradient @ step)
-    size = 1.0
+def _line_search(tilted: _Tilted, theta: Floats, step: Floats) -> float:
+    """Where along the step the objective stops falling: its slope there is monotone, so bisection finds the sign change.
+
+    Slopes and not values are compared: near the minimum values differ by less than their rounding.
+    """
+
+    def slope(size: float) -> float:
+        return -float(tilted.at(theta - size * step, "first")[1] @ step)
+
+    low, high = 0.0, 1.0
+    while slope(high) < 0.0 and high < 2.0**40:
+        low, high = high, 2.0 * high
     for _ in range(60):
-        if tilted.value(theta - size * step) <= start - 1e-4 * size * promise:
-            return size
-        size /= 2.0
-    return size
+        middle = 0.5 * (low + high)
+        if slope(middle) < 0.0:
+            low = middle
+        else:
+            high = middle
+        if low > 0.0 and high - low <= 0.05 * high:
+            break
+    return low or high
 
 
 def _conjugate(tilted: _Tilted, theta: Floats, gradient: Floats) -> Floats:
