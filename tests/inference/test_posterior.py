@@ -198,6 +198,14 @@ def test_posterior_is_labelled() -> None:
     assert np.asarray(theta).shape == (4, 1000, 2, 2)
 
 
+def test_axes_can_be_named() -> None:
+    made = posterior(releases=()).label("theta", sex=["f", "m"], smoker=[1, 0]).derive("odds_ratio", odds_ratio)
+    assert [row["name"] for row in made.summary()][:2] == ["theta[f, 1]", "theta[f, 0]"]
+    assert made.posterior["theta"].dims == ("chain", "draw", "sex", "smoker")
+    with pytest.raises(InvalidRequest, match=r"the axes of theta have \(2, 2\) places, got labels for \(2,\)"):
+        made.label("theta", sex=["f", "m"])
+
+
 def test_plain_without_xarray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     made = posterior()

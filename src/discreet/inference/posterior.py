@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import importlib.util
 import inspect
 import json
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +22,7 @@ from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.inference import diagnostics
 from discreet.inference.names import Axes, axes_of, places
+from discreet.inference.packing import packed, unpacked
 from discreet.inference.summary import Summary
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
+_PLAIN = ("sampler", "approximate", "model", "seconds", "compile_seconds", "interrupted")
 APPROXIMATE = (
     "approximate: the sum over people is taken to be Gaussian given the parameters, which holds for many people; "
     "the other samplers are exact"
@@ -183,6 +184,17 @@ class Posterior:
             )
         return replace(self, draws=self.draws | {name: array})
 
+    def label(self, name: str, **axes: Sequence[Any]) -> Posterior:
+        """The same posterior with names for the places of a quantity, axis by axis: ``label("theta", sex=["f", "m"])``.
+
+        Releases from elsewhere do not say what their cells are.
+        """
+        sizes = tuple(len(labels) for labels in axes.values())
+        if sizes != self._of(name).shape[2:]:
+            raise InvalidRequest(f"the axes of {name} have {self._of(name).shape[2:]} places, got labels for {sizes}")
+        named = dict(self.model.get("axes", {})) | {name: [[axis, list(labels)] for axis, labels in axes.items()]}
+        return replace(self, model=self.model | {"axes": named})
+
     def naive(self, seed: int = 0) -> Posterior:
         """The analysis that takes the released numbers for exact, with the same prior: what this posterior corrects."""
         from discreet.inference.naive import naive
@@ -244,8 +256,8 @@ class Posterior:
         doc = {
             "kind": "posterior",
             "schema": SCHEMA_VERSION,
-            "draws": {name: _packed(array) for name, array in self.draws.items()},
-            "stats": {name: _packed(array) for name, array in self.stats.items()},
+            "draws": {name: packed(array) for name, array in self.draws.items()},
+            "stats": {name: packed(array) for name, array in self.stats.items()},
             "releases": [release.to_dict() for release in self.releases],
         }
         return json.dumps(doc | {name: getattr(self, name) for name in _PLAIN}, default=str)
@@ -262,7 +274,7 @@ class Posterior:
             raise UnsupportedFormat(f"not a JSON document: {problem}") from problem
         check_version(doc, "posterior")
         try:
-            draws, stats = ({name: _unpacked(a) for name, a in doc[key].items()} for key in ("draws", "stats"))
+            draws, stats = ({name: unpacked(a) for name, a in doc[key].items()} for key in ("draws", "stats"))
             releases = tuple(Release.from_dict(r) for r in doc["releases"])
             return Posterior(draws, stats, releases=releases, **{name: doc[name] for name in _PLAIN})
         except (KeyError, TypeError, AttributeError) as problem:
@@ -273,25 +285,3 @@ def check_level(level: float) -> float:
     if not 0 < level < 1:
         raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
     return level
-
-
-_PLAIN = ("sampler", "approximate", "model", "seconds", "compile_seconds", "interrupted")
-_KINDS = ("<f8", "<f4", "<i8", "<i4", "|b1")
-
-
-def _packed(array: npt.NDArray[Any]) -> dict[str, Any]:
-    kind = array.dtype.newbyteorder("<").str if array.dtype.kind != "b" else "|b1"
-    made = array if kind in _KINDS else array.astype(np.float64)
-    kind = kind if kind in _KINDS else "<f8"
-    whole = np.ascontiguousarray(made, dtype=kind)
-    return {"dtype": kind, "shape": list(array.shape), "base64": base64.b64encode(whole.tobytes()).decode("ascii")}
-
-
-def _unpacked(doc: Any) -> npt.NDArray[Any]:
-    if doc["dtype"] not in _KINDS:
-        raise UnsupportedFormat(f"an array's dtype must be one of {', '.join(_KINDS)}, got {doc['dtype']!r}")
-    try:
-        flat = np.frombuffer(base64.b64decode(doc["base64"], validate=True), doc["dtype"])
-        return flat.reshape([int(n) for n in doc["shape"]]).copy()
-    except ValueError as problem:
-        raise UnsupportedFormat(f"an array does not fit its shape {doc['shape']!r}: {problem}") from problem
