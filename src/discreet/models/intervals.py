@@ -17,9 +17,8 @@ import numpy as np
 
 from discreet.core import numbers
 from discreet.core.ask import Ask
-from discreet.core.mechanism import Mechanism
 from discreet.core.numbers import Number
-from discreet.core.query import Query, Relation
+from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, ObjectivePerturbation, SphericalLaplace
@@ -31,10 +30,10 @@ from discreet.models.sums_at import CurvatureAt, SlopeAt
 
 Shares = tuple[Fraction, Fraction, Fraction]
 COVERS = "the regularised minimiser of the population (the coefficients that this loss and ridge have on all people)"
-# What leaves the shortest intervals on tables like Adult: of rho, and of epsilon and delta, noise falls as the root of a
-# share or worse, so the two matrices can do with less of rho than of epsilon.
-_PURE: dict[Method, tuple[str, str, str]] = {"objective": ("0.65", "0.175", "0.175"), "output": ("0.8", "0.1", "0.1")}
-_APPROXIMATE = ("0.8", "0.1", "0.1")
+# What leaves the shortest intervals on a table like Adult with 15,000 rows and six coefficients (bench/intervals.py). Noise
+# falls with a share of epsilon but only with the root of a share of rho, so of rho the matrices can do with less.
+_PURE: dict[Method, tuple[str, str, str]] = {"objective": ("0.75", "0.125", "0.125"), "output": ("0.88", "0.06", "0.06")}
+_APPROXIMATE = ("0.86", "0.07", "0.07")
 _CONCENTRATED = ("0.9", "0.05", "0.05")
 
 
@@ -57,17 +56,8 @@ def certainty_asks(
     """The two questions about how certain a released ``theta`` is: one transaction, one pass."""
     at = tuple(theta.tolist())
     bend, steep = CurvatureAt(design, loss, at), SlopeAt(design, loss, at, rows is None)
-    return Ask(bend, _law(bend, prices[0], relation, bend.size)), Ask(steep, _law(steep, prices[1], relation, steep.size))
-
-
-def _law(query: Query, price: Price, relation: Relation, size: int) -> Mechanism:
-    """The law that costs the price; with a delta, normal or spherical Laplace noise, whichever is less in a coordinate."""
-    law = price.law(query, relation)
-    if isinstance(law, Gaussian) and price.epsilon is not None:
-        pure = SphericalLaplace.costing(query.distance(relation), epsilon=price.epsilon)
-        if (size + 1) * pure.scales[0] ** 2 < law.scales[0] ** 2:
-            return pure
-    return law
+    first, second = prices
+    return Ask(bend, first.law(bend, relation, bend.size)), Ask(steep, second.law(steep, relation, steep.size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +115,10 @@ class Certainty:
         """From the three releases.
 
         H = (sum of l'' x x') + ridge I, with eigenvalues of at least the ridge, which those of the exact matrix never fall
-        below; C = (sum of g g') - ridge^2 theta theta' / n, with eigenvalues of at least 0, because at the population's
-        minimiser a mean gradient is -ridge theta / n. Where n was released it is taken three deviations too large, so that
-        less is taken off. Both floors are projections of what was released, which costs nothing.
+        below; C = (sum of g g') - ridge^2 theta theta' / n, because at the population's minimiser a mean gradient is -ridge
+        theta / n. Where n was released it is taken three deviations too large, so that less is taken off. Of C the nearest
+        matrix without negative eigenvalues and with the same trace is taken: lifting those below 0 alone would add, on the
+        average, to what is uncertain. All this is done to what was released, and costs nothing.
         """
         bend, steep = pair
         assert isinstance(bend.query, CurvatureAt)
@@ -138,7 +129,7 @@ class Certainty:
         n = float(rows) if rows is not None else _at_most(steep)
         about = steep.query.matrix(steep.value) - whole * whole / n * np.outer(theta, theta)
         values, vectors = np.linalg.eigh(about)
-        root = inverse @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        root = inverse @ (vectors * np.sqrt(_same_sum(values)))
         variance, laplace = (root * root).sum(1), np.zeros(width)
         law = fit.mechanism
         if isinstance(law, ObjectivePerturbation):
@@ -159,6 +150,22 @@ class Certainty:
         if not 0 < level < 1:
             raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
         return quantiles(0.5 + level / 2, self.variance, self.laplace, len(self.variance))
+
+
+def _same_sum(values: Floats) -> Floats:
+    """The nearest numbers that are not negative and have the same sum (none of them, where it is negative).
+
+    Proof: the nearest point of a simplex is max(v - t, 0) with the t that makes the sum right; t is found among the
+    candidates where the k largest stay positive (Held, Wolfe and Crowder 1974). The Frobenius-nearest matrix has the same
+    eigenvectors (Higham 1988).
+    """
+    total = float(values.sum())
+    if total <= 0.0:
+        return np.zeros_like(values)
+    falling = np.sort(values)[::-1]
+    beyond = (np.cumsum(falling) - total) / np.arange(1, len(values) + 1)
+    found: Floats = np.maximum(values - beyond[np.flatnonzero(falling > beyond)[-1]], 0.0)
+    return found
 
 
 def _at_most(steep: Release) -> float:

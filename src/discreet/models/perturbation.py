@@ -53,15 +53,23 @@ class Price:
         each = [None if v is None else numbers.rational(v, "price") * part for v in (self.epsilon, self.delta, self.rho)]
         return Price(*each)
 
-    def law(self, query: Query, relation: Relation) -> Mechanism:
-        """The law that costs exactly this for a vector measured in L2: spherical Laplace, or Gaussian."""
+    def law(self, query: Query, relation: Relation, size: int) -> Mechanism:
+        """The law that costs this for a vector of ``size`` coordinates measured in L2: spherical Laplace, or Gaussian.
+
+        With a delta it is whichever has less noise in a coordinate: sqrt(size + 1) scale, or the standard deviation.
+        """
         if self.is_infinite:
             return NoNoise()
         distance = query.distance(relation)
         if self.is_pure:
             assert self.epsilon is not None
             return SphericalLaplace.costing(distance, epsilon=self.epsilon)
-        return Gaussian.costing(distance, epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+        normal = Gaussian.costing(distance, epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+        if self.epsilon is not None:
+            pure = SphericalLaplace.costing(distance, epsilon=self.epsilon)
+            if (size + 1) * pure.scales[0] ** 2 < normal.scales[0] ** 2:
+                return pure
+        return normal
 
 
 def ask_for(
@@ -79,10 +87,10 @@ def ask_for(
         raise InvalidRequest(f"method must be one of {words}, or Opera(steps, rate), got {method!r}")
     if isinstance(method, Opera) or method == "opera":
         descent = (method if isinstance(method, Opera) else Opera()).query(design, loss, ridge, relation, rows)
-        return Ask(descent, price.law(descent, relation))
+        return Ask(descent, price.law(descent, relation, design.width))
     outside = Minimiser(design, loss, ridge)
     if price.is_infinite or method == "output":
-        return Ask(outside, price.law(outside, relation))
+        return Ask(outside, price.law(outside, relation, design.width))
     problem = Problem(design, loss)
     law = _inside(problem, ridge, price, relation)
     law.check(design.width)
