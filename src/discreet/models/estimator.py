@@ -128,6 +128,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         if sample_weight is not None:
             most = self._most_weight()
             columns[weight], table[weight] = Real(0, most), checked_weights(sample_weight, len(X), most)
+            if not table[weight].any():
+                raise InvalidRequest("weights must not all be zero: no row would count")
         relation = check_relation(self.neighbors)
         schema = Schema({**columns, target: declared}, neighbors=relation)
         where = Columns(
@@ -201,9 +203,8 @@ def checked_weights(given: Any, rows: int, most: float) -> Any:
     """One weight in [0, most] for each row, or an error that says the bound."""
     from sklearn.utils.validation import check_array
 
+    given = np.full(rows, float(given)) if np.isscalar(given) else given
     weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name="weights")
-    if weights.ndim == 0:
-        weights = np.full(rows, float(weights))
     if weights.shape != (rows,) or weights.min() < 0 or weights.max() > most:
         raise InvalidRequest(
             f"weights must be one number in [0, {most:g}] for each row, got shape {weights.shape} "

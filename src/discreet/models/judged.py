@@ -92,12 +92,15 @@ class Judged(PrivateModel):
 
 def codes(y: Any, pair: tuple[Any, Any]) -> Any:
     """0 or 1 for each label; refuses others than the two."""
-    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
     from sklearn.utils.validation import column_or_1d
 
     goal = column_or_1d(y, warn=True)
     check_classification_targets(goal)
     strange = ~np.isin(goal, np.array(pair))
     if strange.any():
-        raise InvalidRequest(f"y must hold the declared classes {list(pair)} only, got {goal[strange][0]!r}")
+        raise InvalidRequest(
+            f"y must hold the declared classes {list(pair)} only, got {goal[strange][0]!r}. Only binary classification is "
+            f"supported. The type of the target is {type_of_target(goal)}."
+        )
     return (goal == pair[1]).astype(np.int64)

@@ -183,12 +183,16 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
         return Intervals(names, table - half, table + half, level, float(fitted.ridge))
 
     def _target(self, y: Any) -> tuple[Any, Column]:
-        return codes(y, declared_classes(self.classes, type(self).__name__)), Categories((0, 1))
+        return codes(y, self._classes()), Categories((0, 1))
+
+    def _classes(self) -> tuple[Any, Any]:
+        """The two public labels of arrays."""
+        return declared_classes(self.classes, type(self).__name__)
 
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Self:
         super()._fit_arrays(X, y, sample_weight)
         # Inside, the classes of arrays are 0 and 1: labels may be of kinds that no schema declares.
-        self.classes_ = np.array(declared_classes(self.classes, type(self).__name__))
+        self.classes_ = np.array(self._classes())
         return self
 
     @property
@@ -214,4 +218,5 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """The class of each row."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        yes = self.decision_function(X) > 0
+        return self.classes_[yes.astype(int)]

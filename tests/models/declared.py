@@ -1,0 +1,75 @@
+"""Models for scikit-learn's own checks, which bring arrays and know nothing of public facts.
+
+Whoever runs the checks made the data and may declare about it what they like: these classes declare bounds and classes
+from each check's own arrays. Users cannot: bounds and classes are never read off data. Without noise (``epsilon=inf``,
+which only tests may ask for), as the checks ask whether a model learns at all.
+
+A model joins with one line in ``CHECKED``: an instance, and the checks it is excused from with the reason. All models
+together may be excused from ten.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import InvalidRequest
+from discreet.models.kernel_svc import KernelSVC
+from discreet.models.linear_svc import LinearSVC
+from discreet.models.logistic_regression import LogisticRegression
+from discreet.models.outcome_weighted import OutcomeWeightedLearner
+
+
+class Declared:
+    """Declares for each fit what is true of its arrays."""
+
+    def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        self._X, self._y = X, y
+        try:
+            return super()._fit_arrays(X, y, sample_weight)  # type: ignore[misc]
+        finally:
+            del self._X, self._y
+
+    def _bounds(self, features: int) -> list[tuple[float, float]]:
+        X = np.asarray(self._X, np.float64)
+        most = float(np.abs(X).max()) or 1.0
+        return [(-most, most)] * features
+
+    def _classes(self) -> tuple[Any, Any]:
+        found = np.unique(np.asarray(self._y)).tolist() if self._y is not None else [0, 1]
+        if len(found) < 2:
+            raise InvalidRequest("these checks declare the classes that they have, and there is 1 class only")
+        return found[0], found[1]
+
+
+class CheckedLogisticRegression(Declared, LogisticRegression):
+    """Declared."""
+
+
+class CheckedLinearSVC(Declared, LinearSVC):
+    """Declared."""
+
+
+class CheckedKernelSVC(Declared, KernelSVC):
+    """Declared: the classes alone, as it needs no bounds."""
+
+    def _bounds(self, features: int) -> None:  # type: ignore[override]
+        return None
+
+
+class CheckedOutcomeWeightedLearner(Declared, OutcomeWeightedLearner):
+    """Declared, with a benefit of 1 for everybody where a check brings none."""
+
+    def fit(self, X: Any, y: Any, benefit: Any = 1.0, propensity: Any = None) -> Any:
+        return super().fit(X, y, benefit, propensity)
+
+
+_PLAIN = {"epsilon": math.inf, "ridge": 0.01}
+CHECKED: list[tuple[Any, dict[str, str]]] = [
+    (CheckedLogisticRegression(**_PLAIN, weight_bound=10), {}),
+    (CheckedLinearSVC(**_PLAIN, weight_bound=10), {}),
+    (CheckedKernelSVC(**_PLAIN, weight_bound=10), {}),
+    (CheckedOutcomeWeightedLearner(**_PLAIN, propensity=0.5, weight_bound=2), {}),
+]
