@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.models.gradient.network import Network, Room
+from discreet.models.gradient.network import BLOCK, Network, Room
 
 CHUNK = 4096  # rows at a time: bounds both the memory and the rounding of a sum
 _UNIT = 2.0**-53
@@ -46,8 +46,9 @@ def clipped_sum(
     while start < rows:
         stop = min(start + CHUNK, rows)
         if starts is not None and stop < rows:
-            whole = starts[np.searchsorted(starts, stop, side="right") - 1]  # a person is in one chunk
-            stop = int(whole) if whole > start else int(starts[np.searchsorted(starts, start, side="right")])
+            whole = int(starts[np.searchsorted(starts, stop, side="right") - 1])  # a person is in one chunk
+            after = np.searchsorted(starts, start, side="right")
+            stop = whole if whole > start else int(starts[after]) if after < len(starts) else rows
         part = slice(start, stop)
         mine = None if people is None else people[part]
         factor = None if weight is None else weight[part]
@@ -59,14 +60,16 @@ def clipped_sum(
 def _chunk(
     network: Network, flat: Any, x: Any, y: Any, clip: float, weight: Any, people: Any, most: int, xp: Any, room: Any
 ) -> Any:
+    rows = x.shape[0]
+    x, y = _filled(x, y, xp, room)
     with np.errstate(all="ignore"):  # what is not finite is dropped below, silently
         ups = network.forward(flat, x, xp, room)
-        slopes = network.slopes(ups[-1], y, xp)
+        downs = network.backward(flat, ups, network.slopes(ups[-1], y, xp), xp, room)
+        ups, downs = [a[:rows] for a in ups[:-1]], [d[:rows] for d in downs]
         if weight is not None:
-            slopes = slopes * weight[:, None]
-        downs = network.backward(flat, ups, slopes, xp, room)
+            downs = [d * weight[:, None] for d in downs]
         if people is None or most == 1:
-            square = sum(_squares(a, xp) * _squares(d, xp) for a, d in zip(ups, downs, strict=False))
+            square = sum(_squares(a, xp) * _squares(d, xp) for a, d in zip(ups, downs, strict=True))
         else:
             square = _gram_squares(ups, downs, people, xp)
         factors = clip / xp.sqrt(square)
@@ -85,13 +88,31 @@ def gradient(network: Network, ups: list[Any], downs: list[Any], factors: Any, x
     """The sum over rows of ``factors`` times their gradients (None: as they are), as one flat vector."""
     if room is None:
         scaled = downs if factors is None else [d * factors[:, None] for d in downs]
-        return xp.concat([xp.reshape(a.T @ d, (-1,)) for a, d in zip(ups, scaled, strict=False)])
+        return xp.concat([xp.reshape(a.T @ d, (-1,)) for a, d in zip(ups, scaled, strict=True)])
     flat = np.empty(network.size)
-    for made, up, down in zip(network.layers(flat), ups, downs, strict=False):
+    for made, up, down in zip(network.layers(flat), ups, downs, strict=True):
         if factors is not None:
-            down *= factors[:, None]
+            np.multiply(down, factors[:, None], out=down)
         np.matmul(up.T, down, out=made)
     return flat
+
+
+def _filled(x: Any, y: Any, xp: Any, room: Room | None) -> tuple[Any, Any]:
+    """Rows with zeros below, so that products always have the same shape: whole blocks, or a whole chunk elsewhere."""
+    rows = x.shape[0]
+    if room is None and xp is np:
+        return x, y
+    whole = -(-rows // BLOCK) * BLOCK if xp is np else CHUNK
+    if rows == whole:
+        return x, y
+    if room is None:
+        device = {"device": x.device}
+        below = xp.zeros((whole - rows, x.shape[1]), dtype=x.dtype, **device)
+        return xp.concat([x, below]), xp.concat([y, xp.zeros(whole - rows, dtype=y.dtype, **device)])
+    wide, goal = room.take("x", whole, x.shape[1]), room.take("y", whole, 1)[:, 0]
+    wide[:rows], wide[rows:] = x, 0.0
+    goal[:rows], goal[rows:] = y, 0.0
+    return wide, goal
 
 
 def _squares(rows: Any, xp: Any) -> Any:
@@ -114,7 +135,7 @@ def _gram_squares(ups: list[Any], downs: list[Any], people: Any, xp: Any) -> Any
     where[line, place] = np.arange(len(people))
     index = xp.asarray(where.reshape(-1), **({} if xp is np else {"device": ups[0].device}))
     square: Any = 0.0
-    for up, down in zip(ups, downs, strict=False):
+    for up, down in zip(ups, downs, strict=True):
         a = _padded(up, index, where.shape, xp)
         d = _padded(down, index, where.shape, xp)
         square = square + xp.sum((a @ xp.matrix_transpose(a)) * (d @ xp.matrix_transpose(d)), axis=(1, 2))

@@ -203,7 +203,8 @@ def descend(
             state.releases.append(release)
         if watch is not None:
             watch(run, state)
-    flat = state.total / max(state.step, 1) if run.iterate == "average" else state.flat
+    later = state.step - min(state.step, run.steps // 2)
+    flat = state.total / later if run.iterate == "average" and later else state.flat
     return Trained(run, flat, state.step, cost if extra is None else cost + extra, private, tuple(state.releases))
 
 
@@ -223,9 +224,9 @@ def _move(run: Run, state: State, noisy: Any, scale: float) -> None:
             flat *= run.radius / length
     np.clip(flat, -LARGEST_WEIGHT, LARGEST_WEIGHT, out=flat)
     state.flat = flat
+    if run.iterate == "average" and state.step >= run.steps // 2:
+        state.total += flat  # the later half of the path: the noise averages out, the start is forgotten
     state.step += 1
-    if run.iterate == "average":
-        state.total += flat
 
 
 def lot_rate(lot: int, expected_rows: int) -> Fraction:

@@ -53,8 +53,8 @@ class LotGradient(LotQuery):
     rows are added by products, and at most 2**14 chunks one by one, so each coordinate is wrong by at most
     u' = (4096 + 2**14 + 3) 2**-53 times the sum of its terms' sizes, hence the vector by u' clip times the number of rows
     in the lot. Twice that for two neighbours, and 2**-34, are below 2**-15 for lots of up to 2**22 rows. A person whose
-    gradient is not finite contributes nothing, whatever the others do. That a row's own gradient does not depend on who
-    else is in the lot is assumed of the matrix product, which takes rows one by one; the tests check it bit by bit.
+    gradient is not finite contributes nothing, whatever the others do. A row's own gradient does not depend on who else is
+    in the lot, to the last bit: see ``rowwise``.
     """
 
     design: Design

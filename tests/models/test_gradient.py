@@ -1,0 +1,482 @@
+"""The gradient engine: clipped sums against a loop, lots, noise, one charge for all steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.core.ask import Ask, Open
+from discreet.core.budget import Budget
+from discreet.core.cost import Cost
+from discreet.core.random import Random
+from discreet.core.runner import Desk, NoLedger, Procedure, plan
+from discreet.core.schema import Categories, Real, Schema
+from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, NotPrivate
+from discreet.ledger import Ledger
+from discreet.mechanisms import Gaussian
+from discreet.models.design import Design
+from discreet.models.gradient import clipping
+from discreet.models.gradient.clipping import clipped_sum
+from discreet.models.gradient.engine import Run, State, Trained, descend
+from discreet.models.gradient.lots import SLACK, LotGradient
+from discreet.models.gradient.network import Network, Room, classifier
+from discreet.models.gradient.steps import Constant, InverseRoot, StepSize, StronglyConvex, step_size, step_sizes
+from discreet.models.losses import Huber, HuberHinge, Logistic, Squared
+from discreet.sources import open_source
+
+
+def rows(n: int, d: int, seed: int = 0) -> tuple[Any, Any]:
+    generator = np.random.default_rng(seed)
+    x = generator.uniform(-1, 1, (n, d))
+    return x, np.where(x[:, 0] + 0.3 * generator.normal(size=n) > 0, 1.0, -1.0)
+
+
+def gradient_of(network: Network, flat: Any, x: Any, y: Any) -> Any:
+    """The gradient of one row, layer by layer, with scalar sums only."""
+    weights = network.layers(flat)
+    ups, pre = [x], []
+    for place, weight in enumerate(weights):
+        inputs = np.append(ups[-1], 1.0) if network.bias else ups[-1]
+        pre.append(np.array([sum(inputs[i] * weight[i, j] for i in range(len(inputs))) for j in range(weight.shape[1])]))
+        if place < len(weights) - 1:
+            ups.append(np.maximum(pre[-1], 0) if network.activation == "relu" else np.tanh(pre[-1]))
+    if network.loss is None:
+        share = np.exp(pre[-1] - pre[-1].max())
+        down = share / share.sum()
+        down[int(y)] -= 1
+    else:
+        down = np.array([network.loss.first(pre[-1][0], y)])
+    parts: list[Any] = []
+    for place in range(len(weights) - 1, -1, -1):
+        inputs = np.append(ups[place], 1.0) if network.bias else ups[place]
+        parts.insert(0, np.outer(inputs, down).reshape(-1))
+        if place:
+            back = weights[place][: len(ups[place])] @ down
+            down = back * ((pre[place - 1] > 0) if network.activation == "relu" else 1 - ups[place] ** 2)
+    return np.concatenate(parts)
+
+
+def by_loop(network: Network, flat: Any, x: Any, y: Any, clip: float, people: Any = None, weight: Any = None) -> Any:
+    each = [gradient_of(network, flat, a, b) for a, b in zip(x, y, strict=True)]
+    if weight is not None:
+        each = [w * g for w, g in zip(weight, each, strict=True)]
+    owners = np.arange(len(x)) if people is None else people
+    total = np.zeros(network.size)
+    for owner in np.unique(owners):
+        whole = sum(g for g, o in zip(each, owners, strict=True) if o == owner)
+        length = math.sqrt(float(np.sum(np.square(whole))))
+        total += whole * min(1.0, clip / length) if length else 0.0
+    return total
+
+
+NETWORKS = [
+    classifier(4, (7, 5), 2),
+    classifier(4, (6,), 3),
+    classifier(4, (5, 5, 5), 4, "tanh"),
+    Network((4, 1), Logistic(), False),
+    Network((4, 1), HuberHinge(), True),
+    Network((4, 3, 1), Huber()),
+    Network((4, 1), Squared(), False),
+]
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=lambda n: f"{n.widths}-{n.activation}-{n.bias}")
+@pytest.mark.parametrize("room", [False, True])
+def test_clipped_sums_are_those_of_a_loop(network: Network, room: bool) -> None:
+    """To 1e-12, with and without several rows per person and weights, at clip norms that bind for some, all and nobody."""
+    generator = np.random.default_rng(1)
+    x, y = rows(60, 4)
+    if network.loss is None:
+        y = generator.integers(0, network.widths[-1], 60).astype(float)
+    flat = network.start(3) + 0.3 * generator.normal(size=network.size)
+    people = np.sort(generator.integers(0, 25, 60))
+    weight = generator.uniform(0, 2, 60)
+    wide = network.widen(x)
+    for clip in (0.05, 0.7, 1e6):
+        for owners, factors in ((None, None), (people, None), (None, weight), (people, weight)):
+            kept = Room() if room else None
+            found = clipped_sum(network, flat, wide, y, clip, weight=factors, people=owners, most=9, room=kept)
+            true = by_loop(network, flat, x, y, clip, owners, factors)
+            assert np.abs(found - true).max() <= 1e-12 * np.abs(true).max()
+
+
+def test_dead_units_and_layers_are_clipped_too() -> None:
+    """With every hidden unit dead only the last bias has a gradient: it must not exceed the clip norm."""
+    network = classifier(3, (4,), 2)
+    flat = np.zeros(network.size)
+    flat[12:16] = -5.0  # the hidden biases
+    x, y = rows(20, 3)
+    found = clipped_sum(network, flat, network.widen(x), np.ones(20), 0.01)
+    assert np.abs(found[:-1]).max() == 0
+    assert found[-1] == pytest.approx(-20 * 0.01, rel=1e-12)
+    assert np.abs(found - by_loop(network, flat, x, np.ones(20), 0.01)).max() < 1e-14
+    assert y.size == 20
+
+
+def test_gradients_are_derivatives_of_the_loss() -> None:
+    generator = np.random.default_rng(2)
+    for network in NETWORKS:
+        x, y = rows(5, 4, 7)
+        if network.loss is None:
+            y = generator.integers(0, network.widths[-1], 5).astype(float)
+        flat = network.start(1) + 0.2 * generator.normal(size=network.size)
+        wide = network.widen(x)
+        found = clipped_sum(network, flat, wide, y, 1e9)
+        move = generator.normal(size=network.size)
+        step = 1e-6
+        there, back = (float(np.sum(network.value(flat + s * move, wide, y))) for s in (step, -step))
+        assert (there - back) / (2 * step) == pytest.approx(float(found @ move), rel=1e-5, abs=1e-6)
+
+
+def test_rows_of_one_person_that_cancel_are_not_let_through() -> None:
+    """Two huge gradients whose sum is moderate: the computed norm may not fall short of the true one."""
+    network = Network((2, 1), Squared(), False)
+    x = np.array([[1e8, 1.0], [1e8, -1.0]])
+    y = np.array([-1e8, 1e8 + 3e-1])
+    found = clipped_sum(network, np.zeros(2), x, y, 1.0, people=np.zeros(2, int), most=2)
+    assert float(np.sqrt(found @ found)) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+def test_what_is_not_finite_contributes_nothing(bad: float) -> None:
+    network = Network((3, 4, 1), Squared())
+    flat = network.start(0)
+    x, y = rows(10, 3)
+    worse = y.copy()
+    worse[4] = bad
+    people = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
+    for owners, gone in ((None, [4]), (people, [4, 5])):
+        kept = np.setdiff1d(np.arange(10), gone)
+        for room in (None, Room()):
+            found = clipped_sum(network, flat, network.widen(x), worse, 0.5, people=owners, most=2, room=room)
+            rest = None if owners is None else owners[kept]
+            true = clipped_sum(network, flat, network.widen(x[kept]), y[kept], 0.5, people=rest, most=2)
+            assert np.abs(found - true).max() <= 1e-13
+
+
+@pytest.mark.parametrize(
+    "network", [classifier(11, (100, 100), 2), classifier(11, (100, 100), 3), classifier(5, (64,), 2, "tanh")]
+)
+def test_a_row_does_not_depend_on_its_place_in_the_lot(network: Network) -> None:
+    """What the privacy of a sum in doubles rests on, bit by bit: sizes like those of lots, rows moved and left out."""
+    flat = network.start(5)
+    x, y = rows(300, network.widths[0])
+    y = y if network.loss else np.arange(300) % 3 * 1.0
+    wide = network.widen(x)
+    known: dict[int, Any] = {}
+    for start, stop in ((0, 300), (1, 257), (3, 300), (17, 64), (100, 133), (0, 299), (299, 300), (5, 294)):
+        room = Room()
+        filled, goal = clipping._filled(wide[start:stop], y[start:stop], np, room)
+        ups = network.forward(flat, filled, np, room)
+        downs = network.backward(flat, ups, network.slopes(ups[-1], goal), np, room)
+        for place in range(stop - start):
+            made = np.concatenate([a[place] for a in (*ups, *downs)])
+            assert (known.setdefault(start + place, made) == made).all()
+
+
+def test_where_products_are_not_steady_sums_are_made_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = classifier(4, (6,), 2)
+    x, y = rows(100, 4)
+    here = clipped_sum(network, network.start(1), network.widen(x), y, 0.1, room=Room())
+    monkeypatch.setattr("discreet.models.gradient.network.steady", lambda *_: False)
+    there = clipped_sum(network, network.start(1), network.widen(x), y, 0.1, room=Room())
+    assert np.abs(here - there).max() < 1e-14
+
+
+def test_long_lots_go_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = classifier(4, (6,), 2)
+    flat = network.start(1)
+    x, y = rows(100, 4)
+    people = np.sort(np.random.default_rng(0).integers(0, 30, 100))
+    whole = clipped_sum(network, flat, network.widen(x), y, 0.1, people=people, most=20)
+    for size in (1, 7, 64):
+        monkeypatch.setattr(clipping, "CHUNK", size)
+        parts = clipped_sum(network, flat, network.widen(x), y, 0.1, people=people, most=20)
+        assert np.abs(parts - whole).max() <= 1e-14
+
+
+# Tables, lots and runs.
+
+
+def table_of(n: int, d: int = 3, seed: int = 0, **facts: Any) -> tuple[dict[str, Any], Schema]:
+    x, y = rows(n, d, seed)
+    columns = {f"x{i}": x[:, i] for i in range(d)} | {"y": (y > 0).astype(int)}
+    declared = {f"x{i}": Real(-1, 1) for i in range(d)} | {"y": Categories((0, 1))}
+    if "person" in facts:
+        columns["id"] = np.random.default_rng(seed).integers(0, n // 3, n)
+    return columns, Schema(declared, **facts)
+
+
+def run_of(schema: Schema, network: Network | None = None, **changes: Any) -> Run:
+    intercept = network is None
+    design = Design.of(schema, [c for c in schema.columns if c != "y"], "y", intercept=intercept)
+    network = network or Network((design.width, 1), Logistic(), False)
+    facts = {
+        "epsilon": 1.0, "delta": 1e-5, "lot": 40, "steps": 30, "clip": 1, "sizes": Constant(1.0), "expected_rows": 400,
+        "relation": schema.neighbors,
+    }  # fmt: skip
+    return Run.within(design, network, **(facts | changes))
+
+
+def run_it(run: Run, table: Any, schema: Schema, ledger: Any = None, seed: int | None = 1, **more: Any) -> Trained:
+    random = Random() if seed is None else Random(seed)
+    return Desk(open_source(table, schema, **more), ledger or NoLedger(), random, run.relation).run(descend(run))
+
+
+def test_lot_sizes_are_binomial() -> None:
+    """4000 lots of rate 0.13 and of rate 1/300 of 200 places: mean and variance within 5.5 sd (false alarm below 1e-6)."""
+    random, runs = Random(7), 4000
+    for rate in (Fraction(13, 100), Fraction(1, 300), Fraction(3, 4), Fraction(1, 2)):
+        q, n = float(rate), 200
+        lots = [random.places(rate, n) for _ in range(runs)]
+        sizes = np.array([len(lot) for lot in lots])
+        variance = n * q * (1 - q)
+        assert abs(sizes.mean() - n * q) < 5.5 * math.sqrt(variance / runs)
+        fourth = 3 * variance**2 + variance * (1 - 6 * q * (1 - q))
+        assert abs(sizes.var() - variance) < 5.5 * math.sqrt((fourth - variance**2) / runs)
+        seen = np.bincount(np.concatenate(lots), minlength=n)
+        assert np.abs(seen - runs * q).max() < 7 * math.sqrt(runs * q * (1 - q)) + 4  # 800 places, each within 7 sd
+    assert (random.places(Fraction(1), 5) == np.arange(5)).all()
+    assert random.places(Fraction(1, 2), 0).size == 0
+
+
+def test_lots_hold_whole_people_and_sizes_vary() -> None:
+    """Without noise and with a linear loss of slope one the sum over a lot tells who was in it."""
+    table, schema = table_of(300, person="id", max_rows=3)
+    run = run_of(schema, epsilon=math.inf)
+    source = open_source(table, schema)
+    question = LotGradient(run.design, run.network, run.clip, np.zeros(run.network.size))
+    gathered = question.gather(source)
+    assert gathered is not None
+    assert gathered.people == len(np.unique(table["id"]))
+    alone = [question.of_lot(gathered, np.array([p])) for p in range(gathered.people)]
+    together = question.of_lot(gathered, np.array([3, 8, 11]))
+    assert np.abs(together - (alone[3] + alone[8] + alone[11])).max() < 1e-15
+    everybody = question.of_lot(gathered, None)
+    assert np.abs(everybody - sum(alone)).max() < 1e-13
+    assert np.abs(question.evaluate(source) - everybody).max() < 1e-13
+    assert max(np.sqrt(a @ a) for a in alone) <= 1 + 1e-15
+
+
+def test_empty_lots_still_add_noise() -> None:
+    """A table without rows, 120 coordinates in all: the noise has the deviation z C (within 6 sd of its estimate)."""
+    table, schema = table_of(0)
+    run = run_of(schema)
+    moved: list[Any] = []
+
+    def watch(_: Run, state: State) -> None:
+        moved.append(state.flat.copy())
+
+    Desk(open_source(table, schema), NoLedger(), Random(3), "add_remove").run(descend(run, watch=watch))
+    steps = np.diff(np.array([np.zeros(4), *moved]), axis=0) * 40
+    assert run.noise is not None
+    ratio = steps.std() / float(run.noise)
+    assert abs(ratio - 1) < 6 / math.sqrt(2 * steps.size)
+
+
+def test_one_charge_for_all_steps() -> None:
+    table, schema = table_of(200)
+    run = run_of(schema)
+    ledger = Ledger("sqlite://", Budget(epsilon=1, delta=1e-5))
+    trained = run_it(run, table, schema, ledger, seed=None)
+    assert trained.steps == 30
+    assert trained.private
+    kinds = [e.kind for e in ledger.events()]
+    assert kinds == ["open"] + ["step"] * 30
+    assert (ledger.spent().epsilon, ledger.spent().delta) == (1, Fraction(1, 100_000))
+    assert ledger.verify() == 31
+    with pytest.raises(BudgetExceeded):
+        run_it(run, table, schema, ledger, seed=None)
+
+
+def test_a_step_beyond_the_plan_is_refused() -> None:
+    table, schema = table_of(50)
+    run = run_of(schema)
+    question, law = LotGradient(run.design, run.network, run.clip), run.law
+    zeros = np.zeros(run.network.size)
+
+    def greedy(steps: int, ahead: int, other: Any = None) -> Procedure[None]:
+        account = yield Open(run.cost, plan=Ask(question, law, rate=run.rate), steps=3)
+        for _ in range(steps):
+            yield Ask((other or question).at(zeros), law, account, run.rate, ahead)
+
+    def ledger() -> Ledger:
+        return Ledger("sqlite://", Budget(epsilon=1, delta=1e-5))
+
+    def go(procedure: Procedure[None]) -> None:
+        Desk(open_source(table, schema), ledger(), Random(), "add_remove").run(procedure)
+
+    go(greedy(3, 1))
+    go(greedy(3, 3))
+    for steps, ahead in ((4, 1), (1, 4), (4, 2)):
+        with pytest.raises(AccountClosed):
+            go(greedy(steps, ahead))
+    with pytest.raises(AccountClosed, match="takes only"):
+        go(greedy(1, 1, LotGradient(run.design, run.network, Fraction(2))))
+
+    def faster() -> Procedure[None]:
+        account = yield Open(run.cost, plan=Ask(question, law, rate=run.rate), steps=3)
+        yield Ask(question.at(zeros), law, account, run.rate, 2)
+        yield Ask(question.at(zeros), law, account, run.rate * 2)
+
+    with pytest.raises(AccountClosed):
+        go(faster())
+
+
+def test_an_ask_of_a_lot_that_pays_by_itself_pays_in_full() -> None:
+    table, schema = table_of(50)
+    run = run_of(schema)
+    question = LotGradient(run.design, run.network, run.clip, np.zeros(run.network.size))
+
+    def alone() -> Procedure[Cost]:
+        release = yield Ask(question, Gaussian(10), rate=Fraction(1, 10))
+        return release.cost
+
+    cost = Desk(open_source(table, schema), NoLedger(), Random(1), "add_remove").run(alone())
+    assert cost.rho == (1 + SLACK) ** 2 / 200
+    with pytest.raises(InvalidRequest, match="rate"):
+        Ask(question, Gaussian(10), rate=Fraction(0))
+    with pytest.raises(InvalidRequest, match="ahead"):
+        Ask(question, Gaussian(10), ahead=2)
+
+
+def test_a_seed_needs_a_test_ledger() -> None:
+    table, schema = table_of(50)
+    run = run_of(schema)
+    with pytest.raises(NotPrivate):
+        run_it(run, table, schema, Ledger("sqlite://", Budget(epsilon=1, delta=1e-5)), seed=1)
+    assert not run_it(run, table, schema, seed=1).private
+
+
+@pytest.mark.parametrize("relation", ["replace", "both"])
+def test_replacing_costs_the_larger_noise(relation: Any) -> None:
+    _, schema = table_of(10, neighbors=relation)
+    run, other = run_of(schema), run_of(table_of(10)[1])
+    assert run.noise is not None
+    assert other.noise is not None
+    assert 1.7 < run.noise / other.noise < 2.1
+    question = LotGradient(run.design, run.network, run.clip)
+    assert question.distance(relation).l2 == 2 * (1 + SLACK)
+    assert question.distance("add_remove").l2 == 1 + SLACK
+
+
+def test_engines_agree(tmp_path: Path) -> None:
+    """Without noise and at rate one, a table in memory and files give the same run."""
+    import pandas as pd
+
+    table, schema = table_of(500, person="id", max_rows=2)
+    network = classifier(3, (5,), 2)
+    run = run_of(schema, network, epsilon=math.inf, lot=400, steps=4)
+    here = run_it(run, table, schema)
+    pd.DataFrame(table).to_parquet(tmp_path / "table.parquet")
+    there = run_it(run, str(tmp_path / "table.parquet"), schema)
+    assert np.abs(here.flat - there.flat).max() < 1e-12
+    sampled = run_it(run_of(schema, network), str(tmp_path / "table.parquet"), schema)
+    assert sampled.steps == 30
+
+
+def test_without_noise_it_is_gradient_descent() -> None:
+    table, schema = table_of(400)
+    run = run_of(schema, epsilon=math.inf, lot=400, steps=300, sizes=Constant(4.0))
+    trained = run_it(run, table, schema)
+    x = run.design.block(open_source(table, schema).fold(lambda b: b, lambda a, b: a, run.design.columns))
+    slope = x.x.T @ Logistic().first(x.x @ trained.flat, x.y) / 400
+    assert np.abs(slope).max() < 3e-3
+    assert np.mean((x.x @ trained.flat > 0) == (x.y > 0)) > 0.85
+
+
+def test_a_dry_run_sees_no_data() -> None:
+    _, schema = table_of(10)
+    run = run_of(schema)
+    trained, asked = plan(descend(run), "add_remove", 400)
+    assert [type(a).__name__ for a in asked] == ["Open"] + ["Ask"] * 30
+    assert asked[0].cost == run.cost
+    assert not trained.private
+
+
+def test_ridge_momentum_ball_and_average() -> None:
+    table, schema = table_of(300)
+    last = run_it(run_of(schema, momentum=0.5, ridge=3.0, radius=0.5), table, schema)
+    assert np.sqrt(last.flat @ last.flat) <= 0.5 + 1e-12
+    path: list[Any] = []
+    run = run_of(schema, iterate="average")
+    desk = Desk(open_source(table, schema), NoLedger(), Random(1), "add_remove")
+    average = desk.run(descend(run, watch=lambda _, state: path.append(state.flat)))
+    assert np.abs(average.flat - np.mean(path[15:], axis=0)).max() < 1e-15
+
+
+@given(st.integers(1, 60), st.floats(1e-3, 10), st.integers(1, 3))
+@settings(max_examples=25, deadline=None)
+def test_any_lot_stays_within_its_bound(size: int, clip: float, most: int) -> None:
+    """Taking away a person moves the sum by no more than the distance."""
+    network = classifier(3, (6,), 2)
+    generator = np.random.default_rng(size)
+    x = generator.normal(size=(size * most, 3)) * 10.0 ** generator.uniform(-3, 6)
+    y = np.where(generator.uniform(size=size * most) < 0.5, 1.0, -1.0)
+    people = np.repeat(np.arange(size), most)
+    flat = network.start(size) * 10.0 ** generator.uniform(-2, 4)
+    whole = clipped_sum(network, flat, network.widen(x), y, clip, people=people, most=most)
+    less = clipped_sum(network, flat, network.widen(x[most:]), y[most:], clip, people=people[most:], most=most)
+    assert np.sqrt(np.sum(np.square(whole - less))) <= clip * (1 + float(SLACK))
+
+
+def test_step_sizes() -> None:
+    assert [Constant(2).at(t) for t in (0, 9)] == [2, 2]
+    assert InverseRoot(2).at(3) == 1
+    assert InverseRoot.of_noise(1, 3, 4, 2).size == pytest.approx(1 / 5)
+    assert StronglyConvex(0.5).at(3) == 0.5
+    assert StronglyConvex(0.001, 10).at(0) == 10
+    sizes: Sequence[StepSize] = (Constant(2), InverseRoot(0.1), StronglyConvex(0.2), StronglyConvex(0.2, 3))
+    for size in sizes:
+        assert step_sizes.read(size.to_dict()) == size
+        assert step_size(size, scale=1) is size
+    assert step_size("auto", scale=3) == Constant(3)
+    for bad in (-1, 0, math.nan, math.inf, True):
+        with pytest.raises(InvalidRequest):
+            Constant(bad)
+    with pytest.raises(InvalidRequest, match="auto"):
+        step_size("fast", scale=1)
+
+
+def test_refusals() -> None:
+    _, schema = table_of(10)
+    for bad, word in (
+        ({"lot": 500}, "at most expected_rows"),
+        ({"lot": 0}, "lot_size"),
+        ({"delta": None}, "needs delta"),
+        ({"steps": 0}, "steps"),
+        ({"clip": 0}, "clip"),
+        ({"momentum": 1.0}, "momentum"),
+        ({"iterate": "best"}, "iterate"),
+        ({"ridge": -1.0}, "ridge"),
+        ({"expected_rows": 1.5}, "expected_rows"),
+        ({"lot": 1 << 23, "expected_rows": 1 << 24}, "a lot must hold at most"),
+        ({"epsilon": 1e-12, "delta": 1e-280}, "no noise multiplier"),
+    ):
+        with pytest.raises(InvalidRequest, match=word):
+            run_of(schema, **bad)
+    for widths, loss in (((3,), Logistic()), ((3, 0, 1), Logistic()), ((3, 2), Logistic()), ((3, 1), None)):
+        with pytest.raises(InvalidRequest):
+            Network(widths, loss)
+    with pytest.raises(InvalidRequest, match="activation"):
+        Network((3, 1), Logistic(), True, "sine")  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match="inputs"):
+        run_it(run_of(schema, classifier(9, (2,), 2)), table_of(10)[0], schema)
+
+
+def test_runs_as_documents() -> None:
+    _, schema = table_of(10)
+    run = run_of(schema, classifier(3, (4,), 2), sizes=InverseRoot(0.3), momentum=0.5)
+    assert Run.from_dict(run.to_dict()) == run
+    question = LotGradient(run.design, run.network, run.clip, np.zeros(3))
+    from discreet.core.query import queries
+
+    assert queries.read(question.to_dict()) == question
