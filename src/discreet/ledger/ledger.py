@@ -93,6 +93,15 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __deepcopy__(self, memo: object) -> Ledger:
+        """Itself: a copy that could be charged apart from it would be a second budget for the same people."""
+        return self
+
+    def __reduce__(self) -> Any:
+        raise InvalidRequest(
+            "a ledger is open at its database and is not pickled; set ledger=None on a model first, and open it again"
+        )
+
     def __repr__(self) -> str:
         limit = "no limit" if self.budget is None else f"budget {self.budget}"
         return f"Ledger({str(self._database)!r}, name={self.name!r}, {limit}, neighbors={self.relation!r})"
