@@ -112,6 +112,13 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return publish(self, path)
 
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        table, columns = self._read_arrays(X, y, sample_weight)
+        relation = columns.schema.neighbors
+        self._accept_arrays(self._desk(table, columns.schema).run(self._procedure(columns, relation)))
+        return self
+
+    def _read_arrays(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Columns]:
+        """Validated arrays as a table, and which columns of it the model is fitted to."""
         from sklearn.utils.validation import validate_data
 
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
@@ -141,9 +148,12 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             raw=bounds is None,
             arrays=True,
         )
-        self._accept(self._desk(table, schema).run(self._procedure(where, relation)))
+        return table, where
+
+    def _accept_arrays(self, fitted: Any) -> None:
+        """What ``fit`` does with a result."""
+        self._accept(fitted)
         self.fitted_to_table_ = False
-        return self
 
     def _accept_table(self, fitted: Any, columns: Columns) -> None:
         """What ``Session.fit`` does with a result: a model fitted to a table predicts from columns by their names."""
