@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -189,11 +189,10 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
         """The two public labels of arrays."""
         return declared_classes(self.classes, type(self).__name__)
 
-    def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        super()._fit_arrays(X, y, sample_weight)
+    def _accept_arrays(self, fitted: Fitted) -> None:
+        super()._accept_arrays(fitted)
         # Inside, the classes of arrays are 0 and 1: labels may be of kinds that no schema declares.
         self.classes_ = np.array(self._classes())
-        return self
 
     @property
     def predictor(self) -> LinearPredictor:
