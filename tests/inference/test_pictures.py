@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 
 import discreet as ds
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.inference import naive, pictures
+from discreet.inference import naive
 from discreet.inference.moments import Moments
+from discreet.inference.series import Series, estimated, series
 from discreet.statistics.cells import Factor
 from discreet.statistics.spread import Spread
 from tests.inference.made import exact_moments, odds_ratio, posterior
@@ -201,10 +202,10 @@ def test_intervals_are_drawn_where_they_are() -> None:
     axes = made.plot_forest(["n"], level=0.8).axes[0]
     ends = axes.get_lines()[0].get_xdata()
     assert list(ends) == pytest.approx(list(np.quantile(made.draws["n"], [0.1, 0.9])))
-    at, height = pictures.estimated(pictures.series(made)[0])
+    at, height = estimated(series(made)[0])
     assert np.trapezoid(height, at) == pytest.approx(1.0, abs=0.01)
     assert np.trapezoid(at * height, at) == pytest.approx(made.draws["theta"][..., 0, 0].mean(), rel=0.01)
-    counted, frequency = pictures.estimated(pictures.series(made, ["n"])[0])
+    counted, frequency = estimated(series(made, ["n"])[0])
     assert frequency.sum() * np.diff(counted)[0] == pytest.approx(1.0)
 
 
@@ -214,8 +215,20 @@ def test_mass_stays_inside_a_bound() -> None:
     20,000 draws, a kernel of 0.1 sd: the height is known to 2 %, and 0.2 is far beyond five times that.
     """
     values = np.random.default_rng(9).exponential(size=(1, 20_000))
-    _, height = pictures.estimated(pictures.Series("x", "x", values))
+    _, height = estimated(Series("x", "x", values))
     assert height[0] == pytest.approx(1.0, abs=0.2)
+
+
+def test_long_tails_are_drawn_in_orders_of_magnitude() -> None:
+    """The area under what is drawn stays 1 in the logarithm; what may be negative keeps its scale."""
+    rng = np.random.default_rng(11)
+    made = posterior(draws={"ratio": np.exp(1.5 * rng.normal(size=(2, 4000))), "shift": rng.normal(size=(2, 4000))})
+    ratio, shift = made.plot_density().axes
+    assert (ratio.get_xscale(), shift.get_xscale()) == ("log", "linear")
+    curve = ratio.get_lines()[0]
+    assert np.trapezoid(curve.get_ydata(), np.log(curve.get_xdata())) == pytest.approx(1.0, abs=0.01)
+    assert [a.get_xscale() for a in made.plot_forest().axes] == ["log", "linear"]
+    assert draw(made.plot_comparison(made))
 
 
 def test_many_constant_and_unknown() -> None:

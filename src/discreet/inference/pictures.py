@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import InvalidRequest, UnknownName
+from discreet.errors import InvalidRequest
 from discreet.inference.names import places
 from discreet.inference.posterior import Posterior, check_level
+from discreet.inference.series import Series, estimated, in_orders, series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,43 +30,7 @@ CHAINS = ("#2b6cb0", "#c2571a", "#3a7d44", "#7b4b94", "#b8860b", "#55606e", "#0b
 _WIDTH = 7.2  # inches
 _MOST = 12  # numbers drawn in panels of their own; a forest takes more
 _MOST_ROWS = 60
-_BINS = 1 << 18
-_BARS = 40  # the most bars that a count is drawn with
 _ROW = 0.1  # the share of a panel's height that an interval takes
-
-
-@dataclass(frozen=True, eq=False)
-class Series:
-    """The draws of one number: (chains, draws)."""
-
-    label: str
-    quantity: str
-    draws: npt.NDArray[Any]
-
-    @property
-    def flat(self) -> Floats:
-        return np.asarray(self.draws, np.float64).ravel()
-
-    @property
-    def whole(self) -> bool:
-        """Whether it is a count, to be drawn as one."""
-        return self.draws.dtype.kind in "iu"
-
-
-def series(posterior: Posterior, names: Sequence[str] | None = None) -> list[Series]:
-    """Every number of a posterior, or those asked for: whole quantities (``theta``) or single ones (``theta[f, yes]``)."""
-    found = []
-    for name, array in posterior.draws.items():
-        flat = array.reshape(posterior.chains, posterior.count, -1)
-        found += [Series(p, name, flat[..., i]) for i, p in enumerate(places(name, posterior.axes(name)))]
-    if names is None:
-        return found
-    asked = [names] if isinstance(names, str) else list(names)
-    unknown = [n for n in asked if not any(n in (s.quantity, s.label) for s in found)]
-    if unknown or not asked:
-        known = ", ".join(posterior.draws)
-        raise UnknownName(f"nothing is called {', '.join(map(repr, unknown)) or 'by an empty list'}; known: {known}")
-    return [s for s in found if s.quantity in asked or s.label in asked]
 
 
 def trace(posterior: Posterior, names: Sequence[str] | None = None) -> Figure:
@@ -92,8 +56,9 @@ def density(posterior: Posterior, names: Sequence[str] | None = None, level: flo
     tail = (1 - check_level(level)) / 2
     figure, panels = _panels(len(shown), posterior, left_out)
     for axes, one in zip(panels, shown, strict=True):
-        _curve(axes, one, AWARE, "-", filled=True)
-        _finish(axes, [one])
+        log = in_orders([one])
+        _curve(axes, one, AWARE, "-", log, filled=True)
+        _finish(axes, [one], log)
         _interval(axes, one.flat, tail, 0, 1, AWARE)
     _title(figure, f"Posterior densities, with medians and {100 * level:.4g} % intervals", posterior)
     return figure
@@ -113,6 +78,8 @@ def forest(posterior: Posterior, names: Sequence[str] | None = None, level: floa
             axes.plot([low, high], [row, row], color=AWARE, lw=1.4, solid_capstyle="butt")
             axes.plot([a, b], [row, row], color=AWARE, lw=5, solid_capstyle="butt")
             axes.plot(middle, row, "o", ms=5.5, mfc="white", mec=INK, mew=1.3)
+        if in_orders(members):
+            _log_scale(axes)
         axes.set_yticks(range(len(members)), [s.label for s in reversed(members)], fontsize=9)
         axes.set_ylim(-0.7, len(members) - 0.3)
         axes.tick_params(axis="y", length=0)
@@ -144,9 +111,10 @@ def comparison(
     true = _true(posterior, truth or {})
     figure, panels = _panels(len(shown), posterior, left_out, key=0.25)
     for axes, one in zip(panels, shown, strict=True):
-        _curve(axes, pairs[one.label], NAIVE, "--", filled=False)
-        _curve(axes, one, AWARE, "-", filled=True)
-        _finish(axes, [one, pairs[one.label]])
+        log = in_orders([one, pairs[one.label]])
+        _curve(axes, pairs[one.label], NAIVE, "--", log, filled=False)
+        _curve(axes, one, AWARE, "-", log, filled=True)
+        _finish(axes, [one, pairs[one.label]], log)
         _interval(axes, one.flat, tail, 0, 2, AWARE)
         _interval(axes, pairs[one.label].flat, tail, 1, 2, NAIVE)
         if one.label in true:
@@ -169,34 +137,19 @@ def _true(posterior: Posterior, truth: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def estimated(one: Series) -> tuple[Floats, Floats]:
-    """Places and heights of a density estimate; of a count, the frequencies of its values, several together if many.
+def _log_scale(axes: Axes) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    A Gaussian kernel of the normal rule's width, reflected at the least and greatest draw: a share near 0 or 1 keeps its
-    mass on the right side of the bound, and elsewhere there is nothing at the ends to reflect.
-    """
-    from scipy.ndimage import gaussian_filter1d
-
-    values = one.flat[np.isfinite(one.flat)]
-    if one.whole:
-        step = math.ceil((values.max() - values.min() + 1) / _BARS)
-        first, last = values.min() - step, values.max() + 2 * step
-        counts, edges = np.histogram(values, np.arange(first, last, step) - 0.5)
-        return edges[:-1] + step / 2, counts / values.size / step
-    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
-    if not high > low:
-        return np.array([low]), np.array([1.0])
-    quarter = np.subtract(*np.quantile(values, [0.75, 0.25])) / 1.34
-    spread = min(float(values.std()), float(quarter)) or float(values.std())
-    width = 1.06 * spread * values.size**-0.2
-    bins = int(min(max(256, 4 * (high - low) / width), _BINS))
-    heights, edges = np.histogram(values, bins, (low, high), density=True)
-    smooth = gaussian_filter1d(heights, width / (high - low) * bins, mode="reflect")
-    return (edges[1:] + edges[:-1]) / 2, smooth
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0), numticks=8))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _curve(axes: Axes, one: Series, colour: str, style: str, *, filled: bool) -> None:
-    at, height = estimated(one)
+def _curve(axes: Axes, one: Series, colour: str, style: str, log: bool, *, filled: bool) -> None:
+    """A density; on a scale of orders of magnitude that of the logarithm, so that areas stay probabilities."""
+    at, height = estimated(Series(one.label, one.quantity, np.log(one.draws)) if log else one)
+    at = np.exp(at) if log else at
     if len(at) == 1:
         axes.axvline(float(at[0]), color=colour, ls=style)
         return
@@ -214,12 +167,16 @@ def _interval(axes: Axes, values: Floats, tail: float, row: int, rows: int, colo
     axes.plot(middle, y, "o", transform=placed, ms=4.5, mfc="white", mec=colour, mew=1.4)
 
 
-def _finish(axes: Axes, shown: Sequence[Series]) -> None:
+def _finish(axes: Axes, shown: Sequence[Series], log: bool) -> None:
     """The label, and the range in which nearly all draws lie: a long tail would press the rest into a line."""
     low = min(float(np.quantile(s.flat, 0.002)) for s in shown)
     high = max(float(np.quantile(s.flat, 0.998)) for s in shown)
-    room = 0.08 * (high - low) or 0.5
-    axes.set_xlim(low - room, high + room)
+    if log:
+        _log_scale(axes)
+        axes.set_xlim(low, high)
+    else:
+        room = 0.08 * (high - low) or 0.5
+        axes.set_xlim(low - room, high + room)
     top = max(axes.get_ylim()[1], 1e-300)
     axes.set_ylim(-top * _ROW * len(shown) / (1 - _ROW * len(shown)), top)
     axes.axhline(0, color=MUTED, lw=0.6)
