@@ -226,6 +226,27 @@ class Session:
         model._accept_table(self._run(model._procedure(columns, self.schema.neighbors), where or {}), columns)
         return model
 
+    def tune(
+        self,
+        candidates: Sequence[Any],
+        features: Sequence[str],
+        target: str,
+        *,
+        model: PrivateModel | None = None,
+        where: dict[str, Any] | None = None,
+        selection_epsilon: Number | None = None,
+        **price: Any,
+    ) -> Any:
+        """The best of several models, chosen and fitted privately; see ``discreet.models.tune``. The ledger pays once."""
+        from discreet.models.perturbation import Price
+        from discreet.models.tuning import read_candidates, tuning
+
+        made = read_candidates(candidates, model, Price(**price) if price else None)
+        columns = self._columns(features, target, None, None, self._table(bool(where)).rows)
+        winner = self._run(tuning(made, columns, self.schema.neighbors, selection_epsilon), where or {})
+        winner.model._accept_table(winner.fitted, columns)
+        return winner.settle()
+
     def preview_fit(
         self,
         model: PrivateModel,

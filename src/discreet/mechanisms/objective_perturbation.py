@@ -36,13 +36,22 @@ class ObjectivePerturbation(Mechanism):
     scale + J, and no J for the logistic loss where ridge >= scale; normal noise costs what ``objective_profile``
     says. ``settle`` is added to it, for the minimiser is only found to a ``tolerance``.
 
-    Proof: (Chaudhuri, Monteleoni and Sarwate 2011, with one Jacobian instead of two.) theta fixes b = -gradient, which two
-    neighbours move by at most their distance; the density of theta is that of b times the determinant of the Hessian. Of two
-    neighbours' determinants the ratio is at most that of adding ``rows`` rows to a Hessian of at least ridge: each adds a
-    matrix of rank one and size at most ``curvature``, which multiplies the determinant by at most 1 + curvature / ridge. For
-    the logistic loss a row with slope s in [0, 1] has curvature s (1 - s): the loss is at most the sum over rows of
-    s / scale + ln(1 + s (1 - s) / ridge), concave in s, whose derivative at s = 1 is 1 / scale - 1 / ridge >= 0 where
-    ridge >= scale, so that it is largest at s = 1, where the Jacobian is 0.
+    Proof: (Chaudhuri, Monteleoni and Sarwate 2011, with one Jacobian instead of two.) theta fixes b = -gradient, which
+    two neighbours move by at most their distance; the density of theta is that of b times the determinant of the Hessian.
+    Of two neighbours' determinants the ratio is at most that of adding ``rows`` rows to a Hessian of at least ridge: each
+    adds a matrix of rank one and size at most ``curvature``, which multiplies the determinant by at most 1 + curvature /
+    ridge. For the logistic loss a row with slope s in [0, 1] has curvature s (1 - s): the loss is at most the sum over
+    rows of s / scale + ln(1 + s (1 - s) / ridge), concave in s, whose derivative at s = 1 is 1 / scale - 1 / ridge >= 0
+    where ridge >= scale, so that it is largest at s = 1, where the Jacobian is 0.
+
+    An objective may be minimised over a closed convex set C with projection P (Kifer, Smith and Thakurta 2012, without
+    their limit). Its minimiser t has a normal n = -(gradient + b) at t, and z = t + n fixes both, t = P(z). So z -> b =
+    -(gradient at P(z)) - (z - P(z)) is one-to-one and Lipschitz both ways; t is post-processing of z. Neighbours move b
+    by their distance at P(z), a point of C. With Q the derivative of P, symmetric and between 0 and 1 almost everywhere,
+    and H + ridge the Hessian at P(z), the determinant is that of (I - Q) + ridge Q + Q^(1/2) H Q^(1/2): a row adds
+    Q^(1/2) h h' Q^(1/2), which multiplies it by at most 1 + curvature times the largest q / (1 - q + ridge q), which is 1
+    / ridge, at q = 1. All bounds above hold with these in place of the others. A loss with corners in its slope is a
+    limit of smooth ones with the same bounds.
 
     The minimiser found differs from the ideal one by at most r = (tolerance + rounding of b) / ridge, and given the
     ideal one and the data this difference is fixed. So what leaves is the ideal minimiser, and after it, adaptively,

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from discreet.models.classifier import Classifier as Classifier
     from discreet.models.estimator import RepeatedFits as RepeatedFits
     from discreet.models.kernel_svc import KernelSVC as KernelSVC
+    from discreet.models.linear_regression import LinearRegression as LinearRegression
     from discreet.models.linear_svc import LinearSVC as LinearSVC
     from discreet.models.logistic_regression import LogisticRegression as LogisticRegression
     from discreet.models.losses import own_loss as own_loss
@@ -23,6 +24,7 @@ _HOMES = {
     "tune": "discreet.models.tuning",
     "Classifier": "discreet.models.classifier",
     "KernelSVC": "discreet.models.kernel_svc",
+    "LinearRegression": "discreet.models.linear_regression",
     "LinearSVC": "discreet.models.linear_svc",
     "LogisticRegression": "discreet.models.logistic_regression",
     "OutcomeWeightedLearner": "discreet.models.outcome_weighted",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from discreet.core import numbers
 from discreet.core.ask import Ask
@@ -92,13 +92,13 @@ def ask_for(
     if price.is_infinite or method == "output":
         return Ask(outside, price.law(outside, relation, design.width))
     problem = Problem(design, loss)
-    law = _inside(problem, ridge, price, relation)
+    law = inside(problem, ridge, price, relation)
     law.check(design.width)
     return Ask(problem, law)
 
 
-def _inside(problem: Problem, ridge: Fraction, price: Price, relation: Relation) -> ObjectivePerturbation:
-    """The law that perturbs the objective, at a price."""
+def inside(problem: Any, ridge: Fraction, price: Price, relation: Relation) -> ObjectivePerturbation:
+    """The law that perturbs the objective of a ``Problem`` or of one like it, at a price."""
     distance = problem.distance(relation)
     if price.is_pure:
         return ObjectivePerturbation.costing(distance, ridge=ridge, epsilon=price.epsilon)
