@@ -32,13 +32,15 @@ Shares = tuple[Fraction, Fraction, Fraction]
 COVERS = "the regularised minimiser of the population (the coefficients that this loss and ridge have on all people)"
 # What leaves the shortest intervals on a table like Adult with 15,000 rows and six coefficients (bench/intervals.py). Noise
 # falls with a share of epsilon but only with the root of a share of rho, so of rho the matrices can do with less.
-_PURE: dict[Method, tuple[str, str, str]] = {"objective": ("0.75", "0.125", "0.125"), "output": ("0.88", "0.06", "0.06")}
+_PURE: dict[Method, tuple[str, str, str]] = {"objective": ("0.75", "0.125", "0.125"), "output": ("0.84", "0.08", "0.08")}
 _APPROXIMATE = ("0.86", "0.07", "0.07")
 _CONCENTRATED = ("0.9", "0.05", "0.05")
 
 
 def shares_of(given: Sequence[Number] | None, method: Method, price: Price) -> Shares:
     """The shares of the price that coefficients, curvature and slopes get."""
+    if method not in _PURE:
+        raise InvalidRequest(f"intervals are about minimisers; use method='objective' or 'output', got {str(method)!r}")
     if given is None:
         given = _CONCENTRATED if price.rho is not None else _PURE[method] if price.is_pure else _APPROXIMATE
     made = tuple(numbers.positive(s, "share") for s in given)

@@ -99,7 +99,7 @@ class SumAt(FoldQuery):
         for start in range(0, len(rows.x), _RUN):
             part = slice(start, start + _RUN)
             x, weight = rows.x[part], None if rows.weight is None else rows.weight[part]
-            slope, bend = self.loss.both(x @ theta, rows.y[part])
+            slope, bend = self.loss.both(_scores(x, theta), rows.y[part])
             if weight is not None:
                 slope, bend = slope * weight, bend * weight
             curved = np.trunc(x * (np.sqrt(bend) / float(self._curvature[1]))[:, None])
@@ -162,7 +162,9 @@ class CurvatureAt(SumAt):
     Replaced by B, the sum moves by |A - B|^2 = |A|^2 + |B|^2 - 2 tr(A B) <= |A|^2 + |B|^2, because tr(A B) >= 0; two numbers
     of one sign differ by no more than the larger. The value is an isometric image of the matrix, but for off-diagonals that
     are cut to whole steps, which moves two values apart by less than a step each. Factors are at most 2^16 steps, so sums of
-    2^13 products stay below 2^45 and doubles add them exactly; longer sums are whole numbers.
+    2^13 products stay below 2^45 and doubles add them exactly; longer sums are whole numbers. What a row adds is a function of
+    that row alone, to the bit: a score is summed column by column, because a product of matrices may round differently where a
+    row stands elsewhere, and a person who shifts all others must not change what they add.
     """
 
     of: ClassVar[str] = "curvature"
@@ -227,6 +229,14 @@ class SlopeAt(SumAt):
     def people(self, value: Any) -> float:
         """The released number of people."""
         return float(np.asarray(value, np.float64)[-1]) / float(self.unit)
+
+
+def _scores(x: Floats, theta: Floats) -> Floats:
+    """x . theta, each row by the same operations in the same order wherever it stands."""
+    score: Floats = x[:, 0] * theta[0]
+    for column in range(1, len(theta)):
+        score += x[:, column] * theta[column]
+    return score
 
 
 def _grid(most: Fraction) -> Fraction:
