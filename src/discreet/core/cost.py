@@ -45,7 +45,8 @@ class Smoothness:
 
     ``curvature`` is the most that one row adds to the second derivative, ``rows`` the most rows of a person, ``replaced``
     whether they may be taken away and put in at once. ``one_sided``: a row pulls the minimiser along a direction of its own,
-    never back. ``logistic``: the slope s of a row in [0, 1] and its curvature are tied by s (1 - s).
+    never back. ``logistic``: the slope s of a row in [0, 1] and its curvature are tied by s (1 - s). ``pull`` is by how much
+    the moves of single rows, added up, exceed the distance of all of them together.
     """
 
     curvature: Fraction
@@ -53,6 +54,7 @@ class Smoothness:
     replaced: bool
     one_sided: bool
     logistic: bool
+    pull: Fraction = Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,8 @@ class Distance:
         if self.blocks is not None:
             doc["blocks"] = [[b.size, numbers.write(b.l1), numbers.write(b.l2)] for b in self.blocks]
         if self.problem is not None:
-            doc["problem"] = vars(self.problem) | {"curvature": numbers.write(self.problem.curvature)}
+            exact = {k: numbers.write(getattr(self.problem, k)) for k in ("curvature", "pull")}
+            doc["problem"] = vars(self.problem) | exact
         return doc
 
     @staticmethod
@@ -124,8 +127,9 @@ class Distance:
             blocks = tuple(Block(int(n), read(a), read(b)) for n, a, b in doc["blocks"])
         problem = None
         if "problem" in doc:
-            rest = {k: v for k, v in doc["problem"].items() if k != "curvature"}
-            problem = Smoothness(curvature=read(doc["problem"]["curvature"]), **rest)
+            bent: dict[str, Any] = dict(doc["problem"])
+            bent |= {k: read(bent[k]) for k in ("curvature", "pull") if k in bent}
+            problem = Smoothness(**bent)
         return Distance(l1, l2, linf, blocks, problem)
 
 
