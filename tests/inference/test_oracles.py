@@ -1,0 +1,151 @@
+"""Posteriors against closed forms and exact sums. One comparison in a million may fail by chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.inference import BetaBernoulli, DirichletMultinomial, Normal, PoissonRows, infer
+from discreet.inference._jax import jnp
+
+from .helpers import close
+
+FOUR = (  # mean and standard deviation of pi00, pi01, pi10, pi11
+    (0.2724, 0.0593), (0.1095, 0.0522), (0.3357, 0.0642), (0.2823, 0.0597),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sampler", ["interweaving", "sweep"])
+def test_clamped_sum(sampler: str) -> None:
+    """x ~ N(theta, 1), n = 2, prior N(0, 4), clamp to [-1, 1], Laplace(1/2): by quadrature. The clamp is not in the model."""
+    release = ds.Release.of(ds.Laplace("0.5"), 2.4)
+    made = infer(release, Normal(0, 2, variance=1.0), n=2, statistic=lambda x: jnp.clip(x, -1, 1), chains=64, draws=1000,
+                 seed=1, sampler=sampler)  # fmt: skip
+    assert made.sampler == sampler
+    assert not made.approximate
+    close(made.draws["mean"], 2.10036, 1.24841)
+    # Without the clamp in the statistic the answer would be another one, by far more than the error.
+    assert abs(made.draws["mean"].mean() - 1.07) > 0.5
+
+
+def test_normal_mean() -> None:
+    """Normal data, normal prior, Gaussian noise: the posterior is normal, mean -1.94122, deviation .342858."""
+    made = infer(ds.Release.of(ds.Gaussian("1/3"), -2.0), Normal(0, 2, variance=1.0), n=100, statistic=lambda x: x / 100,
+                 chains=32, draws=500, warmup=200, seed=2)  # fmt: skip
+    close(made.draws["mean"], -1.94122, 0.342858)
+
+
+@pytest.mark.parametrize("sampler", [None, "whole_table", "sweep", "gibbs"])
+def test_randomised_response(sampler: str | None) -> None:
+    """Seven of ten say yes, each flipped with chance 1/4: mean .7140096, deviation .2013027."""
+    release = ds.Release.of(ds.RandomizedResponse.keeping("0.75", ["no", "yes"]), ["yes"] * 7 + ["no"] * 3)
+    made = infer(release, BetaBernoulli(1, 1), chains=32, draws=600, warmup=100, seed=3, sampler=sampler)
+    assert made.sampler == (sampler or "independent")
+    close(made.draws["theta"], 0.7140096, 0.2013027)
+    if sampler in ("sweep", "gibbs"):
+        assert made.stats["acceptance_per_record"].shape == (32, 10)
+
+
+@pytest.mark.parametrize("sampler", [None, "gibbs", "sweep"])
+def test_noisy_count(sampler: str | None) -> None:
+    """A count of 12 people with discrete Laplace(.8), 5 seen: mean .428747, deviation .146947."""
+    made = infer(ds.Release.of(ds.DiscreteLaplace("0.8"), 5), BetaBernoulli(1, 1), n=12, chains=32, draws=600, warmup=100,
+                 seed=4, sampler=sampler)  # fmt: skip
+    assert made.sampler == (sampler or "counts")
+    close(made.draws["theta"], 0.428747, 0.146947)
+
+
+@pytest.mark.parametrize("sampler", [None, "sweep"])
+def test_unknown_number_of_people(sampler: str | None) -> None:
+    """n ~ Poisson(12), noisy count 10 and sum 8: mean of n 10.5293, of theta .674098 with deviation .208451."""
+    made = infer(ds.Release.of(ds.DiscreteLaplace(2), [10, 8]), BetaBernoulli(1, 1), n=PoissonRows(12),
+                 statistic=lambda x: [1, x], chains=32, draws=600, warmup=200, seed=5, sampler=sampler)  # fmt: skip
+    close(made.draws["theta"], 0.674098, 0.208451)
+    close(made.draws["n"], 10.5293)
+
+
+def reports() -> ds.Release:
+    """Example 1: 400 people, two bits each (row, column), each bit flipped with chance 1/4."""
+    counted = {(0, 1): 74, (0, 0): 102, (1, 1): 104, (1, 0): 120}
+    said = np.array([bits for bits, count in counted.items() for _ in range(count)])
+    return ds.Release.of(ds.RandomizedResponse.keeping("0.75", [0, 1]), said)
+
+
+def test_table_of_reports() -> None:
+    """Example 1 against the exact table, to its four digits; the odds ratio has median 2.17."""
+    made = infer(reports(), DirichletMultinomial(1.0), chains=64, draws=4000, seed=6)
+    assert made.sampler == "independent"
+    theta = made.draws["theta"].reshape(64, 4000, 4)
+    for cell, (mean, deviation) in enumerate(FOUR):
+        assert abs(theta[..., cell].mean() - mean) < 0.00005 + 5 * deviation / np.sqrt(theta[..., cell].size)
+        assert abs(theta[..., cell].std() - deviation) < 0.00005 + 5 * deviation / np.sqrt(2 * theta[..., cell].size)
+    odds = theta[..., 3] * theta[..., 0] / (theta[..., 1] * theta[..., 2])
+    assert abs(np.median(odds) - 2.17) < 0.03
+
+
+def noisy_table() -> ds.Release:
+    """Example 2: a table of 400 people with discrete Gaussian noise of deviation 6.25; it adds up to 398."""
+    return ds.Release.of(ds.DiscreteGaussian("6.25"), [[110, 47], [131, 110]])
+
+
+@pytest.mark.parametrize("sampler", [None, "sweep"])
+def test_noisy_table(sampler: str | None) -> None:
+    """Example 2 against the exact table, to its four digits."""
+    made = infer(noisy_table(), DirichletMultinomial(1.0), n=400, chains=32, draws=400 if sampler else 8000, warmup=100,
+                 seed=7, sampler=sampler)  # fmt: skip
+    theta = made.draws["theta"].reshape(32, -1, 4)
+    for cell, (mean, deviation) in enumerate(((0.2760, 0.0259), (0.1200, 0.0210), (0.3280, 0.0269), (0.2760, 0.0259))):
+        each = theta[..., cell].mean(1)
+        assert abs(each.mean() - mean) < 0.00005 + 6 * each.std(ddof=1) / np.sqrt(32)
+        assert abs(theta[..., cell].std() - deviation) < 0.0009
+
+
+def test_two_ways_of_exact_counts_agree() -> None:
+    """All tables one by one, and cell after cell by convolution, have the same posterior: 40,000 draws of each."""
+    from discreet.inference import counts
+    from discreet.inference._jax import doubles, jax
+    from discreet.inference.inferring import prepare
+
+    release = ds.Release.of(ds.Laplace("1.5"), [4.2, 9.9, 1.3])
+    for n in (14, PoissonRows(12)):
+        with doubles():
+            problem = prepare(release, DirichletMultinomial((0.5, 1.0, 2.0)), n)
+            every = counts._enumerate(problem, jax.random.key(0), 40_000).counts
+            folded = counts._convolve(problem, jax.random.key(1), 40_000)
+        assert folded is not None
+        for cell in range(3):
+            for power in (1, 2):
+                a, b = every[:, cell].astype(float) ** power, folded.counts[:, cell].astype(float) ** power
+                assert abs(a.mean() - b.mean()) < 5 * np.sqrt((a.var() + b.var()) / 40_000)
+        assert (folded.counts >= 0).all()
+        assert n != 14 or (folded.counts.sum(1) == 14).all()
+
+
+def test_limits_of_the_noise() -> None:
+    """With hardly any noise the posterior is that of the true table; with nothing but noise it is the prior."""
+    sharp = infer(ds.Release.of(ds.Laplace("1e-4"), [7.0]), BetaBernoulli(2, 3), n=10, chains=32, draws=2000, seed=8)
+    close(sharp.draws["theta"], 9 / 15, float(np.sqrt(9 * 6 / (15**2 * 16))))
+    blunt = infer(ds.Release.of(ds.Laplace("1e6"), [7.0]), BetaBernoulli(2, 3), n=10, chains=32, draws=2000, seed=9)
+    close(blunt.draws["theta"], 0.4, float(np.sqrt(0.04)))
+    model = Normal(0, 2, variance=1.0)
+    near = infer(ds.Release.of(ds.Gaussian("0.001"), 2.0), model, n=1, statistic=lambda x: x, chains=64, draws=500, seed=10)
+    close(near.draws["mean"], 2.0 * 0.8, float(np.sqrt(0.8)))
+    far = infer(ds.Release.of(ds.Gaussian(10**6), 2.0), model, n=1, statistic=lambda x: x, chains=64, draws=500, seed=11)
+    close(far.draws["mean"], 0.0, 2.0)
+
+
+def test_interweaving_does_not_stick() -> None:
+    """x ~ N(theta, 1), one record, epsilon = 0.1: lag-1 correlation 1/(1 + epsilon**2) = .99 for the sweep, below .1 here.
+
+    64 chains of 1,000: the error of a correlation is about .004.
+    """
+    release = ds.Release.of(ds.Gaussian(10), 3.0)
+    made = infer(
+        release, Normal(0, 100, variance=1.0), n=1, statistic=lambda x: x, chains=64, draws=1000, warmup=200, seed=12
+    )
+    draws = made.draws["mean"]
+    centred = draws - draws.mean()
+    assert abs((centred[:, 1:] * centred[:, :-1]).mean() / (centred**2).mean()) < 0.1
+    # The posterior is normal: precision 1/100**2 + 1/(1 + 100), mean 3 / (1 + 101/100**2).
+    close(draws, 3 / (1 + 101 / 1e4), float(np.sqrt(1 / (1e-4 + 1 / 101))))
