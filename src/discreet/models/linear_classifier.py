@@ -82,6 +82,7 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
     classes: Any
     radius: Any
     _probabilities: ClassVar[bool] = False
+    score = Judged.score  # refused: ahead of the score of scikit-learn's mixin
 
     @property
     @abstractmethod
