@@ -55,6 +55,8 @@ class SumAt(FoldQuery):
             object.__setattr__(self, "design", Design(**self.design))
         if isinstance(self.loss, dict):
             object.__setattr__(self, "loss", losses.read(self.loss))
+        if self.design.fourier is not None:
+            raise InvalidRequest("coefficients of random features have no meaning of their own, and no intervals")
         object.__setattr__(self, "theta", tuple(float(t) for t in self.theta))
         if len(self.theta) != self.design.width:
             raise InvalidRequest(
@@ -162,9 +164,9 @@ class CurvatureAt(SumAt):
     Replaced by B, the sum moves by |A - B|^2 = |A|^2 + |B|^2 - 2 tr(A B) <= |A|^2 + |B|^2, because tr(A B) >= 0; two numbers
     of one sign differ by no more than the larger. The value is an isometric image of the matrix, but for off-diagonals that
     are cut to whole steps, which moves two values apart by less than a step each. Factors are at most 2^16 steps, so sums of
-    2^13 products stay below 2^45 and doubles add them exactly; longer sums are whole numbers. What a row adds is a function of
-    that row alone, to the bit: a score is summed column by column, because a product of matrices may round differently where a
-    row stands elsewhere, and a person who shifts all others must not change what they add.
+    2^13 products stay below 2^45 and doubles add them exactly; longer sums are whole numbers. What a row adds is a function
+    of that row alone, to the bit: a score is summed column by column, because a product of matrices may round differently
+    where a row stands elsewhere, and a person who shifts all others must not change what they add.
     """
 
     of: ClassVar[str] = "curvature"
