@@ -117,7 +117,7 @@ def test_kernel_svc_learns_a_disc() -> None:
 def test_rows_of_raw_columns_are_short_whatever_they_hold(
     rows: list[Any], size: int, intercept: bool, radius: Fraction | None
 ) -> None:
-    """Every row that counts has a norm of at most 1 and no gap; a number that is none, or beyond the doubles, counts nowhere."""
+    """A row that counts has a norm of at most 1 and no gap; one with a number that is none, or beyond doubles, does not."""
     features = tuple(Feature(n, raw=True) for n in "ab")
     design = Design(features, Target("y", (0, 1)), intercept, radius, fourier=Fourier(size, 0.7, 3))
     table = {"a": [r[0] for r in rows], "b": [r[1] for r in rows], "y": [1] * len(rows)}

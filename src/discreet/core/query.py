@@ -39,6 +39,14 @@ class Source(Protocol):
 class Query(Named, ABC):
     """An exact computation with its sensitivity. Every subclass is a frozen dataclass in the registry ``queries``."""
 
+    @property
+    def described(self) -> bool:
+        """Whether its document says all that it computes; a function of someone's own inside it has a title only.
+
+        Where it does not, two questions with one document need not be the same, and no answer serves for another.
+        """
+        return all(getattr(value, "described", True) for value in vars(self).values())
+
     @abstractmethod
     def distance(self, relation: Relation) -> Distance:
         """The most one person can move the value of ``evaluate``, under a neighbouring relation."""

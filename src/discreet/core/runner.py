@@ -58,6 +58,8 @@ class NoLedger:
         return [Account(number, part, account.parts) for part in range(account.parts or 1)]
 
     def reopen(self, request: Reopen, relation: Relation) -> int:
+        if request.account.seal:
+            raise AccountClosed("a run continues at the ledger that was paid for it, got none; open that ledger")
         return request.steps
 
     def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
@@ -129,7 +131,7 @@ class Desk:
         """Answer several asks: one transaction, one pass over the data."""
         self._check_seed()
         self._check_accounts(asks)
-        known = [None if a.account or a.rate else self.ledger.recall(a, self.source, self.relation) for a in asks]
+        known = [self.ledger.recall(a, self.source, self.relation) if _repeats(a) else None for a in asks]
         fresh = [a for a, k in zip(asks, known, strict=True) if k is None]
         distances = [a.query.distance(self.relation) for a in fresh]
         costs = [a.mechanism.cost(d) for a, d in zip(fresh, distances, strict=True)]
@@ -145,7 +147,7 @@ class Desk:
         answers = []
         for ask, old in zip(asks, known, strict=True):
             release = old if old is not None else next(made)
-            if old is None and ask.account is None and ask.rate is None:
+            if old is None and _repeats(ask):
                 # It is paid for: if it cannot be stored now it is still handed out, and asked again it costs again.
                 with contextlib.suppress(LedgerUnavailable):
                     self.ledger.remember(ask, self.source, release)
@@ -218,6 +220,11 @@ class Desk:
                     f"an account on a part of the people serves the run that opened it, got number {ask.account.number}; "
                     "open accounts in the procedure that uses them"
                 )
+
+
+def _repeats(ask: Ask) -> bool:
+    """Whether the answer may serve again where the same is asked: of all people, and of what its document says in full."""
+    return ask.account is None and ask.rate is None and ask.query.described
 
 
 def plan(procedure: Procedure[R], relation: Relation, rows: int) -> tuple[R, list[Ask | Open]]:

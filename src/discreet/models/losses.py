@@ -249,6 +249,7 @@ class Own(Loss):
     most_curvature: Fraction = Fraction(1)
 
     name: ClassVar[str] = "own"
+    described: ClassVar[bool] = False  # a document has its title, and not its functions
 
     def __post_init__(self) -> None:
         for word in ("most_slope", "most_curvature"):
