@@ -24,6 +24,7 @@ from discreet.mechanisms.spherical_laplace import SphericalLaplace
 Noise = Literal["spherical_laplace", "gaussian"]
 TOLERANCE = Fraction(1, 1 << 17)  # of the gradient, per unit of the most that a row can move it
 SETTLED = Fraction(1, 1000)  # the share of what is spent that pays for the minimiser not being exact
+_MOST_RATIO = 2.0**24  # of scale over distance: more noise than this is no answer
 _FINE = 46  # the linear term lies on a grid this many powers of two below its scale times its dimension
 
 
@@ -102,6 +103,7 @@ class ObjectivePerturbation(Mechanism):
         """
         problem = _smoothness(distance)
         claim, least = Claim(epsilon, delta, rho), numbers.positive(ridge, "ridge")
+        limits: tuple[float | None, float | None, float | None]
         tolerance = TOLERANCE * distance.l2
         if claim.rho is None and not claim.delta:
             assert claim.epsilon is not None
@@ -114,15 +116,18 @@ class ObjectivePerturbation(Mechanism):
         if claim.rho is None:
             assert claim.epsilon is not None
             settle, left = claim.epsilon * SETTLED, claim.epsilon * (1 - SETTLED)
-            ratio = _ratio_for(problem, least, float(left), float(claim.delta), None)
+            limits = float(left), float(claim.delta), None
             wanted = ridge_for(problem, left / 8)
         else:
             # epsilon tanh(epsilon / 2) <= epsilon**2 / 2: the share of rho that spherical Laplace noise takes.
             settle = numbers.square_root_up(2 * claim.rho * SETTLED) * Fraction(999, 1000)
             left = claim.rho - _rho_of(settle)
-            ratio = _ratio_for(problem, least, None, None, float(left))
+            limits = None, None, float(left)
             wanted = ridge_for(problem, numbers.square_root_up(left) / 4)
+        ratio = _ratio_for(problem, least, *limits)
         if ratio is None:
+            while _ratio_for(problem, wanted, *limits) is None:
+                wanted *= 2
             raise InvalidRequest(
                 f"a ridge of {float(least):.4g} leaves nothing of {_said(claim)} for noise in the objective, because "
                 f"a row may bend it by {float(problem.curvature):.4g}; a ridge of {float(wanted):.4g} would do, or use "
@@ -245,13 +250,20 @@ def _tail(order: float, epsilon: float, divergence: float) -> float:
 
 @lru_cache(maxsize=256)
 def _profile_nodes(problem: Smoothness, t: float, jacobian: float) -> tuple[Any, Any]:
-    edges = profiles.nodes(lambda e: _profile(problem, e, t, jacobian), 7 * t)
-    if problem.rows == 1 and problem.replaced and problem.one_sided:
-        plane = [profiles.in_a_plane(e, t, jacobian) for e in edges.tolist()]
-        return edges, np.minimum(plane, profiles.replaced_at(edges, t / 2, jacobian))
+    """Some epsilon and the profile there. At the last it is a form of which ``most_order`` knows how fast it falls."""
+    if problem.rows == 1 and problem.replaced:
+        edges = profiles.nodes(lambda e: profiles.in_a_plane(e, t, jacobian), jacobian + 7 * t)
+        plane = np.array([profiles.in_a_plane(e, t, jacobian) for e in edges.tolist()])
+        if not problem.one_sided:
+            return edges, plane
+        both = np.minimum(plane, profiles.replaced_at(edges, t / 2, jacobian))
+        both[-1] = plane[-1]
+        return edges, both
+    edges = profiles.nodes(lambda e: _profile(problem, e, t, jacobian), jacobian + 7 * t)
     return edges, np.array([_profile(problem, e, t, jacobian) for e in edges.tolist()])
 
 
+@lru_cache(maxsize=4096)
 def _closed(order: float, problem: Smoothness, t: float, jacobian: float) -> float:
     """A Rényi divergence in closed form: row by row, and where one row is replaced also in the plane of both."""
     best = profiles.renyi(order, t * float(problem.pull), jacobian, problem.one_sided)
@@ -297,10 +309,10 @@ def _ratio_for(
         return _profile(problem, epsilon * (1 - 1e-11), t, jacobian) <= delta
 
     high = 1.0
+    if not fits(_MOST_RATIO):
+        return None
     while not fits(high):
         high *= 2.0
-        if high > 2.0**40:
-            return None
     while high > 2.0**-20 and fits(high / 2):
         high /= 2.0
     low = high / 2

@@ -90,9 +90,8 @@ def replaced(epsilon: float, t: float, jacobian: float) -> float:
 
 
 def replaced_at(epsilons: Floats, t: float, jacobian: float) -> Floats:
-    """``replaced`` at several epsilon; at the last of them the closed form, of which it is known how fast it falls."""
+    """``replaced`` at several epsilon."""
     near = _twice(epsilons, t, jacobian)
-    near[-1] = 1.0
     far = [
         math.exp(jacobian) * hockey_stick(e - 2 * jacobian, 2 * t) if e - 2 * jacobian >= t * t else 1.0
         for e in epsilons.tolist()
@@ -197,12 +196,12 @@ def integral(edges: Floats, deltas: Floats, order: float) -> float:
 def most_order(reach: float, t: float, jacobian: float) -> float:
     """Up to this order a profile falls faster past ``reach`` than its weight grows, t for the whole move.
 
-    Proof: with x = epsilon - J (or - 2 J) and u = x / t - t / 2, the logarithm of HS(x; t) falls at the rate M(u + t) /
+    Proof: with x = epsilon - J and u = x / t - t / 2, the logarithm of HS(x; t) falls at the rate M(u + t) /
     (M(u) - M(u + t)) >= u / t, because y M(y) grows; that of ``in_a_plane``, e^(-u^2/2) t M(u + t), at the rate
     1 / (t M(u + t)) - 1 >= u / t, because M(y) <= 1 / y. And u / t = x / t^2 - 1/2 is at least x / (2 t^2) where that is
     at least 1.
     """
-    return max(1.0, (reach - 2 * jacobian) / (2 * t * t)) if t > 0 else math.inf
+    return max(1.0, (reach - jacobian) / (2 * t * t)) if t > 0 else math.inf
 
 
 def concentrated(

@@ -64,14 +64,14 @@ def largest_rate(design: Design, loss: Loss, ridge: Fraction, rows: int) -> Frac
 class Descent(Query):
     """The point after ``steps`` gradient steps from 0 on F = (1/n) sum of weight * loss + (m/2) |theta|^2, n = ``rows``.
 
-    ``ridge`` is that of the sum form, m = ridge / rows; it may be 0. ``distance``: (2 L / (n m)) (1 - (1 - rate m)^steps), or
-    2 L steps rate / n without a ridge, in L2, L the most that a person's rows move the gradient; and what rounding adds.
+    ``ridge`` is that of the sum form, m = ridge / rows; it may be 0. ``distance``: (2 L / (n m)) (1 - (1 - rate m)^steps),
+    or 2 L steps rate / n without a ridge, in L2, L the most that a person's rows move the gradient; and what rounding adds.
 
-    Proof: (the relation is replace and n is public.) F is m-strongly convex and has a Hessian of at most b = curvature * weight
-    + m, the ridge included, so for rate <= 2 / (b + m) a step on one table brings two points closer by the factor 1 - rate m
-    (Nesterov 2004, theorem 2.1.15), and on another table the gradient at one point differs by at most 2 L / n. So D' <= (1 -
-    rate m) D + 2 L rate / n, from D = 0. In doubles each step is wrong by at most ``rounding`` on either table, which
-    adds 2 ``rounding`` to each step of the recursion.
+    Proof: (the relation is replace and n is public.) F is m-strongly convex and has a Hessian of at most b = curvature *
+    weight + m, the ridge included, so for rate <= 2 / (b + m) a step on one table brings two points closer by the factor
+    1 - rate m (Nesterov 2004, theorem 2.1.15), and on another table the gradient at one point differs by at most 2 L / n.
+    So D' <= (1 - rate m) D + 2 L rate / n, from D = 0. In doubles each step is wrong by at most ``rounding`` on either
+    table, which adds 2 ``rounding`` to each step of the recursion.
     """
 
     design: Design

@@ -155,10 +155,10 @@ def tune(
 ) -> Any:
     """The best of several models, chosen and fitted privately to arrays; any of their parameters may differ.
 
-    ``candidates`` are models that are not fitted, or dicts of parameters for ``model``. ``epsilon``, ``delta`` or ``rho`` is the
-    price of each fit, for candidates that name none. The choice costs ``selection_epsilon``: as much as a fit by
-    default (sqrt(8 rho) for a price in rho). Each candidate sees 1 / (m + 1) of the people, so few candidates are better than
-    many. Returns the winner, fitted: ``privacy_`` says what all of it cost, which is the larger of one fit and the
+    ``candidates`` are models that are not fitted, or dicts of parameters for ``model``. ``epsilon``, ``delta`` or ``rho``
+    is the price of each fit, for candidates that name none. The choice costs ``selection_epsilon``: as much as a fit by
+    default (sqrt(8 rho) for a price in rho). Each candidate sees 1 / (m + 1) of the people, so few candidates are better
+    than many. Returns the winner, fitted: ``privacy_`` says what all of it cost, which is the larger of one fit and the
     choice, and ``tuning_.table()`` what was tried.
     """
     made = read_candidates(candidates, model, Price(epsilon, delta, rho) if epsilon is not None or rho is not None else None)
@@ -180,16 +180,16 @@ def read_candidates(
     if isinstance(candidates, Mapping | str | PrivateModel) or not len(candidates):
         raise InvalidRequest("candidates must be a list of at least one model, or of dicts of parameters; got none")
     made: list[PrivateModel] = []
-    for one in candidates:
-        if isinstance(one, Mapping):
-            if model is None:
-                raise InvalidRequest("candidates given as dicts of parameters need model=, the model they are for")
-            one = clone(model).set_params(**one)
-        elif not isinstance(one, PrivateModel):
-            raise InvalidRequest(f"a candidate is a model of discreet.models or a dict, got {type(one).__name__}")
-        fresh: PrivateModel = clone(one)
-        # A clone of the ledger would be another ledger.
-        fresh.ledger = one.ledger
+    for given in candidates:
+        base = model if isinstance(given, Mapping) else given
+        if base is None:
+            raise InvalidRequest("candidates given as dicts of parameters need model=, the model they are for")
+        if not isinstance(base, PrivateModel):
+            raise InvalidRequest(f"a candidate is a model of discreet.models or a dict, got {type(base).__name__}")
+        fresh: PrivateModel = clone(base)
+        if isinstance(given, Mapping):
+            fresh.set_params(**given)
+        fresh.ledger = base.ledger  # a clone of the ledger would be another ledger
         if price is not None:
             if fresh.epsilon is not None or fresh.rho is not None:
                 raise InvalidRequest("give the price to the candidates or to tune, not to both")
@@ -211,9 +211,9 @@ def tuning(
 ) -> Procedure[Winner]:
     """Fit every candidate to a part of the people, judge all on the last part, and choose.
 
-    Proof: one person is in one of m + 1 parts, chosen without looking at what a record holds (``Source.split``). The accounts
-    on the parts are capped at the dearest of one fit and the choice, so by parallel composition that is what the whole
-    costs. Given what was fitted, which other people paid for, the judging is a fixed query on the last part.
+    Proof: one person is in one of m + 1 parts, chosen without looking at what a record holds (``Source.split``). The
+    accounts on the parts are capped at the dearest of one fit and the choice, so by parallel composition that is what
+    the whole costs. Given what was fitted, which other people paid for, the judging is a fixed query on the last part.
     """
     parts = len(candidates) + 1
     where = [replace(columns, rows=_size(columns.rows, parts, i)) for i in range(parts)]
