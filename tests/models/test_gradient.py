@@ -174,7 +174,7 @@ def test_a_row_does_not_depend_on_its_place_in_the_lot(network: Network) -> None
     known: dict[int, Any] = {}
     for start, stop in ((0, 300), (1, 257), (3, 300), (17, 64), (100, 133), (0, 299), (299, 300), (5, 294)):
         room = Room()
-        filled, goal = clipping._filled(wide[start:stop], y[start:stop], np, room)
+        filled, goal = clipping._filled(wide[start:stop], y[start:stop], room)
         ups = network.forward(flat, filled, np, room)
         downs = network.backward(flat, ups, network.slopes(ups[-1], goal), np, room)
         for place in range(stop - start):

@@ -25,7 +25,7 @@ Accountant = Literal["loss", "renyi"]
 _INTERVAL = 1e-5  # losses are rounded up to multiples of this ...
 _CELLS = 6.0e4  # ... or of a coarser step, so that a distribution keeps to about this many cells
 _COARSE = 16  # the first search for a noise multiplier takes losses in steps this much wider
-_CLOSE = 5e-5  # bisection stops when the two ends are this close, relatively
+_CLOSE = 2e-4  # bisection stops when the two ends are this close, relatively
 _LEAST, _MOST = 1e-3, 1e8  # noise multipliers that are looked for
 _PAD = 1 + 1e-9
 

@@ -7,22 +7,48 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.models.classifier import Classifier as Classifier
+    from discreet.models.constrained_models import ConstrainedClassifier as ConstrainedClassifier
+    from discreet.models.constrained_models import ConstrainedRegression as ConstrainedRegression
     from discreet.models.estimator import RepeatedFits as RepeatedFits
+    from discreet.models.evaluation import confusion_matrix as confusion_matrix
+    from discreet.models.evaluation import roc_curve as roc_curve
+    from discreet.models.gradient.clip_quantile import ClipQuantile as ClipQuantile
+    from discreet.models.gradient.grpua import GRPUA as GRPUA
+    from discreet.models.gradient.steps import InverseRoot as InverseRoot
+    from discreet.models.gradient.steps import StronglyConvex as StronglyConvex
     from discreet.models.kernel_svc import KernelSVC as KernelSVC
     from discreet.models.linear_regression import LinearRegression as LinearRegression
     from discreet.models.linear_svc import LinearSVC as LinearSVC
     from discreet.models.logistic_regression import LogisticRegression as LogisticRegression
     from discreet.models.losses import own_loss as own_loss
+    from discreet.models.mlp_classifier import MLPClassifier as MLPClassifier
     from discreet.models.opera import Opera as Opera
     from discreet.models.outcome_weighted import OutcomeWeightedLearner as OutcomeWeightedLearner
     from discreet.models.predictor import load as load
     from discreet.models.publish import document as document
+    from discreet.models.regions import Ball as Ball
+    from discreet.models.regions import Box as Box
+    from discreet.models.sgd_classifier import SGDClassifier as SGDClassifier
+    from discreet.models.sgd_regressor import SGDRegressor as SGDRegressor
     from discreet.models.tuning import tune as tune
 
 _HOMES = {
+    "ClipQuantile": "discreet.models.gradient.clip_quantile",
+    "GRPUA": "discreet.models.gradient.grpua",
+    "InverseRoot": "discreet.models.gradient.steps",
+    "MLPClassifier": "discreet.models.mlp_classifier",
+    "SGDClassifier": "discreet.models.sgd_classifier",
+    "SGDRegressor": "discreet.models.sgd_regressor",
+    "StronglyConvex": "discreet.models.gradient.steps",
+    "confusion_matrix": "discreet.models.evaluation",
+    "roc_curve": "discreet.models.evaluation",
     "Opera": "discreet.models.opera",
     "tune": "discreet.models.tuning",
+    "Ball": "discreet.models.regions",
+    "Box": "discreet.models.regions",
     "Classifier": "discreet.models.classifier",
+    "ConstrainedClassifier": "discreet.models.constrained_models",
+    "ConstrainedRegression": "discreet.models.constrained_models",
     "KernelSVC": "discreet.models.kernel_svc",
     "LinearRegression": "discreet.models.linear_regression",
     "LinearSVC": "discreet.models.linear_svc",

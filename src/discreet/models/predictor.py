@@ -24,7 +24,11 @@ Floats = npt.NDArray[np.float64]
 
 VERSION = 1
 # Every kind of predictor and the module that registers it.
-KINDS = {"linear": "discreet.models.predictor", "number": "discreet.models.number_predictor"}
+KINDS = {
+    "linear": "discreet.models.predictor",
+    "network": "discreet.models.network_predictor",
+    "number": "discreet.models.number_predictor",
+}
 _readers: dict[str, Callable[[Mapping[str, Any]], Predictor]] = {}
 
 

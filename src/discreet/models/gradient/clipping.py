@@ -10,6 +10,7 @@ gradient, and the sum of shortened gradients is one product A^T (c D) a layer, a
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -40,29 +41,43 @@ def clipped_sum(
     A person whose gradient is not a finite number contributes nothing.
     """
     total = xp.zeros(network.size, dtype=xp.float64, **({} if xp is np else {"device": x.device}))
-    rows = x.shape[0]
+    for part, mine in _parts(people, x.shape[0]):
+        factor = None if weight is None else weight[part]
+        total = total + _chunk(network, flat, x[part], y[part], clip, factor, mine, most, xp, room)
+    return total
+
+
+def lengths(network: Network, flat: Any, x: Any, y: Any, *, weight: Any = None, people: Any = None, most: int = 1) -> Any:
+    """The norm of each person's gradient, before any clipping; NumPy only."""
+    room, found = Room(), []
+    for part, mine in _parts(people, x.shape[0]):
+        factor = None if weight is None else weight[part]
+        _, _, square = _passes(network, flat, x[part], y[part], factor, mine, most, np, room)
+        found.append(np.sqrt(square if mine is None else square[_starts(mine)]))
+    return np.concatenate(found) if found else np.empty(0)
+
+
+def _parts(people: Any, rows: int) -> Iterator[tuple[slice, Any]]:
+    """Chunks of rows with whole people in them, and the people of each."""
     starts = None if people is None else _starts(people)
     start = 0
     while start < rows:
         stop = min(start + CHUNK, rows)
         if starts is not None and stop < rows:
-            whole = int(starts[np.searchsorted(starts, stop, side="right") - 1])  # a person is in one chunk
+            whole = int(starts[np.searchsorted(starts, stop, side="right") - 1])
             after = np.searchsorted(starts, start, side="right")
             stop = whole if whole > start else int(starts[after]) if after < len(starts) else rows
-        part = slice(start, stop)
-        mine = None if people is None else people[part]
-        factor = None if weight is None else weight[part]
-        total = total + _chunk(network, flat, x[part], y[part], clip, factor, mine, most, xp, room)
+        yield slice(start, stop), None if people is None else people[start:stop]
         start = stop
-    return total
 
 
-def _chunk(
-    network: Network, flat: Any, x: Any, y: Any, clip: float, weight: Any, people: Any, most: int, xp: Any, room: Any
-) -> Any:
+def _passes(
+    network: Network, flat: Any, x: Any, y: Any, weight: Any, people: Any, most: int, xp: Any, room: Room | None
+) -> tuple[list[Any], list[Any], Any]:
+    """Up and down for one chunk: the inputs and derivatives of each layer, and the squared norm of each row's person."""
     rows = x.shape[0]
-    x, y = _filled(x, y, xp, room)
-    with np.errstate(all="ignore"):  # what is not finite is dropped below, silently
+    x, y = _filled(x, y, room)
+    with np.errstate(all="ignore"):  # what is not finite is dropped later, silently
         ups = network.forward(flat, x, xp, room)
         downs = network.backward(flat, ups, network.slopes(ups[-1], y, xp), xp, room)
         ups, downs = [a[:rows] for a in ups[:-1]], [d[:rows] for d in downs]
@@ -72,11 +87,18 @@ def _chunk(
             square = sum(_squares(a, xp) * _squares(d, xp) for a, d in zip(ups, downs, strict=True))
         else:
             square = _gram_squares(ups, downs, people, xp)
+    return ups, downs, square
+
+
+def _chunk(
+    network: Network, flat: Any, x: Any, y: Any, clip: float, weight: Any, people: Any, most: int, xp: Any, room: Any
+) -> Any:
+    ups, downs, square = _passes(network, flat, x, y, weight, people, most, xp, room)
+    with np.errstate(all="ignore"):
         factors = clip / xp.sqrt(square)
         factors = xp.minimum(factors, xp.ones_like(factors))
     # A norm of zero gave a factor of one. One that is no number, or infinite, is a person who contributes nothing.
-    total = float(xp.sum(square))
-    if not math.isfinite(total):
+    if not math.isfinite(float(xp.sum(square))):
         good = xp.isfinite(square)
         factors = xp.where(good, factors, xp.zeros_like(factors))
         ups = [_emptied(a, good, xp) for a in ups]
@@ -97,18 +119,14 @@ def gradient(network: Network, ups: list[Any], downs: list[Any], factors: Any, x
     return flat
 
 
-def _filled(x: Any, y: Any, xp: Any, room: Room | None) -> tuple[Any, Any]:
-    """Rows with zeros below, so that products always have the same shape: whole blocks, or a whole chunk elsewhere."""
-    rows = x.shape[0]
-    if room is None and xp is np:
+def _filled(x: Any, y: Any, room: Room | None) -> tuple[Any, Any]:
+    """Rows with zeros below, so that products come in whole blocks; elsewhere than in NumPy rows come in whole chunks."""
+    if room is None:
         return x, y
-    whole = -(-rows // BLOCK) * BLOCK if xp is np else CHUNK
+    rows = x.shape[0]
+    whole = -(-rows // BLOCK) * BLOCK
     if rows == whole:
         return x, y
-    if room is None:
-        device = {"device": x.device}
-        below = xp.zeros((whole - rows, x.shape[1]), dtype=x.dtype, **device)
-        return xp.concat([x, below]), xp.concat([y, xp.zeros(whole - rows, dtype=y.dtype, **device)])
     wide, goal = room.take("x", whole, x.shape[1]), room.take("y", whole, 1)[:, 0]
     wide[:rows], wide[rows:] = x, 0.0
     goal[:rows], goal[rows:] = y, 0.0

@@ -85,9 +85,10 @@ class Run:
         sizes: StepSize,
         expected_rows: int,
         relation: Relation,
+        noise: Fraction | None = None,
         **rest: Any,
     ) -> Run:
-        """The run of lots of ``lot`` expected people with the least noise that the target allows."""
+        """The run of lots of ``lot`` expected people with the least noise that the target allows, unless it is known."""
         rate = lot_rate(lot, expected_rows)
         exact_clip = numbers.positive(clip, "clip")
         if isinstance(epsilon, float) and epsilon == float("inf"):
@@ -95,7 +96,7 @@ class Run:
         if delta is None:
             raise InvalidRequest("private gradient descent needs delta beside epsilon; give one, such as 1e-6")
         e, d = numbers.positive(epsilon, "epsilon"), numbers.probability(delta, "delta")
-        noise = noise_multiplier(e, d, rate, steps, relation)
+        noise = noise_multiplier(e, d, rate, steps, relation) if noise is None else noise
         return Run(design, network, rate, steps, exact_clip, sizes, expected_rows, relation, e, d, noise, **rest)
 
     @property

@@ -13,7 +13,7 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.query import LotQuery, Relation, queries
 from discreet.models.design import Design
-from discreet.models.gradient.clipping import clipped_sum
+from discreet.models.gradient.clipping import CHUNK, clipped_sum
 from discreet.models.gradient.network import Network, Room
 
 SLACK = Fraction(1, 1 << 15)  # what the rounding of doubles may add to the distance, relatively
@@ -136,15 +136,32 @@ class LotGradient(LotQuery):
             if chosen is not None:
                 within = np.arange(len(people)) - np.repeat(np.cumsum(counts) - counts, counts)
                 chosen = np.repeat(gathered.starts[picked], counts) + within
+        if xp is not np:
+            return self._elsewhere(gathered, np.arange(gathered.people) if chosen is None else chosen)
         if chosen is not None:
-            index = chosen if xp is np else xp.asarray(chosen, device=x.device)
-            x, y = xp.take(x, index, axis=0), xp.take(y, index, axis=0)
-            weight = None if weight is None else xp.take(weight, index, axis=0)
-        total = clipped_sum(
+            x, y = x[chosen], y[chosen]
+            weight = None if weight is None else weight[chosen]
+        return clipped_sum(
             self.network, self.weights, x, y, float(self.clip), weight=weight, people=people, most=self.design.rows,
-            xp=xp, room=gathered.room,
+            room=gathered.room,
         )  # fmt: skip
-        return total if xp is np else to_numpy(total)
+
+    def _elsewhere(self, gathered: Gathered, chosen: Any) -> Any:
+        """The same on another library's arrays: always whole chunks, filled up with rows that weigh nothing.
+
+        Libraries that compile do so for every new shape, and a product's shape may decide how a row is computed.
+        """
+        xp, device = gathered.xp, {"device": gathered.x.device}
+        whole = max(1, -(-len(chosen) // CHUNK)) * CHUNK
+        index, weight = np.zeros(whole, np.int64), np.zeros(whole)
+        index[: len(chosen)], weight[: len(chosen)] = chosen, 1.0
+        place = xp.asarray(index, **device)
+        total = clipped_sum(
+            self.network, xp.asarray(self.weights, dtype=xp.float64, **device), xp.take(gathered.x, place, axis=0),
+            xp.take(gathered.y, place, axis=0), float(self.clip), weight=xp.asarray(weight, dtype=xp.float64, **device),
+            xp=xp,
+        )  # fmt: skip
+        return to_numpy(total)
 
 
 def ordered(rows: Any) -> Any:

@@ -1,0 +1,321 @@
+"""How well a classifier does on private rows, as pictures: every number of it is paid for.
+
+A confusion matrix is a table of counts, a ROC curve is read off two histograms of scores; both are one noisy release of
+counts to which a person contributes once for each of its rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from discreet.core import numbers
+from discreet.core.ask import Ask
+from discreet.core.cost import Cost, Distance
+from discreet.core.exact import Exact
+from discreet.core.numbers import Number
+from discreet.core.query import FoldQuery, Relation, check_relation, queries
+from discreet.core.release import Release
+from discreet.core.runner import Procedure
+from discreet.core.schema import Categories, Column, Real, Schema
+from discreet.errors import InvalidRequest
+from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, NoNoise
+from discreet.models.design import Design
+from discreet.models.gradient.network import BLOCK, Network, Room
+from discreet.models.losses import Logistic
+from discreet.models.perturbation import Price
+
+BINS = 64  # cells of a score between 0 and 1
+
+
+@queries("judged_counts")
+@dataclass(frozen=True)
+class JudgedCounts(FoldQuery):
+    """How many rows of each true class a model puts where: into each class, or into each of ``bins`` cells of its score.
+
+    A score is the model's probability of the second class. The model is told apart from others by the digest of its
+    parameters.
+
+    ``distance``: with k rows a person, k under add/remove in every norm; under replace and both 2k in L1, sqrt(2) k in L2.
+
+    Proof: a row counts 1 in one cell, or nowhere if it lacks a value; so a person's counts are not negative and sum to
+    at most k. Adding or removing them moves the table by at most k in L1, hence in L2; replacing v by w by |v - w|_1 <=
+    2k and |v - w|_2^2 <= |v|_2^2 + |w|_2^2 <= 2 k^2.
+    """
+
+    design: Design
+    network: Network
+    digest: str
+    bins: int = 0
+    flat: Any = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.design, dict):
+            object.__setattr__(self, "design", Design(**self.design))
+        if isinstance(self.network, dict):
+            object.__setattr__(self, "network", Network(**self.network))
+        if self.bins and self.classes != 2:
+            raise InvalidRequest(f"a ROC curve is of two classes, got {self.classes}")
+
+    def to_dict(self) -> dict[str, Any]:
+        parts = {"design": self.design.to_dict(), "network": self.network.to_dict(), "digest": self.digest}
+        return {"name": self.name, **parts, "bins": self.bins}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.design.columns
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return len(self.design.target.classes)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """True classes, and where their rows are put."""
+        return self.classes, self.bins or self.classes
+
+    def distance(self, relation: Relation) -> Distance:
+        k = Fraction(self.design.rows)
+        if relation == "add_remove":
+            return Distance(k, k, k)
+        return Distance(2 * k, numbers.square_root_up(Fraction(2)) * k, k)
+
+    def step(self, batch: Any) -> Any:
+        rows = self.design.block(batch)
+        x = self.network.widen(rows.x)
+        filled = np.zeros((-(-len(x) // BLOCK) * BLOCK, x.shape[1]))
+        filled[: len(x)] = x
+        scores = self.network.forward(self.flat, filled, np, Room())[-1][: len(x)]
+        truth = ((rows.y > 0) if self.classes == 2 else rows.y).astype(np.intp)
+        if self.bins:
+            share = 0.5 * (1.0 + np.tanh(0.5 * scores[:, 0]))
+            place = np.minimum((share * self.bins).astype(np.intp), self.bins - 1)
+        else:
+            place = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        wide = self.shape[1]
+        return np.bincount(truth * wide + place, minlength=self.classes * wide).reshape(self.shape)
+
+    def combine(self, left: Any, right: Any) -> Any:
+        return left + right
+
+    def finish(self, total: Any) -> Exact:
+        return Exact(total.astype(np.int64))
+
+    def blank(self, rows: int) -> Exact:
+        return Exact(np.full(self.shape, rows // (self.shape[0] * self.shape[1]), np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """Noisy counts: lines are true classes, columns predicted ones."""
+
+    counts: Any
+    classes: tuple[Any, ...]
+    cost: Cost
+    release: Release
+
+    @property
+    def accuracy(self) -> float:
+        """The share on the diagonal, within [0, 1]; a half where no count is left."""
+        counts = np.maximum(self.counts, 0.0)
+        total = float(counts.sum())
+        return float(np.trace(counts)) / total if total > 0 else 0.5
+
+    def plot(self, axes: Any = None) -> Any:
+        """The matrix as a picture; returns the axes."""
+        axes = _axes(axes)
+        shares = np.maximum(self.counts, 0) / np.maximum(np.maximum(self.counts, 0).sum(axis=1, keepdims=True), 1)
+        axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+        for (line, column), count in np.ndenumerate(self.counts):
+            colour = "white" if shares[line, column] > 0.55 else "black"
+            axes.text(column, line, f"{count:.0f}", ha="center", va="center", color=colour)
+        axes.set_xticks(range(len(self.classes)), [str(c) for c in self.classes])
+        axes.set_yticks(range(len(self.classes)), [str(c) for c in self.classes])
+        axes.set_xlabel("predicted")
+        axes.set_ylabel("true")
+        return axes
+
+
+@dataclass(frozen=True, eq=False)
+class Roc:
+    """A ROC curve from noisy histograms of scores: ``false_alarms`` and ``hits`` as the threshold falls from 1 to 0."""
+
+    counts: Any
+    cost: Cost
+    release: Release
+
+    @cached_property
+    def _curves(self) -> tuple[Any, Any]:
+        counts = np.maximum(np.asarray(self.counts, np.float64), 0.0)[:, ::-1]
+        totals = counts.sum(axis=1, keepdims=True)
+        even = np.full_like(counts, 1 / counts.shape[1])
+        shares = np.divide(counts, totals, out=even, where=totals > 0)
+        no, yes = np.concatenate([np.zeros((2, 1)), np.cumsum(shares, axis=1)], axis=1)
+        return no, yes
+
+    @property
+    def false_alarms(self) -> Any:
+        """The share of the first class above each threshold."""
+        return self._curves[0]
+
+    @property
+    def hits(self) -> Any:
+        """The share of the second class above each threshold."""
+        return self._curves[1]
+
+    @property
+    def area(self) -> float:
+        """The area under the curve, by trapezoids."""
+        return float(np.trapezoid(self.hits, self.false_alarms))
+
+    def plot(self, axes: Any = None, label: str = "") -> Any:
+        """The curve as a picture; returns the axes."""
+        axes = _axes(axes)
+        axes.plot(self.false_alarms, self.hits, label=f"{label} area {self.area:.3f}".strip())
+        axes.plot([0, 1], [0, 1], color="grey", ls=":", lw=1)
+        axes.set_xlabel("false alarms")
+        axes.set_ylabel("hits")
+        axes.legend(frameon=False)
+        return axes
+
+
+def confusion_matrix(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+) -> Confusion:
+    """The confusion matrix of a fitted classifier on private rows: a release that costs what is given.
+
+    ``X`` and ``y`` are arrays, or ``X`` is a Session whose table is declared as the one of the fit; its ledger then pays.
+    """
+    release, design = _judged(model, X, y, 0, Price(epsilon, delta, rho))
+    assert release.cost is not None
+    classes = tuple(model.classes_.tolist()) if y is not None else design.target.classes
+    return Confusion(np.asarray(release.value, np.float64), classes, release.cost, release)
+
+
+def roc_curve(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    bins: int = BINS,
+) -> Roc:
+    """The ROC curve of a fitted classifier of two classes on private rows: a release that costs what is given."""
+    if isinstance(bins, bool) or not isinstance(bins, int) or bins < 2:
+        raise InvalidRequest(f"bins must be a whole number of at least 2, got {bins!r}")
+    release, _ = _judged(model, X, y, bins, Price(epsilon, delta, rho))
+    assert release.cost is not None
+    return Roc(np.asarray(release.value, np.float64), release.cost, release)
+
+
+def accuracy_by_size(
+    make: Any, X: Any, y: Any, test: tuple[Any, Any], sizes: Sequence[int], *, repeats: int = 1
+) -> list[tuple[int, float]]:
+    """(size, mean accuracy) of models that ``make(size)`` makes, fitted to the first rows and judged on public test rows.
+
+    For data that is public, simulated or one's own: each fit spends by itself.
+    """
+    found = []
+    for size in sizes:
+        scores = [make(size).fit(X[:size], y[:size]).public_score(*test) for _ in range(repeats)]
+        found.append((size, float(np.mean(scores))))
+    return found
+
+
+def plot_accuracy(curves: dict[str, list[tuple[int, float]]], axes: Any = None) -> Any:
+    """Accuracy against the number of rows, one line for each name; returns the axes."""
+    axes = _axes(axes)
+    for name, points in curves.items():
+        axes.plot(*zip(*points, strict=True), "o-", ms=4, label=name)
+    axes.set_xscale("log")
+    axes.set_xlabel("rows")
+    axes.set_ylabel("accuracy")
+    axes.legend(frameon=False)
+    return axes
+
+
+def _axes(axes: Any) -> Any:
+    if axes is not None:
+        return axes
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(5.5, 4.5), layout="constrained").subplots()
+
+
+def question_of(model: Any, bins: int = 0) -> JudgedCounts:
+    """What is asked about a fitted model: a linear one is a network without hidden layers."""
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    fitted = model.fitted_
+    design = replace(fitted.design, weight=None)
+    if not design.target.classes:
+        raise InvalidRequest(f"only classifiers are judged so, got {type(model).__name__}; use paid_score")
+    network = getattr(fitted, "network", None) or Network((design.width, 1), Logistic(), bias=False)
+    flat = np.asarray(fitted.theta, np.float64)
+    return JudgedCounts(design, network, hashlib.sha256(flat.tobytes()).hexdigest(), bins, flat)
+
+
+def _judged(model: Any, X: Any, y: Any, bins: int, price: Price) -> tuple[Release, Design]:
+    question = question_of(model, bins)
+    if y is None:
+        if not hasattr(X, "ledger") or not hasattr(X, "schema"):
+            raise InvalidRequest(f"give X and y, or a Session alone, got {type(X).__name__} without y")
+        question = replace(question, design=replace(question.design, rows=X.schema.max_rows or 1))
+        return X._run(_asked(question, price, X.schema.neighbors), {}), question.design
+    design, labels = question.design, model.classes_.tolist()
+    goal = np.asarray(y)
+    columns: dict[str, Column] = {}
+    table: dict[str, Any] = {}
+    numbers_ = model.predictor.rows(model._rows(X) if hasattr(model, "_rows") else model._columns_of(X))
+    place = 0
+    for feature in design.features:
+        part = numbers_[:, place : place + feature.size]
+        table[feature.column] = part.argmax(1) if feature.labels else part[:, 0]
+        bounds = Real(-1e100, 1e100) if feature.raw else Real(feature.lo, feature.hi)
+        columns[feature.column] = Categories(tuple(range(feature.size))) if feature.labels else bounds
+        place += feature.size
+    if len(goal) != len(numbers_):
+        raise InvalidRequest(f"X and y must have as many rows, got {len(numbers_)} and {len(goal)}")
+    codes = np.full(len(goal), -1)
+    for code, label in enumerate(labels):
+        codes[goal == label] = code
+    if (codes < 0).any():
+        raise InvalidRequest(f"y must hold the declared classes {labels} only, got {goal[codes < 0][0]!r}")
+    target = design.target.column
+    columns[target], table[target] = Categories(tuple(range(len(labels)))), codes
+    schema = Schema(columns, neighbors=check_relation(model.neighbors))
+    coded = replace(design, rows=1, target=replace(design.target, classes=tuple(range(len(labels)))))
+    question = replace(question, design=coded)
+    return model._desk(table, schema).run(_asked(question, price, schema.neighbors)), coded
+
+
+def _asked(question: JudgedCounts, price: Price, relation: Relation) -> Procedure[Release]:
+    release: Release = yield Ask(question, _law(question, price, relation))
+    return release
+
+
+def _law(question: JudgedCounts, price: Price, relation: Relation) -> Any:
+    distance = question.distance(relation)
+    if price.is_infinite:
+        return NoNoise()
+    if price.is_pure:
+        return DiscreteLaplace.costing(distance, epsilon=price.epsilon or 0)
+    if price.rho is not None:
+        return DiscreteGaussian.costing(distance, rho=price.rho)
+    return Gaussian.costing(distance, epsilon=price.epsilon, delta=price.delta)

@@ -1,0 +1,99 @@
+"""A run on the disk: everything it takes to go on, and nothing that was not released or public before.
+
+The file is JSON. It holds the public run, the parameters, and the account that was paid for all of it; a run that goes on
+takes the steps that the account has left, so nothing is paid twice and nothing is taken twice.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.core.ask import Account
+from discreet.core.cost import Cost
+from discreet.core.registry import SCHEMA_VERSION, check_version
+from discreet.errors import InvalidRequest, UnsupportedFormat
+from discreet.models.gradient.engine import Run, State
+
+KIND = "gradient checkpoint"
+
+
+def save(path: str | Path, run: Run, state: State, extra: Cost | None = None) -> None:
+    """Write where a run stands, whole or not at all."""
+    if state.account is None:
+        raise InvalidRequest("a run is kept once it has been paid for; take a step first")
+    account = {"number": state.account.number, "seal": state.account.seal, "version": state.account.version}
+    doc = {
+        "kind": KIND,
+        "schema": SCHEMA_VERSION,
+        "run": run.to_dict(),
+        "step": state.step,
+        "account": account,
+        "extra": None if extra is None else extra.to_dict(),
+        "arrays": {name: _packed(getattr(state, name)) for name in ("flat", "velocity", "total")},
+    }
+    target = Path(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".discreet-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(doc, stream)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | Path) -> tuple[Run, State, Cost | None]:
+    """The run a file holds, where it stands, and what was paid beside it."""
+    try:
+        doc = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as problem:
+        raise UnsupportedFormat(f"{path}: not a checkpoint ({problem}); begin a new run with another file") from None
+    check_version(doc, KIND)
+    try:
+        run = Run.from_dict(doc["run"])
+        arrays = {name: _unpacked(doc["arrays"][name], run.network.size) for name in ("flat", "velocity", "total")}
+        account = doc["account"]
+        kept = Account(int(account["number"]), seal=str(account["seal"]), version=str(account["version"]))
+        step = int(doc["step"])
+        extra = None if doc["extra"] is None else Cost.from_dict(doc["extra"])
+    except (KeyError, TypeError, ValueError) as problem:
+        if isinstance(problem, UnsupportedFormat):
+            raise
+        raise UnsupportedFormat(f"{path}: a checkpoint lacks or garbles a field: {problem}") from None
+    if not 0 <= step <= run.steps:
+        raise UnsupportedFormat(f"{path}: a checkpoint after step {step} of {run.steps}")
+    return run, State(step, account=kept, **arrays), extra
+
+
+def check_same(path: str | Path, kept: Run, asked: Run) -> None:
+    """Refuse to go on with other settings than a run began with."""
+    mine, theirs = kept.to_dict(), asked.to_dict()
+    for word in mine:
+        if mine[word] != theirs[word]:
+            raise InvalidRequest(
+                f"{path} holds a run with another {word}: {_brief(mine[word])}, got {_brief(theirs[word])}; "
+                "go on with the settings it began with, or begin a new run with another file"
+            )
+
+
+def _brief(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _packed(array: Any) -> str:
+    return base64.b64encode(np.ascontiguousarray(array, "<f8").tobytes()).decode()
+
+
+def _unpacked(text: str, size: int) -> Any:
+    array = np.frombuffer(base64.b64decode(text, validate=True), "<f8").astype(np.float64)
+    if array.shape != (size,) or not np.isfinite(array).all():
+        raise UnsupportedFormat(f"a checkpoint needs {size} finite parameters, got {array.size}")
+    return array

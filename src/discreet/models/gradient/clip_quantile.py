@@ -1,0 +1,125 @@
+"""A clip norm that is bought: a private quantile of the lengths that people's gradients have at the public start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.core import numbers
+from discreet.core.ask import Ask
+from discreet.core.cost import Distance
+from discreet.core.exact import Exact
+from discreet.core.numbers import Number
+from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.release import Release
+from discreet.core.runner import Procedure
+from discreet.errors import InvalidRequest
+from discreet.mechanisms import DiscreteLaplace
+from discreet.models.design import Design
+from discreet.models.gradient.clipping import lengths
+from discreet.models.gradient.lots import ordered
+from discreet.models.gradient.network import Network
+
+CELLS = 40  # lengths are told apart by factors of sqrt(2), this many of them below ``most``
+
+
+@dataclass(frozen=True)
+class ClipQuantile:
+    """Buy the clip norm: the ``q``-quantile of gradient lengths up to ``most``, for ``epsilon`` of the model's own."""
+
+    q: Number = 0.5
+    epsilon: Number = 0.1
+    most: Number = 16
+
+    def __post_init__(self) -> None:
+        numbers.probability(self.q, "q")
+        numbers.positive(self.epsilon, "epsilon")
+        numbers.positive(self.most, "most")
+
+
+@queries("gradient_lengths")
+@dataclass(frozen=True)
+class GradientLengths(FoldQuery):
+    """How many people have a gradient of each length at public parameters: cells with ends most / sqrt(2)**k.
+
+    ``distance``: 1 under add/remove; 2 in L1 and sqrt(2) in L2 under replace and both.
+
+    Proof: a person's gradient has one length, so the person counts 1 in one cell; a length that is not finite counts in
+    none.
+    """
+
+    design: Design
+    network: Network
+    most: Fraction
+    start: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.design, dict):
+            object.__setattr__(self, "design", Design(**self.design))
+        if isinstance(self.network, dict):
+            object.__setattr__(self, "network", Network(**self.network))
+        object.__setattr__(self, "most", numbers.positive(self.most, "most"))
+
+    def to_dict(self) -> dict[str, Any]:
+        parts = {"design": self.design.to_dict(), "network": self.network.to_dict(), "most": numbers.write(self.most)}
+        return {"name": self.name, **parts, "start": self.start}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.design.columns
+
+    @property
+    def edges(self) -> Any:
+        """The upper ends of the cells; what is longer belongs to the last."""
+        return float(self.most) * 2.0 ** (-0.5 * np.arange(CELLS - 1, -1, -1))
+
+    def distance(self, relation: Relation) -> Distance:
+        one = Fraction(1)
+        if relation == "add_remove":
+            return Distance(one, one, one)
+        return Distance(2 * one, numbers.square_root_up(Fraction(2)), one)
+
+    def step(self, batch: Any) -> Any:
+        rows = ordered(self.design.block(batch))
+        flat = self.network.start(self.start)
+        found = lengths(
+            self.network, flat, self.network.widen(rows.x), rows.y, weight=rows.weight, people=rows.people,
+            most=self.design.rows,
+        )  # fmt: skip
+        place = np.searchsorted(self.edges, found[np.isfinite(found)])
+        return np.bincount(np.minimum(place, CELLS - 1), minlength=CELLS)
+
+    def combine(self, left: Any, right: Any) -> Any:
+        return left + right
+
+    def finish(self, total: Any) -> Exact:
+        return Exact(total.astype(np.int64))
+
+    def blank(self, rows: int) -> Exact:
+        return Exact(np.full(CELLS, rows // CELLS, np.int64))
+
+
+def clip_norm(
+    wanted: ClipQuantile, design: Design, network: Network, relation: Relation, start: int
+) -> Procedure[tuple[Fraction, Release]]:
+    """Ask once, and read the clip norm off the noisy counts: the least edge below which a share ``q`` of them lies."""
+    query = GradientLengths(design, network, numbers.positive(wanted.most, "most"), start)
+    law = DiscreteLaplace.costing(query.distance(relation), epsilon=numbers.positive(wanted.epsilon, "epsilon"))
+    release: Release = yield Ask(query, law)
+    counts = np.maximum(np.asarray(release.value, np.float64), 0.0)
+    share = np.cumsum(counts) / max(float(counts.sum()), 1.0)
+    place = min(int(np.searchsorted(share, float(numbers.rational(wanted.q, "q")))), CELLS - 1)
+    return Fraction(float(query.edges[place])), release
+
+
+def left_of(epsilon: Any, wanted: ClipQuantile) -> Fraction:
+    """What is left of a model's epsilon after the quantile."""
+    left = numbers.positive(epsilon, "epsilon") - numbers.positive(wanted.epsilon, "epsilon")
+    if left <= 0:
+        raise InvalidRequest(
+            f"a clip norm must cost less than the whole fit, got epsilon {wanted.epsilon} of {epsilon}; ask for less of it"
+        )
+    return left

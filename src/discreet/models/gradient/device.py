@@ -1,0 +1,59 @@
+"""Arrays on a GPU, or of another library: the same engine, with the rows where they lie and the noise from here."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from types import ModuleType
+from typing import Any
+
+from discreet.core.random import system
+from discreet.errors import InvalidRequest
+from discreet.models.design import Design
+from discreet.models.gradient.lots import Gathered
+from discreet.models.gradient.network import Network
+
+
+def namespace(x: Any) -> ModuleType | None:
+    """The array namespace of an array that is not NumPy's; None for anything else."""
+    from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
+
+    if not is_array_api_obj(x) or is_numpy_array(x):
+        return None
+    found: ModuleType = array_namespace(x)
+    return found
+
+
+class DeviceTable:
+    """A table of numbers in another library's arrays: features in columns, targets coded as the design has them.
+
+    Bounds, units and norms are applied there, in doubles. It can be asked for lots only.
+    """
+
+    def __init__(self, x: Any, y: Any, xp: ModuleType, version: str | None = None) -> None:
+        self._x, self._y, self._xp = x, y, xp
+        self.version = version or system().words(2).tobytes().hex()
+
+    def gathered(self, design: Design, network: Network) -> Gathered:
+        """The rows as the network takes them; those with a value that is not finite are left out."""
+        xp = self._xp
+        x = xp.astype(self._x, xp.float64)
+        if x.dtype != xp.float64:
+            raise InvalidRequest("arrays must hold doubles, and this library makes them shorter; turn its 64-bit mode on")
+        device = {"device": x.device}
+        lo, hi = (xp.asarray([getattr(f, end) for f in design.features], dtype=xp.float64, **device) for end in ("lo", "hi"))
+        whole = xp.all(xp.isfinite(x), axis=1)
+        x = xp.minimum(xp.maximum(x[whole, :], lo), hi)
+        if design.intercept:
+            x = xp.concat([x, xp.ones((x.shape[0], 1), dtype=x.dtype, **device)], axis=1)
+        x = x / xp.asarray(design.units, dtype=xp.float64, **device)
+        if design.radius is not None and design.radius**2 < design.blocks:
+            length = xp.sqrt(xp.sum(x * x, axis=1, keepdims=True)) * (1 + 2.0**-40)
+            x = x / xp.maximum(length, xp.ones_like(length))
+        y = xp.astype(self._y, xp.float64)[whole]
+        return Gathered(network.widen(x, xp), y, None, None, int(x.shape[0]), None, xp)
+
+    def sample(self, rate: Fraction, seed: Any = None) -> Any:
+        raise InvalidRequest("arrays of another library are asked for lots of a plan only; pass NumPy arrays")
+
+    def fold(self, *_: Any) -> Any:
+        self.sample(Fraction(1))

@@ -1,0 +1,395 @@
+"""Models by gradient descent: fits, checkpoints, bought clip norms, GRPUA, evaluation, arrays of other libraries."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import discreet as ds
+from discreet.core.random import Random
+from discreet.core.runner import Desk, NoLedger
+from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, UnsupportedFormat
+from discreet.models import MLPClassifier, SGDClassifier, SGDRegressor
+from discreet.models.evaluation import accuracy_by_size, confusion_matrix, plot_accuracy, question_of, roc_curve
+from discreet.models.gradient import checkpoint
+from discreet.models.gradient.clip_quantile import ClipQuantile, GradientLengths
+from discreet.models.gradient.clipping import lengths
+from discreet.models.gradient.engine import AHEAD, State
+from discreet.models.gradient.grpua import GRPUA, printed_epsilon
+from discreet.models.gradient.network import Network, classifier
+from discreet.models.gradient.steps import InverseRoot, StronglyConvex
+from discreet.models.losses import Logistic, Squared
+from discreet.models.predictor import load
+from discreet.sources import open_source
+
+N = 2000
+PUBLIC: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "bounds": (-1, 1), "expected_rows": N, "random_state": 1}
+
+
+def table(n: int = N, classes: int = 2) -> tuple[Any, Any]:
+    generator = np.random.default_rng(5)
+    x = generator.uniform(-1, 1, (n, 4))
+    score = x[:, 0] - 0.5 * x[:, 1]
+    return x, np.digitize(score, np.quantile(score, np.arange(1, classes) / classes))
+
+
+def test_models_learn_and_say_what_they_cost() -> None:
+    x, y = table()
+    for model in (
+        SGDClassifier(**PUBLIC, classes=[0, 1]),
+        SGDClassifier(**PUBLIC, classes=[0, 1], loss="huber_hinge", ridge=1, momentum=0.5, iterate="last"),
+        MLPClassifier(**PUBLIC, classes=[0, 1], hidden_layer_sizes=20),
+    ):
+        model.fit(x, y)
+        assert model.public_score(x, y) > 0.9
+        privacy = model.privacy_
+        assert (privacy.cost.epsilon, privacy.cost.delta) == (2, Fraction(1, 100_000))
+        assert (privacy.rate, privacy.steps) == (256 / N, 79)
+        assert "noise multiplier" in str(privacy)
+        assert "not private" in str(privacy)
+        assert dict(privacy.curve)[1e-5] <= 2
+        assert (model.predict(x) == model.classes_[(model.decision_function(x) > 0).astype(int)]).all()
+        clone(model)
+    assert np.allclose(model.predict_proba(x).sum(axis=1), 1)
+
+
+def test_several_classes_and_labels_of_any_kind() -> None:
+    x, codes = table(classes=3)
+    labels = np.array(["low", "middle", "high"])
+    model = MLPClassifier(**PUBLIC | {"epsilon": math.inf}, classes=labels, hidden_layer_sizes=(16,), epochs=30).fit(
+        x, labels[codes]
+    )
+    assert model.public_score(x, labels[codes]) > 0.9
+    assert model.predict_proba(x).shape == (N, 3)
+    found = confusion_matrix(model, x, labels[codes], epsilon=math.inf)
+    truth = np.zeros((3, 3))
+    for true, guess in zip(codes, np.searchsorted(["high", "low", "middle"], model.predict(x)), strict=True):
+        truth[true, [2, 0, 1][guess]] += 1
+    assert (found.counts == truth).all()
+    assert found.accuracy == model.public_score(x, labels[codes])
+
+
+def test_regressions_learn() -> None:
+    x, _ = table()
+    y = 3 * x[:, 0] - 2 * x[:, 1] + 0.5
+    for loss in ("squared", "huber"):
+        model = SGDRegressor(**PUBLIC, target_bounds=(-6, 6), loss=loss).fit(x, y)
+        assert model.public_score(x, y) > 0.9
+        assert "gradient descent" in str(model.privacy_)
+    with pytest.raises(InvalidRequest, match="loss"):
+        SGDRegressor(**PUBLIC, target_bounds=(-6, 6), loss=Logistic()).fit(x, y)
+
+
+def test_published_models_predict_alike(tmp_path: Path) -> None:
+    x, y = table()
+    models = [
+        SGDClassifier(**PUBLIC, classes=[0, 1]).fit(x, y),
+        MLPClassifier(**PUBLIC, classes=["no", "yes"], hidden_layer_sizes=(5, 3), radius=1.5).fit(
+            x, np.array(["no", "yes"])[y]
+        ),
+        SGDRegressor(**PUBLIC, target_bounds=(0, 1)).fit(x, y),
+    ]
+    for model in models:
+        again = load(model.publish(tmp_path / "model.json"))
+        assert np.array_equal(again.predict(x), model.predict(x)) or np.allclose(again.predict(x), model.predict(x))
+        assert "noise multiplier" in again.guarantee
+    doc = json.loads((tmp_path / "model.json").read_text())
+    network = json.loads(models[1].publish(tmp_path / "network.json").read_text())
+    assert doc["guarantee"]["cost"]["epsilon"] == "2"
+    for change in ({"layers": []}, {"units": [1]}, {"classes": ["a"]}, {"activation": "sine"}):
+        (tmp_path / "bad.json").write_text(json.dumps(network | {"predictor": network["predictor"] | change}))
+        with pytest.raises(UnsupportedFormat):
+            load(tmp_path / "bad.json")
+
+
+def session(n: int = 400, **more: Any) -> ds.Session:
+    x, y = table(n)
+    generator = np.random.default_rng(0)
+    columns = {
+        "a": x[:, 0], "b": x[:, 1], "town": generator.choice(["n", "s"], n), "y": np.array(["no", "yes"])[y],
+        "id": generator.integers(0, n // 2, n),
+    }  # fmt: skip
+    schema = ds.Schema(
+        {
+            "a": ds.Real(-1, 1), "b": ds.Real(-1, 1), "town": ds.Categories(["n", "s"]),
+            "y": ds.Categories(["no", "yes"]),
+        },
+        person="id", max_rows=3, expected_rows=n,
+    )  # fmt: skip
+    return ds.Session(columns, schema, **({"budget": ds.Budget(epsilon=4, delta=1e-4)} | more))
+
+
+def test_through_a_session_with_several_rows_per_person() -> None:
+    asked = session()
+    model = MLPClassifier(epsilon=1.0, delta=1e-5, hidden_layer_sizes=(6,), epochs=4)
+    preview = asked.preview_fit(model, ["a", "b", "town"], "y")
+    assert (preview.cost.epsilon, preview.fits) == (1, True)
+    asked.fit(model, ["a", "b", "town"], "y")
+    assert asked.spent().epsilon == 1
+    assert model.privacy_.private
+    rows = {"a": [0.5, -0.5], "b": [0.0, 0.0], "town": ["n", "s"]}
+    assert set(model.predict(rows)) <= {"no", "yes"}
+    found = confusion_matrix(model, asked, epsilon=0.5)
+    assert found.counts.shape == (2, 2)
+    assert asked.spent().epsilon == Fraction(3, 2)
+    assert roc_curve(model, asked, epsilon=0.5, bins=8).counts.shape == (2, 8)
+    assert asked.ledger.verify() > 0
+    with pytest.raises(BudgetExceeded):
+        asked.fit(clone(model).set_params(epsilon=3.0), ["a", "b", "town"], "y")
+
+
+# Checkpoints.
+
+
+class Stop(Exception):
+    """A crash."""
+
+
+def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = checkpoint.save
+
+    def save(path: Any, run: Any, state: State, extra: Any = None) -> None:
+        real(path, run, state, extra)
+        if state.step >= step:
+            raise Stop
+
+    monkeypatch.setattr(checkpoint, "save", save)
+
+
+def checkpointed(path: Path, **more: Any) -> SGDClassifier:
+    facts = {
+        "lot_size": 20,
+        "steps": 100,
+        "checkpoint": path,
+        "checkpoint_every": 10,
+        "data_version": "2026",
+        "classes": [0, 1],
+    }
+    return SGDClassifier(**(PUBLIC | {"random_state": None} | facts | more))
+
+
+def test_a_broken_run_goes_on_without_paying_again(tmp_path: Path) -> None:
+    x, y = table()
+    ledger = ds.Ledger("sqlite://", ds.Budget(epsilon=2, delta=1e-5))
+    file = tmp_path / "run.json"
+    with pytest.MonkeyPatch.context() as patch:
+        crash_at(40, patch)
+        with pytest.raises(Stop):
+            checkpointed(file, ledger=ledger).fit(x, y)
+    assert ledger.spent().epsilon == 2
+    run, state, _ = checkpoint.load(file)
+    assert (run.steps, state.step) == (100, 40)
+    for other, error, word in (
+        ({"ledger": ds.Ledger("sqlite://", ds.Budget(epsilon=2, delta=1e-5))}, AccountClosed, "no account"),
+        ({"ledger": None}, AccountClosed, "open that ledger"),
+        ({"ledger": ledger, "data_version": "2027"}, AccountClosed, "version of the data"),
+        ({"ledger": ledger, "data_version": None}, AccountClosed, "version of the data"),
+        ({"ledger": ledger, "clip": 0.5}, InvalidRequest, "another clip"),
+        ({"ledger": ledger, "epsilon": 1.0}, InvalidRequest, "another"),
+        ({"ledger": ledger, "steps": 200}, InvalidRequest, "another"),
+        ({"ledger": ledger, "learning_rate": 3.0}, InvalidRequest, "another sizes"),
+    ):
+        with pytest.raises(error, match=word):
+            checkpointed(file, **other).fit(x, y)
+    model = checkpointed(file, ledger=ledger).fit(x, y)
+    assert ledger.spent().epsilon == 2
+    kinds = [e.kind for e in ledger.events()]
+    assert kinds == ["open"] + ["step"] * 100  # steps paid ahead and lost in the crash stay lost
+    assert model.fitted_.trained.steps == 40 + 100 - AHEAD
+    assert model.public_score(x, y) > 0.85
+    again = checkpointed(file, ledger=ledger).fit(x, y)  # nothing is left: the same model, for nothing
+    assert np.allclose(again.coef_, model.coef_, rtol=0, atol=1.0)
+    assert len(list(ledger.events())) == 101
+    assert ledger.verify() == 101
+
+
+def test_an_altered_plan_is_refused_by_the_ledger_itself(tmp_path: Path) -> None:
+    """A file whose clip norm was changed by hand: the digest of the account's plan is another."""
+    x, y = table()
+    ledger = ds.Ledger("sqlite://", ds.Budget(epsilon=2, delta=1e-5))
+    file = tmp_path / "run.json"
+    with pytest.MonkeyPatch.context() as patch:
+        crash_at(10, patch)
+        with pytest.raises(Stop):
+            checkpointed(file, ledger=ledger).fit(x, y)
+    doc = json.loads(file.read_text())
+    doc["run"]["clip"] = "1/2"
+    file.write_text(json.dumps(doc))
+    with pytest.raises(InvalidRequest, match="another clip"):
+        checkpointed(file, ledger=ledger).fit(x, y)
+    run, state, _ = checkpoint.load(file)
+    from discreet.models.gradient.engine import descend
+
+    names = [f"x{i}" for i in range(4)]
+    schema = ds.Schema({**dict.fromkeys(names, ds.Real(-1, 1)), "y": ds.Categories((0, 1))})
+    rows = {n: x[:, i] for i, n in enumerate(names)} | {"y": y}
+    desk = Desk(open_source(rows, schema, version="2026"), ledger, Random(), "add_remove")
+    with pytest.raises(AccountClosed, match="another plan"):
+        desk.run(descend(run, state))
+    for bad in ("{", "[]", json.dumps(doc | {"arrays": {}}), json.dumps(doc | {"step": 1000})):
+        file.write_text(bad)
+        with pytest.raises(UnsupportedFormat):
+            checkpoint.load(file)
+
+
+# The clip norm.
+
+
+def test_lengths_are_norms_and_the_bought_clip_is_their_quantile() -> None:
+    x, y = table()
+    network = classifier(4, (6,), 2)
+    flat = network.start(0)
+    signs = 2.0 * y - 1
+    each = lengths(network, flat, network.widen(x), signs)
+    alone = [float(np.sqrt(np.sum(np.square(one)))) for one in _gradients(network, flat, x[:50], signs[:50])]
+    assert np.allclose(each[:50], alone, rtol=1e-12)
+    facts = PUBLIC | {"epsilon": 4.0}
+    model = MLPClassifier(**facts, classes=[0, 1], hidden_layer_sizes=(6,), clip=ClipQuantile(0.5, epsilon=2, most=8)).fit(
+        x, y
+    )
+    clip = float(model.privacy_.run.clip)
+    scaled = lengths(network, flat, network.widen(x / 2), signs)
+    assert np.quantile(scaled, 0.4) / 1.5 < clip < np.quantile(scaled, 0.6) * 1.5
+    assert (model.privacy_.cost.epsilon, model.privacy_.run.epsilon) == (4, 2)
+    assert len(model.privacy_.releases) == 1
+    query = GradientLengths(model.fitted_.design, network, Fraction(8))
+    assert query.distance("add_remove").l1 == 1
+    assert query.distance("replace").l1 == 2
+    with pytest.raises(InvalidRequest, match="less than the whole fit"):
+        SGDClassifier(**PUBLIC, classes=[0, 1], clip=ClipQuantile(epsilon=2)).fit(x, y)
+
+
+def _gradients(network: Network, flat: Any, x: Any, y: Any) -> list[Any]:
+    from discreet.models.gradient.clipping import clipped_sum
+
+    return [clipped_sum(network, flat, network.widen(x[i : i + 1]), y[i : i + 1], 1e9) for i in range(len(x))]
+
+
+# GRPUA.
+
+
+def test_grpua_as_printed_is_worth_nothing() -> None:
+    """n = 1000 and steps at (0.1, 1e-6): 1.33 is claimed at delta 1e-3, 495 is true."""
+    assert printed_epsilon(1000, 0.1, 1e-6, 1e-3) == pytest.approx(495, rel=2e-3)
+
+
+def test_grpua_corrected_learns() -> None:
+    x, y = table()
+    model = GRPUA(**PUBLIC, classes=[0, 1], ridge=20.0, epochs=1).fit(x, y)
+    run = model.privacy_.run
+    assert (run.rate, run.steps) == (Fraction(1, N), N)
+    assert run.sizes == StronglyConvex(20.0 / N, 1 / (0.25 + 20.0 / N))
+    assert model.public_score(x, y) > 0.7
+    plain = GRPUA(**PUBLIC, classes=[0, 1], steps=N)
+    assert isinstance(plain.fit(x, y).privacy_.run.sizes, InverseRoot)
+    with pytest.raises(InvalidRequest, match="one record"):
+        GRPUA(**PUBLIC, classes=[0, 1], lot_size=5).fit(x, y)
+
+
+# Evaluation.
+
+
+def test_evaluation_is_exact_without_noise_and_paid_with_it() -> None:
+    from sklearn.metrics import confusion_matrix as plain_matrix
+    from sklearn.metrics import roc_auc_score
+
+    x, y = table()
+    y = np.where(np.random.default_rng(1).uniform(size=N) < 0.2, 1 - y, y)
+    ledger = ds.Ledger("test")
+    model = SGDClassifier(**PUBLIC | {"epsilon": math.inf}, classes=[0, 1]).fit(x, y)
+    found = confusion_matrix(model, x, y, epsilon=math.inf)
+    assert (found.counts == plain_matrix(y, model.predict(x))).all()
+    curve = roc_curve(model, x, y, epsilon=math.inf, bins=2000)
+    assert curve.area == pytest.approx(roc_auc_score(y, model.decision_function(x)), abs=2e-3)
+    model.set_params(ledger=ledger)
+    noisy = confusion_matrix(model, x, y, epsilon=1)
+    assert ledger.spent().epsilon == 1
+    assert noisy.cost.epsilon == 1
+    assert np.abs(noisy.counts - found.counts).max() < 40  # four draws of scale 1: beyond 40 once in 1e16
+    assert roc_curve(model, x, y, rho="0.5").area == pytest.approx(curve.area, abs=0.1)
+    assert confusion_matrix(model, x, y, epsilon=1, delta=1e-6).cost.delta == Fraction(1, 10**6)
+    assert found.plot().get_xlabel() == "predicted"
+    assert curve.plot().get_ylabel() == "hits"
+    points = accuracy_by_size(
+        lambda n: SGDClassifier(**PUBLIC | {"expected_rows": n}, classes=[0, 1]), x, y, (x, y), [100, 2000]
+    )
+    assert points[1][1] > 0.7
+    assert plot_accuracy({"private": points}).get_xscale() == "log"
+    question = question_of(model)
+    assert question.distance("both").l1 == 2
+    assert question.distance("add_remove").l2 == 1
+    from discreet.core.query import queries
+
+    assert queries.read(question.to_dict()) == question
+    for bad in ({"bins": 1}, {"bins": 2.5}):
+        with pytest.raises(InvalidRequest, match="bins"):
+            roc_curve(model, x, y, epsilon=1, **bad)
+    with pytest.raises(InvalidRequest, match="declared classes"):
+        confusion_matrix(model, x, y + 5, epsilon=1)
+    with pytest.raises(InvalidRequest, match="Session"):
+        confusion_matrix(model, x, epsilon=1)
+    regression = SGDRegressor(**PUBLIC, target_bounds=(0, 1)).fit(x, y)
+    with pytest.raises(InvalidRequest, match="classifiers"):
+        confusion_matrix(regression, x, y, epsilon=1)
+
+
+# Arrays of another library.
+
+
+def test_the_same_run_on_arrays_of_another_library() -> None:
+    jax = pytest.importorskip("jax")
+    x, y = table(600)
+    facts = PUBLIC | {"epsilon": math.inf, "expected_rows": 600}
+    made = MLPClassifier(**facts, classes=[0, 1], hidden_layer_sizes=(7,), steps=3)
+    here = clone(made).fit(x, y)
+    with jax.enable_x64(True):
+        there = clone(made).fit(jax.numpy.asarray(x), jax.numpy.asarray(y))
+        assert (there.predict(jax.numpy.asarray(x)) == here.predict(x)).all()
+        several = MLPClassifier(**facts, classes=[0, 1, 2], hidden_layer_sizes=(5,), steps=2)
+        assert several.fit(jax.numpy.asarray(x), jax.numpy.asarray(y)).predict_proba(x).shape == (600, 3)
+        with pytest.raises(InvalidRequest, match="lots of a plan only"):
+            clone(made).set_params(clip=ClipQuantile(), epsilon=2.0).fit(jax.numpy.asarray(x), jax.numpy.asarray(y))
+    assert all(np.allclose(a, b, atol=1e-12) for a, b in zip(here.coefs_, there.coefs_, strict=True))
+
+
+def test_what_is_missing_is_asked_for() -> None:
+    x, y = table(100)
+    for change, word in (
+        ({"expected_rows": None}, "expected_rows"),
+        ({"delta": None}, "delta"),
+        ({"epsilon": None}, "epsilon"),
+        ({"lot_size": 5000}, "at most expected_rows"),
+        ({"epochs": 0}, "epochs"),
+        ({"loss": "hinge"}, "loss"),
+        ({"loss": Squared()}, "loss"),
+        ({"classes": None}, "classes"),
+        ({"learning_rate": "fast"}, "learning_rate"),
+        ({"checkpoint": "x.json", "checkpoint_every": 0}, "checkpoint_every"),
+    ):
+        with pytest.raises(InvalidRequest, match=word):
+            SGDClassifier(**({"classes": [0, 1]} | PUBLIC | change)).fit(x, y)
+    for change, word in (
+        ({"classes": [1]}, "two different"),
+        ({"hidden_layer_sizes": (0,)}, "units"),
+        ({"classes": [0, 7]}, "declared"),
+    ):
+        with pytest.raises(InvalidRequest, match=word):
+            MLPClassifier(**({"classes": [0, 1]} | PUBLIC | change)).fit(x, y)
+    with pytest.raises(InvalidRequest, match="weights"):
+        MLPClassifier(**PUBLIC, classes=[0, 1]).fit(x, y, sample_weight=np.ones(100))
+    with pytest.raises(InvalidRequest, match="itself a release"):
+        MLPClassifier(**PUBLIC, classes=[0, 1]).fit(x, y).score(x, y)
+    assert NoLedger().test
+
+
+def test_a_bar_shows_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    x, y = table(100)
+    SGDClassifier(**PUBLIC | {"expected_rows": 100}, classes=[0, 1], verbose=True).fit(x, y)
+    assert "steps" in capsys.readouterr().err
