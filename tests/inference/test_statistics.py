@@ -75,7 +75,7 @@ class Everything(DirichletMultinomial):
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
-@pytest.mark.parametrize(("name", "args", "options"), ASKED, ids=lambda x: str(x))
+@pytest.mark.parametrize(("name", "args", "options"), ASKED, ids=str)
 def test_records_add_up_to_what_the_query_computes(relation: str, name: str, args: Any, options: Any) -> None:
     """300 records, some beyond the bounds and some on the edges of bins: the totals agree to the last bit of the grid."""
     generator = np.random.default_rng(3)
