@@ -58,8 +58,9 @@ class ObjectivePerturbation(Mechanism):
     ideal one and the data this difference is fixed. So what leaves is the ideal minimiser, and after it, adaptively,
     the difference plus spherical Laplace noise of scale 2 r / settle: two releases, the second of sensitivity 2 r and
     price ``settle``; their sum is post-processing. This holds of every currency, because each composes adaptively. A
-    table with so many rows that doubles cannot certify the tolerance (about 10^8) is answered from the public start,
-    0; the guarantee is for tables below that.
+    table with so many rows that doubles cannot certify the tolerance is answered from the public start,
+    0; the guarantee is for tables below that, of about 10^8
+    rows where a long double has 64 bits.
     """
 
     noise: Noise

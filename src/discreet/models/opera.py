@@ -34,7 +34,7 @@ class Opera:
     rate: Number | None = None
 
     def __post_init__(self) -> None:
-        _whole(self.steps, "steps")
+        object.__setattr__(self, "steps", _whole(self.steps, "steps"))
         if self.rate is not None:
             numbers.positive(self.rate, "rate")
 
@@ -85,8 +85,8 @@ class Descent(Query):
         read_fields(self)
         object.__setattr__(self, "ridge", numbers.non_negative(self.ridge, "ridge"))
         object.__setattr__(self, "rate", numbers.positive(self.rate, "rate"))
-        _whole(self.rows, "rows")
-        _whole(self.steps, "steps")
+        object.__setattr__(self, "rows", _whole(self.rows, "rows"))
+        object.__setattr__(self, "steps", _whole(self.steps, "steps"))
         top = largest_rate(self.design, self.loss, self.ridge, self.rows)
         if self.rate > top:
             raise InvalidRequest(
@@ -155,6 +155,7 @@ class Descent(Query):
         return theta
 
 
-def _whole(value: Any, name: str) -> None:
+def _whole(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InvalidRequest(f"{name} must be a whole number of at least 1, got {value!r}")
+    return int(value)
