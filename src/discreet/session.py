@@ -19,9 +19,10 @@ from discreet.core.random import chosen
 from discreet.core.result import Result
 from discreet.core.runner import Desk, Procedure, plan
 from discreet.core.schema import Label, Schema
-from discreet.errors import InvalidRequest, NotPrivate
+from discreet.errors import BudgetExceeded, InvalidRequest, NotPrivate
 from discreet.ledger import Ledger
 from discreet.sources import open_source
+from discreet.sources.base import BaseSource
 from discreet.statistics.joint import ask, ask_each, ask_together
 from discreet.statistics.question import Question, Table, build
 from discreet.statistics.spend import Keywords, Spend
@@ -223,6 +224,7 @@ class Session:
         Bounds and classes are those of the schema. ``propensity`` is for treatment rules: what ``weight`` is divided by.
         """
         columns = self._columns(features, target, weight, propensity, self._table(bool(where)).rows)
+        self._check_whole(model, columns, where or {})
         model._accept_table(self._run(model._procedure(columns, self.schema.neighbors), where or {}), columns)
         return model
 
@@ -258,6 +260,7 @@ class Session:
         where: dict[str, Any] | None = None,
     ) -> FitPreview:
         """What a fit would cost and whether it fits; touches no data and does not change the model."""
+        self._narrowed(where or {})  # refuses a filter that names nothing
         guess = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         rows = guess if self._rows_are_public(bool(where)) else None
         columns = self._columns(features, target, weight, propensity, rows)
@@ -285,6 +288,22 @@ class Session:
             raise InvalidRequest(f"score is for classifiers with two classes, got {type(model).__name__}")
         judging: Procedure[Result] = model._judging(self.schema, Price(epsilon, delta, rho))
         return self._run(judging, where or {})
+
+    def _check_whole(self, model: PrivateModel, columns: Columns, where: dict[str, Any]) -> None:
+        """Refuse a fit of several questions that does not fit as a whole, before the first of them is paid for."""
+        price = model.price
+        if price.is_infinite or self.ledger.preview(price.cost).fits:
+            return
+        relation = self.schema.neighbors
+        _, asked = plan(model._procedure(columns, relation), relation, self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS)
+        would = self.ledger.preview(sum((_price(each, relation) for each in asked), Cost.nothing()))
+        first, source = asked[0], self._narrowed(where)
+        known = isinstance(first, Ask) and first.query.described and self.ledger.recall(first, source, relation) is not None
+        if not would.fits and not known:
+            raise BudgetExceeded(
+                f"the budget of the ledger {self.ledger.name!r} is {self.ledger.budget}: this fit asks for {would.cost}, "
+                f"and {would.remaining} is left; ask for less. Nothing was charged"
+            )
 
     def _columns(
         self, features: Sequence[str], target: str, weight: str | None, propensity: str | None, rows: int | None
@@ -314,12 +333,15 @@ class Session:
         return plan(ask(question, spend, self.schema.neighbors), self.schema.neighbors, rows)
 
     def _run(self, procedure: Procedure[R], where: dict[str, Any]) -> R:
-        if not isinstance(where, dict):
-            raise InvalidRequest(f"where is a dict such as {{'sex': 'f'}} or {{'town': ['a', 'b']}}, got {where!r}")
-        source = self._source.where(**where) if where else self._source
+        source = self._narrowed(where)
         with _waiting():
             # Without a seed every run takes the stream of its own thread.
             return Desk(source, self.ledger, chosen(self._random), self.schema.neighbors).run(procedure)
+
+    def _narrowed(self, where: dict[str, Any]) -> BaseSource:
+        if not isinstance(where, dict):
+            raise InvalidRequest(f"where is a dict such as {{'sex': 'f'}} or {{'town': ['a', 'b']}}, got {where!r}")
+        return self._source.where(**where) if where else self._source
 
     def _rows_are_public(self, filtered: bool) -> bool:
         """Under replace the number of rows is public: of the whole table, and where one row is one person."""

@@ -111,6 +111,9 @@ def question_in_words(question: str) -> str:
     match doc:
         case {"name": "cells", "factors": [*factors]}:
             return _cells_in_words(factors)
+        case {"name": str(), "design": {"features": [*features], "target": {"column": str(target)}}}:
+            columns = ", ".join(str(f.get("column")) for f in features if isinstance(f, dict))
+            return f"model of {target} from {columns}"
         case {"name": "ranks", "column": column, "q": str(q)}:
             return f"median of {column}" if q == "1/2" else f"quantile {_decimal(q)} of {column}"
     kind = str(doc.get("name", "question"))

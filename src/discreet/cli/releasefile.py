@@ -10,7 +10,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,6 @@ _KNOWN = {
     "who": (str,),
     "budget": (dict,),
     "same_people": (bool,),
-    "ask": (list,),
 }
 _BUDGET = {"epsilon": (int, float, str), "delta": (int, float, str), "rho": (int, float, str), "composition": (str,)}
 _ASK = {
@@ -94,11 +93,19 @@ class ReleaseFile:
 
 def read(path: Path) -> ReleaseFile:
     """The release file at ``path``."""
+    base, doc, place = read_with(path, {"ask": (list,)}, "release file")
+    if not doc.get("ask"):
+        raise UnsupportedFormat(f"{place()}a release file needs 'ask', got none; add it, as in `discreet demo`")
+    return replace(base, items=tuple(_item(number, ask, place) for number, ask in enumerate(doc["ask"])))
+
+
+def read_with(path: Path, more: Mapping[str, tuple[type, ...]], kind: str) -> tuple[ReleaseFile, dict[str, Any], Place]:
+    """What files about a table share: the table, its schema, its ledger; ``more`` are the keys of this kind of file."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "it is not text in UTF-8"
-        raise UnsupportedFormat(f"{path}: the release file cannot be read ({reason}); check the path") from None
+        raise UnsupportedFormat(f"{path}: the {kind} cannot be read ({reason}); check the path") from None
     try:
         doc = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
@@ -111,31 +118,32 @@ def read(path: Path) -> ReleaseFile:
             found = found[:-1]
         return f"{path}, line {lines.get(found, 1)}: "
 
-    _check(doc, _KNOWN, place)
-    for key in ("table", "schema", "ledger", "ask"):
+    check_keys(doc, {**_KNOWN, **more}, place)
+    for key in ("table", "schema", "ledger"):
         if not doc.get(key):
-            raise UnsupportedFormat(f"{place()}a release file needs {key!r}, got none; add it, as in `discreet demo`")
+            raise UnsupportedFormat(f"{place()}a {kind} needs {key!r}, got none; add it, as in `discreet demo`")
     folder = path.resolve().parent
-    return ReleaseFile(
+    base = ReleaseFile(
         path=path,
         table=_table(doc["table"], folder, place("table")),
         version=doc.get("version"),
         schema=_schema(doc["schema"], folder, place),
-        ledger=_ledger(doc["ledger"], folder, place("ledger")),
+        ledger=ledger_at(doc["ledger"], folder, place("ledger")),
         name=_text(doc.get("name", path.stem), "name", place("name")),
         title=_text(doc.get("title", path.stem), "title", place("title")),
         who=doc.get("who"),
         budget=_budget(doc.get("budget"), place),
         same_people=doc.get("same_people", False),
-        items=tuple(_item(number, ask, place) for number, ask in enumerate(doc["ask"])),
+        items=(),
         places={key: place(key) for key in _KNOWN},
     )
+    return base, doc, place
 
 
-def _check(doc: Any, known: Mapping[str, tuple[type, ...]], place: Place, *path: str | int) -> None:
+def check_keys(doc: Any, known: Mapping[str, tuple[type, ...]], place: Place, *path: str | int) -> None:
     """Refuse keys that are not known and values of another kind."""
     if not isinstance(doc, dict):
-        raise UnsupportedFormat(f"{place(*path)}{path[0] if path else 'a release file'} must be a table, got {doc!r}")
+        raise UnsupportedFormat(f"{place(*path)}{path[0] if path else 'the file'} must be a table, got {doc!r}")
     for key, value in doc.items():
         if key not in known:
             raise UnsupportedFormat(f"{place(*path, key)}unknown key {key!r}{_closest(key, known)}")
@@ -190,7 +198,7 @@ def read_schema(path: Path) -> Schema:
         raise type(problem)(with_remedy(str(problem))) from None
 
 
-def _ledger(url: str, folder: Path, place: str) -> str:
+def ledger_at(url: str, folder: Path, place: str) -> str:
     """The ledger's address, its file taken from where the release file lies."""
     if url in ("test", "sqlite:", "sqlite:/", "sqlite://", _SQLITE, f"{_SQLITE}:memory:"):
         raise InvalidRequest(f"{place}a release is paid from a ledger that lasts, got {url!r}; write sqlite:///ledger.db")
@@ -204,7 +212,7 @@ def _budget(value: dict[str, Any] | None, place: Place) -> Budget | None:
 
     if value is None:
         return None
-    _check(value, _BUDGET, place, "budget")
+    check_keys(value, _BUDGET, place, "budget")
     try:
         return Budget(**value)
     except DiscreetError as problem:
@@ -212,7 +220,7 @@ def _budget(value: dict[str, Any] | None, place: Place) -> Budget | None:
 
 
 def _item(number: int, doc: Any, place: Place) -> Item:
-    _check(doc, _ASK, place, "ask", number)
+    check_keys(doc, _ASK, place, "ask", number)
     at = place("ask", number)
     if "statistic" not in doc:
         raise UnsupportedFormat(f'{at}an ask needs a statistic, got none; write statistic = "mean"')

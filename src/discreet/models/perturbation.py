@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from discreet.core import numbers
 from discreet.core.ask import Ask
+from discreet.core.cost import Cost
 from discreet.core.mechanism import Mechanism
 from discreet.core.numbers import Number
 from discreet.core.query import Query, Relation
@@ -45,6 +46,16 @@ class Price:
     def is_pure(self) -> bool:
         """Whether it is epsilon alone."""
         return self.rho is None and self.delta is None
+
+    @property
+    def cost(self) -> Cost:
+        """The whole of it as a cost."""
+        if self.is_infinite:
+            return Cost.infinite()
+        if self.rho is not None:
+            return Cost.zcdp(self.rho)
+        assert self.epsilon is not None
+        return Cost.pure(self.epsilon) if self.delta is None else Cost.approximate(self.epsilon, self.delta)
 
     def share(self, part: Fraction) -> Price:
         """A share of it: of epsilon (and delta), or of rho."""

@@ -1,0 +1,173 @@
+"""What is to be fitted, to which table and at whose cost: from a file in TOML or from the options of the command."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.cli import releasefile
+from discreet.cli.releasefile import ReleaseFile
+from discreet.cli.remedies import with_remedy
+from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
+
+KINDS = {
+    "logistic": "LogisticRegression",
+    "svm": "LinearSVC",
+    "kernel": "KernelSVC",
+    "treatment": "OutcomeWeightedLearner",
+    "linear": "LinearRegression",
+}
+# Parameters of models that are said elsewhere: by the schema, by the ledger, or not at all outside tests.
+_ELSEWHERE = ("bounds", "target_bounds", "classes", "neighbors", "ledger", "random_state")
+_TOP = {"table", "version", "schema", "ledger", "name", "who", "budget", "same_people"}
+_MODEL = {
+    "kind": (str,),
+    "target": (str,),
+    "features": (list, str),
+    "weight": (str,),
+    "propensity": (str, int, float),
+    "where": (dict,),
+}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fit as it was asked for: ``base`` says which table, schema and ledger; ``place`` the file and line of the model."""
+
+    base: ReleaseFile
+    kind: str
+    target: str
+    features: tuple[str, ...]
+    weight: str | None
+    propensity: str | None
+    where: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+    out: Path
+    place: str = ""
+
+    def model(self) -> Any:
+        """The model, made and not fitted; a parameter it does not have is refused."""
+        import discreet
+        from discreet.core.schema import closest
+
+        try:
+            if self.kind not in KINDS:
+                raise UnknownName(f"no model is called {self.kind!r}{closest(self.kind, KINDS)}")
+            made = getattr(discreet.models, KINDS[self.kind])
+            known = [name for name in inspect.signature(made).parameters if name not in _ELSEWHERE]
+            for name in self.parameters:
+                if name in _ELSEWHERE:
+                    raise InvalidRequest(f"{name!r} is public and comes from the schema or the ledger; leave it out")
+                if name not in known:
+                    raise UnknownName(f"{self.kind} takes no {name!r}{closest(name, known)}")
+            return made(**self.parameters)
+        except DiscreetError as problem:
+            raise type(problem)(f"{self.place}{with_remedy(str(problem))}") from None
+
+
+def from_file(path: Path, out: Path | None) -> Fit:
+    """The fit that a file in TOML describes. Paths in it are taken from where it lies."""
+    base, doc, place = releasefile.read_with(path, {"out": (str,), "model": (dict,)}, "fit file")
+    model = doc.get("model")
+    if not model:
+        raise UnsupportedFormat(f"{place()}a fit file needs a table [model], got none; write kind, target and features")
+    named = {key: value for key, value in model.items() if key in _MODEL}
+    releasefile.check_keys(named, _MODEL, place, "model")
+    rest = {key: value for key, value in model.items() if key not in _MODEL}
+    for key in ("kind", "target", "features"):
+        if not named.get(key):
+            raise UnsupportedFormat(f"{place('model')}a model needs {key!r}, got none; add it")
+    written = path.resolve().parent / doc["out"] if "out" in doc else path.with_suffix(".json")
+    return _fit(base, named, rest, out or written, place("model"))
+
+
+def from_options(
+    table: str,
+    schema: Path,
+    ledger: str,
+    name: str,
+    budget: str | None,
+    version: str | None,
+    asked: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    out: Path,
+) -> Fit:
+    """The fit that options describe. Paths are taken from the folder the command is run in."""
+    if not schema.is_file():
+        raise UnsupportedFormat(f"the schema must be a file that exists, got {str(schema)!r}; see `discreet schema new`")
+    base = ReleaseFile(
+        path=Path(table),
+        table=table,
+        version=version,
+        schema=releasefile.read_schema(schema),
+        ledger=releasefile.ledger_at(ledger, Path.cwd(), ""),
+        name=name,
+        title=name,
+        who=None,
+        budget=None if budget is None else _budget(budget),
+        same_people=False,
+        items=(),
+        places=dict.fromkeys(_TOP, ""),
+    )
+    return _fit(base, asked, parameters, out, "")
+
+
+def _fit(base: ReleaseFile, asked: Mapping[str, Any], parameters: Mapping[str, Any], out: Path, place: str) -> Fit:
+    features = asked["features"]
+    names = [n.strip() for n in features.split(",")] if isinstance(features, str) else features
+    if not all(isinstance(n, str) and n for n in names):
+        raise UnsupportedFormat(f"{place}features must be names of columns, got {features!r}")
+    given, more = asked.get("propensity"), dict(parameters)
+    if isinstance(given, int | float):
+        more["propensity"] = given  # one public number for all, which is a parameter of the model
+    return Fit(
+        base=base,
+        kind=asked["kind"],
+        target=asked["target"],
+        features=tuple(names),
+        weight=asked.get("weight"),
+        propensity=given if isinstance(given, str) else None,
+        where=asked.get("where") or {},
+        parameters=more,
+        out=out,
+        place=place,
+    )
+
+
+def _budget(text: str) -> Any:
+    """``1``, or ``epsilon=1,delta=1e-6``, or ``rho=0.5``."""
+    from discreet.core.budget import Budget
+
+    parts: dict[str, Any] = {}
+    for part in text.split(","):
+        key, equals, value = (word.strip() for word in part.partition("="))
+        parts[key if equals else "epsilon"] = value if equals else key
+    if not parts.keys() <= {"epsilon", "delta", "rho", "composition"}:
+        raise InvalidRequest(f"a budget is epsilon=1, or epsilon=1,delta=1e-6, or rho=0.5, got {text!r}")
+    return Budget(**parts)
+
+
+def number_or_name(text: str | None) -> str | float | None:
+    """A public number, or the name of a column."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def settings(given: Sequence[str]) -> dict[str, Any]:
+    """``name=value`` each, the value read as TOML where it is some, as text otherwise."""
+    made: dict[str, Any] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise InvalidRequest(f"a setting is name=value, as in components=50, got {each!r}")
+        try:
+            made[name.strip()] = tomllib.loads(f"x = {value}")["x"]
+        except tomllib.TOMLDecodeError:
+            made[name.strip()] = value.strip()
+    return made
