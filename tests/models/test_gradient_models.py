@@ -383,7 +383,7 @@ def test_what_is_missing_is_asked_for() -> None:
         with pytest.raises(InvalidRequest, match=word):
             MLPClassifier(**({"classes": [0, 1]} | PUBLIC | change)).fit(x, y)
     with pytest.raises(InvalidRequest, match="weights"):
-        MLPClassifier(**PUBLIC, classes=[0, 1]).fit(x, y, sample_weight=np.ones(100))
+        MLPClassifier(**PUBLIC, classes=[0, 1]).fit(x, y, sample_weight=np.full(100, 2))
     with pytest.raises(InvalidRequest, match="itself a release"):
         MLPClassifier(**PUBLIC, classes=[0, 1]).fit(x, y).score(x, y)
     assert NoLedger().test

@@ -76,6 +76,7 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
         classes: Any = None,
         ridge: Number = 0.0,
         radius: Number | None = None,
+        weight_bound: Number = 1.0,
         expected_rows: int | None = None,
         lot_size: int | None = None,
         epochs: float = 10,
@@ -101,6 +102,7 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
         self.classes = classes
         self.ridge = ridge
         self.radius = radius
+        self.weight_bound = weight_bound
         self.expected_rows = expected_rows
         self.lot_size = lot_size
         self.epochs = epochs
@@ -119,10 +121,12 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
         self.random_state = random_state
 
     def _procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedNetwork]:
-        if columns.weight is not None or columns.propensity is not None:
-            raise InvalidRequest("MLPClassifier takes no weights; leave them out")
+        if columns.propensity is not None:
+            raise InvalidRequest("MLPClassifier takes no propensity; an OutcomeWeightedLearner does")
         radius = None if self.radius is None else numbers.positive(self.radius, "radius")
-        design = Design.of(columns.schema, columns.features, columns.target, intercept=False, radius=radius)
+        design = Design.of(
+            columns.schema, columns.features, columns.target, intercept=False, radius=radius, weight=columns.weight
+        )
         if not design.target.classes:
             raise InvalidRequest(f"the target {columns.target!r} must be declared as Categories, got a number")
         sizes = (self.hidden_layer_sizes,) if isinstance(self.hidden_layer_sizes, int) else tuple(self.hidden_layer_sizes)
@@ -169,13 +173,13 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
         return order[np.searchsorted(labels, goal, sorter=order)].astype(np.int64), Categories(tuple(range(len(labels))))
 
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        if sample_weight is not None:
-            raise InvalidRequest("MLPClassifier takes no weights; leave them out")
         xp = namespace(X)
         if xp is None:
-            super()._fit_arrays(X, y, None)
-        else:
+            super()._fit_arrays(X, y, sample_weight)
+        elif sample_weight is None:
             self._fit_device(X, y, xp)
+        else:
+            raise InvalidRequest("weights are for NumPy arrays, got arrays of another library; leave them out")
         # Inside, the classes of arrays are 0, 1, ...: labels may be of kinds that no schema declares.
         self.classes_ = np.array(self._classes())
         return self
