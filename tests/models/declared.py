@@ -16,10 +16,14 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InvalidRequest
+from discreet.models.constrained_models import ConstrainedRegression
 from discreet.models.kernel_svc import KernelSVC
+from discreet.models.linear_regression import LinearRegression
 from discreet.models.linear_svc import LinearSVC
 from discreet.models.logistic_regression import LogisticRegression
+from discreet.models.losses import Huber
 from discreet.models.outcome_weighted import OutcomeWeightedLearner
+from discreet.models.regions import Ball
 
 
 class Declared:
@@ -70,10 +74,40 @@ class CheckedOutcomeWeightedLearner(Declared, OutcomeWeightedLearner):
         return super().fit(X, y, benefit, propensity)
 
 
+class DeclaredNumber(Declared):
+    """Declares the bounds of the target too."""
+
+    def _target(self, y: Any) -> Any:
+        numbers = np.asarray(y if y is not None else [], np.float64)
+        most = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0)) or 1.0
+        declared, self.target_bounds = self.target_bounds, (-most, most)
+        try:
+            return super()._target(y)  # type: ignore[misc]
+        finally:
+            self.target_bounds = declared
+
+
+class CheckedLinearRegression(DeclaredNumber, LinearRegression):
+    """Declared."""
+
+
+class CheckedConstrainedRegression(DeclaredNumber, ConstrainedRegression):
+    """Declared."""
+
+
 _PLAIN = {"epsilon": math.inf, "ridge": 0.01}
 CHECKED: list[tuple[Any, dict[str, str]]] = [
     (CheckedLogisticRegression(**_PLAIN, weight_bound=10), {}),
     (CheckedLinearSVC(**_PLAIN, weight_bound=10), {}),
     (CheckedKernelSVC(**_PLAIN, weight_bound=10), {}),
     (CheckedOutcomeWeightedLearner(**_PLAIN, propensity=0.5, weight_bound=2), {}),
+    (
+        CheckedLinearRegression(**_PLAIN, weight_bound=10),
+        {"check_sample_weight_equivalence_on_dense_data": "weighted rows are rounded to a grid: sums agree to five digits"},
+    ),
+    (
+        CheckedLinearRegression(**_PLAIN, weight_bound=10, method="objective"),
+        {"check_regressors_train": "coefficients are held to a ball, and the line of this check lies outside it"},
+    ),
+    (CheckedConstrainedRegression(**_PLAIN, weight_bound=10, loss=Huber(), region=Ball(100)), {}),
 ]

@@ -17,7 +17,7 @@ from discreet.models.losses import Loss, Squared
 from discreet.models.objective import Objective
 from discreet.models.solver import Minimum
 
-_ROUNDS = 4  # the second only removes the rounding of the first
+_ROUNDS = (False, False, True, True)  # later ones remove the rounding of the first; the last in extended precision
 _STEPS = 100
 _CLOSE = 2.0**-48  # what is this close to the sphere is put on it
 _UNIT = 2.0**-52 + 8.0 * float(np.finfo(np.longdouble).eps)  # linear term and ridge are doubles for rationals
@@ -99,21 +99,21 @@ def minimise_in_ball(objective: Objective, linear: Floats, ridge: float, toleran
     bends = np.maximum(bends, 0.0)
     gradient = np.asarray(totals.gradient + linear, np.float64)
     best = Minimum(theta, np.inf)
-    for _ in range(_ROUNDS):
+    for fine in _ROUNDS:
         # In the directions of the eigenvectors: (bends + ridge + m) theta = (bends + ridge) last - gradient.
         goal = (bends + ridge) * (axes.T @ theta) - axes.T @ gradient
         theta = axes @ _within(bends + ridge, goal)
         length = float(np.linalg.norm(theta))
         outside = length >= 1.0 - _CLOSE
         theta = theta / length if outside else theta
-        totals = objective.at(theta, "first")
+        totals = objective.at(theta, "first", fine=fine)
         # Linear term, ridge and multiplier may be large and all but cancel: in extended precision nothing is lost by that.
         point = np.asarray(theta, np.longdouble)
         slope = totals.gradient + np.asarray(linear, np.longdouble) + np.longdouble(ridge) * point
         multiplier = max(0.0, -float(slope @ point)) if outside else 0.0
         off = float(abs(np.sqrt(point @ point) - 1)) + 2.0**-58 if outside else 0.0
         left = np.asarray(slope + np.longdouble(multiplier) * point, np.float64)
-        residual = float(np.linalg.norm(left)) * (1 + 1e-12) + objective.error(totals, theta)
+        residual = float(np.linalg.norm(left)) * (1 + 1e-12) + objective.error(totals, theta, fine)
         residual += _UNIT * (float(np.linalg.norm(linear)) + ridge + multiplier)
         residual += off * (totals.weights + 2 * ridge + multiplier)
         gradient = np.asarray(slope, np.float64)

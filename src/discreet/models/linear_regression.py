@@ -27,6 +27,7 @@ from discreet.models.regressor import FittedNumber, Regressor
 from discreet.models.sufficient import RegressionSums, half_widths, read, solve
 
 METHODS = ("statistics", "objective")
+_CLOSER = 64
 
 
 class LinearRegression(Regressor):
@@ -90,6 +91,8 @@ class LinearRegression(Regressor):
             outside = ConstrainedMinimiser(problem, least)
             return self._from_minimiser(Ask(outside, self.price.law(outside, relation, design.width)), design, columns)
         law = _quieter(problem, least, self.price, relation)
+        # A quadratic is minimised far more closely than others, so less noise has to hide by how much it was missed.
+        law = replace(law, tolerance=law.tolerance / _CLOSER)
         law.check(design.width)
         return self._from_minimiser(Ask(problem, law), design, columns)
 
@@ -97,7 +100,7 @@ class LinearRegression(Regressor):
         query = RegressionSums(replace(design, intercept=True))
         release: Release = yield Ask(query, self.price.law(query, relation, query.shape[0]))
         moments = read(release, columns.rows)
-        found = solve(moments, float(ridge), design.intercept)
+        found = solve(moments, float(ridge / design.most_weight), design.intercept)
         # From entries in [-1, 1] to rows of norm at most 1.
         theta = found * (design.units[-1] if design.intercept else design.units[0] / design.features[0].unit)
         return FittedNumber(design, theta, ridge, "statistics", columns.rows, (release,), moments)
@@ -126,8 +129,9 @@ class LinearRegression(Regressor):
                 "use method='statistics'"
             )
         design = fitted.design
-        found = solve(fitted.moments, float(fitted.ridge), design.intercept)
-        half = half_widths(fitted.moments, found, float(fitted.ridge), design.intercept, level)
+        ridge = float(fitted.ridge / design.most_weight)  # the sums are of weights over their bound
+        found = solve(fitted.moments, ridge, design.intercept)
+        half = half_widths(fitted.moments, found, ridge, design.intercept, level)
         units = np.array([*(f.unit for f in design.features for _ in range(f.size)), *([1.0] if design.intercept else [])])
         half = half * design.target.unit / units
         names = (*design.names, *(["intercept"] if design.intercept else []))

@@ -81,6 +81,7 @@ class OwnRegion(Region):
     project_to: Callable[[Floats], Floats] = field(repr=False)
 
     name: ClassVar[str] = "own"
+    described: ClassVar[bool] = False  # a document has its title, and not its functions
 
     def project(self, point: Floats) -> Floats:
         return np.asarray(self.project_to(point), np.float64)
