@@ -74,6 +74,15 @@ def test_intervals(run: Run, here: Path) -> None:
     assert len(json.loads((here / "model.json").read_text())["intervals"]["lower"]) == 3
 
 
+def test_a_regression_has_intervals_in_any_case(run: Run, here: Path) -> None:
+    ran = run(*options(model="linear", target="weight", features="age,sex"), "--intervals")
+    assert (ran.code, ran.err) == (0, "")
+    assert "95 % interval" in ran.out
+    assert np.isfinite(ds.models.load(here / "model.json").predict({"age": [50], "sex": ["f"]})).all()
+    assert "need method 'statistics'" in run(*options(model="linear"), "--intervals", "--method", "objective").err
+    assert "takes no 'intervals'" in run(*options(model="kernel"), "--intervals").err
+
+
 def test_a_plan_reads_no_rows_and_makes_nothing(run: Run, here: Path) -> None:
     before = sorted(p.name for p in here.iterdir())
     ran = run(*options(), "--plan")

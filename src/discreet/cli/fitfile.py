@@ -59,12 +59,15 @@ class Fit:
                 raise UnknownName(f"no model is called {self.kind!r}{closest(self.kind, KINDS)}")
             made = getattr(discreet.models, KINDS[self.kind])
             known = [name for name in inspect.signature(made).parameters if name not in _ELSEWHERE]
-            for name in self.parameters:
+            given = dict(self.parameters)
+            if self.kind == "linear" and given.pop("intervals", False) and given.get("method") == "objective":
+                raise InvalidRequest("intervals of a linear model need method 'statistics', which has them in any case")
+            for name in given:
                 if name in _ELSEWHERE:
                     raise InvalidRequest(f"{name!r} is public and comes from the schema or the ledger; leave it out")
                 if name not in known:
                     raise UnknownName(f"{self.kind} takes no {name!r}{closest(name, known)}")
-            return made(**self.parameters)
+            return made(**given)
         except DiscreetError as problem:
             raise type(problem)(f"{self.place}{with_remedy(str(problem))}") from None
 

@@ -104,9 +104,12 @@ def card(model: PrivateModel) -> dict[str, Any]:
 
 def _intervals(model: Any) -> dict[str, Any] | None:
     """Intervals of 95 % where the fit paid for them."""
-    if getattr(getattr(model, "fitted_", None), "certainty", None) is None:
+    if not hasattr(model, "confidence_intervals"):
         return None
-    found = model.confidence_intervals(0.95)
+    try:
+        found = model.confidence_intervals(0.95)
+    except InvalidRequest:  # they were not paid for
+        return None
     return {
         "level": found.level,
         "names": list(found.names),
