@@ -25,7 +25,9 @@ Noise = Literal["spherical_laplace", "gaussian"]
 TOLERANCE = Fraction(1, 1 << 17)  # of the gradient, per unit of the most that a row can move it
 SETTLED = Fraction(1, 1000)  # the share of what is spent that pays for the minimiser not being exact
 _MOST_RATIO = 2.0**24  # of scale over distance: more noise than this is no answer
-_FINE = 46  # the linear term lies on a grid this many powers of two below its scale times its dimension
+_FINE = 46  # the linear term lies on a grid this many powers of two below its scale times its dimension,
+_FINER = 8  # or this many below the tolerance, to which its rounding is added: whichever is coarser, and quicker to draw
+_LIFTED = Fraction(11, 10)  # a ridge is raised by up to this where that makes the Jacobian of the logistic loss free
 
 
 @mechanisms("objective_perturbation")
@@ -99,8 +101,8 @@ class ObjectivePerturbation(Mechanism):
     ) -> Self:
         """The law that costs epsilon (spherical Laplace), or (epsilon, delta) or rho (normal), at a ridge of at least this.
 
-        A pure epsilon takes more ridge where J would leave less than half of it; a normal law refuses and says which
-        would do.
+        A pure epsilon takes more ridge where J would leave less than half of it, and up to a tenth more where that makes J
+        free; a normal law refuses and says which would do.
         """
         problem = _smoothness(distance)
         claim, least = Claim(epsilon, delta, rho), numbers.positive(ridge, "ridge")
@@ -110,8 +112,8 @@ class ObjectivePerturbation(Mechanism):
             assert claim.epsilon is not None
             settle = claim.epsilon * SETTLED
             left = claim.epsilon - settle
-            if problem.logistic and least * left >= distance.l2:
-                return cls("spherical_laplace", distance.l2 / left, least, settle, tolerance)
+            if problem.logistic and least * left * _LIFTED >= distance.l2:
+                return cls("spherical_laplace", distance.l2 / left, max(least, distance.l2 / left), settle, tolerance)
             whole = max(least, ridge_for(problem, left / 2))
             return cls("spherical_laplace", distance.l2 / (left - _jacobian(problem, whole)), whole, settle, tolerance)
         if claim.rho is None:
@@ -173,7 +175,7 @@ class ObjectivePerturbation(Mechanism):
     def _fine(self, width: int) -> Fraction:
         """The grid of a linear term of ``width`` coordinates."""
         size = numbers.floor_log2(self.scale * width)
-        return Fraction(2) ** max(size - _FINE, numbers.floor_log2(self.tolerance) - 20)
+        return Fraction(2) ** max(size - _FINE, numbers.floor_log2(self.tolerance) - _FINER)
 
     def settling(self, width: int) -> SphericalLaplace:
         """The noise that hides by how far the minimiser was missed."""

@@ -125,7 +125,7 @@ def inside(problem: Any, ridge: Fraction, price: Price, relation: Relation) -> O
         # Without its delta epsilon may still buy less noise: a coordinate of the linear term has sqrt(d + 1) scale.
         pure = ObjectivePerturbation.costing(distance, ridge=ridge, epsilon=price.epsilon)
         wider = (problem.design.width + 1) * pure.scale**2
-        if normal is None or (pure.ridge == ridge and wider < normal.scale**2):
+        if normal is None or (pure.ridge <= ridge * Fraction(11, 10) and wider < normal.scale**2):
             return pure
     assert normal is not None
     return normal
