@@ -15,6 +15,7 @@ REQUIREMENTS = {
     "opendp": ["opendp>=0.12", "numpy"],
     "diffprivlib": ["diffprivlib==0.6.6", "scikit-learn<1.8", "numpy"],
     "pydp": ["python-dp", "numpy"],
+    "opacus": ["torch", "opacus>=1.5", "numpy"],
     "multifreq": ["multi-freq-ldpy==0.2.5", "xxhash<4", "numpy"],
 }
 # One thread each: a ratio of single-threaded work means the same on every machine.

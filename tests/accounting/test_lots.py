@@ -74,7 +74,7 @@ def test_the_renyi_curve_is_that_of_the_mixture() -> None:
 
         value = quad(moment, -12 * z, 30 * z, limit=400, epsabs=0, epsrel=1e-11)[0]
         true = math.log(value) / (order - 1)
-        assert true * (1 - 1e-6) <= found[order] <= true * (1 + 1e-6 if order.is_integer() else 1.2)  # else interpolated
+        assert true * (1 - 1e-6) <= found[order] <= true * (1 + 1e-6 if order.is_integer() else 1.4)  # else a chord
 
 
 def test_one_step_matches_the_profile_of_the_mixture() -> None:
