@@ -213,7 +213,7 @@ def checked_weights(given: Any, rows: int, most: float) -> Any:
     """One weight in [0, most] for each row, or an error that says the bound."""
     from sklearn.utils.validation import check_array
 
-    given = np.full(rows, float(given)) if np.isscalar(given) else given
+    given = np.full(rows, given) if np.isscalar(given) else given
     weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name="weights")
     if weights.shape != (rows,) or weights.min() < 0 or weights.max() > most:
         raise InvalidRequest(

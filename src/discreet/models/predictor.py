@@ -23,6 +23,7 @@ from discreet.errors import InvalidRequest, UnsupportedFormat
 Floats = npt.NDArray[np.float64]
 
 VERSION = 1
+_AT_ONCE = 1 << 13  # rows whose random features are in memory at a time
 # Every kind of predictor and the module that registers it.
 KINDS = {
     "linear": "discreet.models.predictor",
@@ -181,8 +182,12 @@ class Kernel:
 
     def __call__(self, x: Floats) -> Floats:
         with np.errstate(all="ignore"):  # an angle beyond the doubles has no cosine; it becomes no feature
-            made: Floats = np.cos((x / self.units) @ self.frequencies + self.phases)
-        return np.nan_to_num(made * math.sqrt(2.0 / len(self.phases)), copy=False, nan=0.0)
+            made: Floats = (x / self.units) @ self.frequencies
+            made += self.phases
+            np.cos(made, out=made)
+        made *= math.sqrt(2.0 / len(self.phases))
+        made[np.isnan(made)] = 0.0
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         return {"units": self.units.tolist(), "frequencies": self.frequencies.tolist(), "phases": self.phases.tolist()}
@@ -207,7 +212,13 @@ class LinearPredictor(Predictor):
     def decision_function(self, X: Any) -> Floats:
         """The score of each row: positive for the second class."""
         x = self.rows(X)
-        score: Floats = (self.kernel(x) if self.kernel else x) @ self.coefficients + self.intercept
+        if self.kernel is None:
+            plain: Floats = x @ self.coefficients + self.intercept
+            return plain
+        score = np.empty(len(x))
+        for start in range(0, len(x), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            score[part] = self.kernel(x[part]) @ self.coefficients + self.intercept
         return score
 
     def predict(self, X: Any) -> Any:
