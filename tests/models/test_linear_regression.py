@@ -464,3 +464,30 @@ def test_weights_count() -> None:
     plain = LinearRegression(epsilon=math.inf, fit_intercept=False, ridge="1e-9", **UNIT).fit(X, y)
     assert plain.intercept_ == 0.0
     assert plain.coef_ == pytest.approx(np.linalg.lstsq(X, y, rcond=None)[0], abs=1e-4)
+
+
+def test_a_researcher_has_the_posterior() -> None:
+    """What a researcher reads is the release alone. The statistic is the query's own; the posterior lies near the truth."""
+    from discreet.inference import LinearRegression as Model
+    from discreet.inference import infer
+    from discreet.inference._jax import doubles
+    from discreet.inference.evidence import gather
+
+    rng = np.random.default_rng(17)
+    X = rng.normal(0, 0.4, (300, 1))
+    y = 0.5 - 0.8 * X[:, 0] + rng.normal(0, 0.3, 300)
+    made = LinearRegression(rho=2, bounds=(-1, 1), target_bounds=(-2, 2), random_state=0).fit(X, y)
+    release = Release.from_json(made.privacy_.releases[0].to_json())
+    model = Model(features=1, deviation=2.0, variance=0.09, covariates=([0.0], [[0.16]]))
+    evidence, _ = gather([release], model)
+    records = {"x": X, "y": y}
+    assert release.query is not None
+    exact = release.query.evaluate(
+        open_source({"x0": X[:, 0], "y": y}, ds.Schema({"x0": ds.Real(-1, 1), "y": ds.Real(-2, 2)}))
+    )
+    with doubles():
+        total = np.asarray(evidence.each(records, np.arange(300), evidence.values)).sum(0)
+    assert total == pytest.approx(exact.value, abs=1e-9)
+    found = infer(release, model, n=300, draws=100, warmup=100, chains=1, seed=0, sampler="sweep").posterior["beta"]
+    # Noise of sd 1.6 in sums over 300 rows leaves sds below .05: .5 is ten of them.
+    assert np.asarray(found).reshape(-1, 2).mean(0) == pytest.approx([0.5, -0.8], abs=0.5)

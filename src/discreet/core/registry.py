@@ -6,9 +6,10 @@ documentation. A word that is not registered is refused; nothing is ever importe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from fractions import Fraction
+from importlib import import_module
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from discreet.core import numbers
@@ -44,10 +45,14 @@ T = TypeVar("T", bound=Named)
 
 
 class Registry(Generic[T]):
-    """Words and the classes they stand for."""
+    """Words and the classes they stand for.
 
-    def __init__(self, kind: str) -> None:
+    ``elsewhere`` is a closed table of words whose classes lie in modules of this package that are loaded when first needed.
+    """
+
+    def __init__(self, kind: str, elsewhere: Mapping[str, str] | None = None) -> None:
         self.kind = kind
+        self._elsewhere = dict(elsewhere or {})
         self._known: dict[str, type[T]] = {}
 
     def __call__(self, name: str) -> Callable[[type[T]], type[T]]:
@@ -67,6 +72,8 @@ class Registry(Generic[T]):
 
     def __getitem__(self, name: str) -> type[T]:
         try:
+            if name not in self._known and name in self._elsewhere:
+                import_module(self._elsewhere[name])
             return self._known[name]
         except (KeyError, TypeError):
             known = ", ".join(sorted(self._known))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,10 @@ Floats = npt.NDArray[np.float64]
 class Statistic:
     """t and what is made of its total.
 
-    ``each(records, index, released)`` is (n, size): the contribution of each record, which may depend on its place and on the
-    release. ``finish`` makes the exact value out of the total (None: it is the total). ``ones``, where there is one, is a
-    vector w with w.t = 1 for every record, so that w.total counts records. ``smooth`` is ``each`` without rounding to a grid,
-    for gradients. ``indexed`` says that t depends on the place of a record.
+    ``each(records, index, released)`` is (n, size): the contribution of each record, which may depend on its place and
+    on the release. ``finish`` makes the exact value out of the total (None: it is the total). ``ones``, where there is
+    one, is a vector w with w.t = 1 for every record, so that w.total counts records. ``smooth`` is ``each`` without
+    rounding to a grid, for gradients. ``indexed`` says that t depends on the place of a record.
     """
 
     each: Callable[[Records, Array, Array], Array]
@@ -180,7 +181,7 @@ def _bin(factor: Factor, values: Array) -> Array:
 
 @translation("spread")
 def spread(query: Spread, reader: Reader) -> Statistic:
-    """A variance or covariance of a table with a public number of rows: sums of 1, s, t and s t by group, then the formula."""
+    """A variance or covariance where the number of rows is public: sums of 1, s, t and s t by group, then the formula."""
     groups, grid = query.count_of_groups, float(query.grid)
 
     def sums(records: Records, index: Array, exact: bool) -> Array:
@@ -214,7 +215,7 @@ def bundle(query: Bundle, reader: Reader) -> Statistic:
     grids = [float(part.grid) for part in query.parts]
 
     def each(records: Records, index: Array, released: Array) -> Array:
-        seen = [released[a:b] for a, b in zip(places[:-1], places[1:], strict=True)]
+        seen = [released[a:b] for a, b in pairwise(places)]
         return jnp.concatenate([p.each(records, index, r) for p, r in zip(parts, seen, strict=True)], axis=1)
 
     def smooth(records: Records, index: Array, released: Array) -> Array:
@@ -222,7 +223,7 @@ def bundle(query: Bundle, reader: Reader) -> Statistic:
 
     def finish(total: Array) -> Array:
         made = []
-        for part, grid, a, b in zip(parts, grids, starts[:-1], starts[1:], strict=True):
+        for part, grid, (a, b) in zip(parts, grids, pairwise(starts), strict=True):
             value = total[a:b] if part.finish is None else part.finish(total[a:b])
             unit = float(quantum.UNIT)
             made.append(jnp.rint(value / unit) * unit if grid < unit else value)
@@ -239,3 +240,31 @@ def bundle(query: Bundle, reader: Reader) -> Statistic:
 
 def _length(query: Any) -> int:
     return math.prod(getattr(query, "shape", ()))
+
+
+_FINE = float(1 << 16)  # the grid of entries of a regression's rows
+
+
+@translation("regression_sums")
+def regression_sums(query: Any, reader: Reader) -> Statistic:
+    """Products of all pairs of columns that are divided by their largest bound, a constant and the target last."""
+    design = query.design
+    if design.weight is not None or design.rows > 1 or any(f.labels for f in design.features):
+        raise InvalidRequest(
+            "a posterior from the sums of a regression needs columns that are numbers, one row a person and no weights"
+        )
+    scaled = [(f.column, f.lo, f.hi, f.unit) for f in design.features]
+    goal = (design.target.column, design.target.lo, design.target.hi, design.target.unit)
+    left, right = np.triu_indices(query.side)
+
+    def sums(records: Records, index: Array, rint: Callable[[Array], Array]) -> Array:
+        entries = []
+        for name, lo, hi, unit in (*scaled, goal):
+            entries.append(rint(jnp.clip(reader.number(records, name), lo, hi) / unit * _FINE) / _FINE)
+        z = jnp.stack([*entries[:-1], jnp.ones(index.shape[0]), entries[-1]], axis=-1)
+        return z[:, left] * z[:, right]
+
+    ones = ((left == query.side - 2) & (right == query.side - 2)).astype(np.float64)
+    return Statistic(
+        lambda r, i, _: sums(r, i, jnp.rint), len(left), ones=ones, smooth=lambda r, i, _: sums(r, i, lambda x: x)
+    )
