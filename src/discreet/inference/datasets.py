@@ -144,7 +144,9 @@ def to_netcdf(posterior: Posterior, path: str | Path) -> Path:
     try:
         made.to_netcdf(str(target), engine="h5netcdf")
     except (ImportError, ValueError) as problem:
-        raise InvalidRequest(f"netCDF needs the packages h5netcdf and h5py ({problem}); install them, or use .to_json()") from None
+        raise InvalidRequest(
+            f"netCDF needs the packages h5netcdf and h5py ({problem}); install them, or use .to_json()"
+        ) from None
     except OSError as problem:
         raise InvalidRequest(f"{str(target)!r} must be a place that can be written, got {problem}") from None
     return target
