@@ -33,7 +33,7 @@ def test_every_registered_law_and_statistic_is_audited() -> None:
 def test_the_quick_audit_holds() -> None:
     rows = list(claims.everything(quick=True))
     assert [r.name for r in rows if not r.holds] == []
-    assert {r.kind for r in rows} == {"law", "statistic", "local", "broken"}
+    assert {r.kind for r in rows} == {"law", "statistic", "local", "model", "broken"}
     text = page.render(rows, "quick")
     assert text.count("<svg") == len(rows)
     assert "refuted" in text

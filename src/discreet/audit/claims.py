@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet import local
 from discreet.accounting.conversions import epsilon as epsilon_of
-from discreet.audit import broken, neighbours, waist
+from discreet.audit import broken, model_claims, neighbours, waist
 from discreet.audit.lower_bound import CONFIDENCE, lower_bound
 from discreet.core.mechanism import Mechanism, mechanisms
 from discreet.core.query import RELATIONS, Relation
@@ -27,6 +27,7 @@ from discreet.mechanisms import (
     RandomizedResponse,
     SphericalLaplace,
 )
+from discreet.models.perturbation import METHODS
 from discreet.sources import open_source
 from discreet.statistics.joint import ask
 from discreet.statistics.question import Question, Table, build, names
@@ -233,6 +234,19 @@ def audit_local(law: LocalMechanism, a: Any, b: Any, trials: int, confidence: fl
     return Row("local", law.name, claim, 0.0, found, found <= claim, time.perf_counter() - start)
 
 
+def audit_models(quick: bool, confidence: float = CONFIDENCE) -> Iterator[Row]:
+    """Every way to fit a model on the pair of tables that tells most about it, and a tuning."""
+    for fit in model_claims.FITS:
+        few = fit.method == "objective"  # each of its draws is a fit
+        trials = (300 if few else 3_000) if quick else (20_000 if few else 60_000)
+        yield _row(model_claims.audit_fit(fit, trials, confidence))
+    yield _row(model_claims.audit_tuning(60 if quick else 6_000, confidence))
+
+
+def _row(found: model_claims.Found) -> Row:
+    return Row("model", found.name, found.claim, found.delta, found.certified, found.certified <= found.claim, found.seconds)
+
+
 def audit_exhibit(exhibit: broken.Exhibit, confidence: float = CONFIDENCE) -> Row:
     """An exhibit of the museum: it holds if the auditor refutes it."""
     start = time.perf_counter()
@@ -243,7 +257,7 @@ def audit_exhibit(exhibit: broken.Exhibit, confidence: float = CONFIDENCE) -> Ro
 
 
 def everything(quick: bool = False) -> Iterator[Row]:
-    """The whole table: laws, statistics under each relation, local reports, and the museum."""
+    """The whole table: laws, statistics under each relation, local reports, models, and the museum."""
     for case in CASES:
         few = 20_000 if quick else 800_000
         yield audit_law(case, few if case.slow else (200_000 if quick else 2_000_000))
@@ -252,12 +266,15 @@ def everything(quick: bool = False) -> Iterator[Row]:
             yield audit_statistic(name, relation, 20_000 if quick else 400_000)
     for mechanism, a, b in LOCAL:
         yield audit_local(mechanism, a, b, 100_000 if quick else 1_000_000)
+    yield from audit_models(quick)
     for exhibit in broken.EXHIBITS:
         yield audit_exhibit(exhibit)
 
 
 def unaudited() -> set[str]:
-    """Registered laws and statistics that no case covers: empty, or the audit is not whole."""
-    laws = {case.law.name for case in CASES} | UNCLAIMED
+    """Registered laws, statistics and ways to fit that no case covers: empty, or the audit is not whole."""
+    asks = [fit.ask() for fit in model_claims.FITS]
+    laws = {case.law.name for case in CASES} | {ask.mechanism.name for ask in asks} | UNCLAIMED
+    methods = {str(m) for m in METHODS} - {str(fit.method) for fit in model_claims.FITS}
     reports = {law.name for law, _, _ in LOCAL}
-    return (set(mechanisms) - laws) | (set(names()) - set(ASKED)) | (set(local_mechanisms) - reports)
+    return methods | (set(mechanisms) - laws) | (set(names()) - set(ASKED)) | (set(local_mechanisms) - reports)

@@ -1,0 +1,123 @@
+"""Designs: whatever a record holds, its row has a norm of at most 1, and coefficients scale back to the table."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as ds
+from discreet.errors import InvalidRequest, UnknownName
+from discreet.models.design import Design, Feature, Fourier, Target, Weight
+from discreet.sources import open_source
+
+ANY = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.sampled_from([math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, 0.0]),
+)
+COLUMNS = {"a": ds.Real(-3, 2), "b": ds.Real(1e-9, 1e9), "c": ds.Categories(["u", "v", "w"]), "w": ds.Real(0, 4)}
+
+
+def rows_of(design: Design, cells: dict[str, list[Any]], schema: ds.Schema) -> list[Any]:
+    """All rows that a source makes."""
+    return open_source(cells, schema).fold(
+        lambda b: [design.block(b)], lambda left, right: left + right, list(design.columns)
+    )
+
+
+@given(
+    a=st.lists(ANY, min_size=1, max_size=6),
+    radius=st.sampled_from([None, "0.01", "0.5", "1.3", "9"]),
+    intercept=st.booleans(),
+    fourier=st.booleans(),
+    relation=st.sampled_from(["add_remove", "replace"]),
+    data=st.data(),
+)
+@settings(max_examples=150, deadline=None)
+def test_no_record_makes_a_long_row(
+    a: list[float], radius: Any, intercept: bool, fourier: bool, relation: Any, data: Any
+) -> None:
+    """Norms in exact arithmetic, weights within their bound, targets within theirs, nothing missing, no warning."""
+    n = len(a)
+    cells = {
+        "a": a,
+        "b": data.draw(st.lists(ANY, min_size=n, max_size=n)),
+        "c": data.draw(st.lists(st.sampled_from(["u", "v", "w", "nobody", None]), min_size=n, max_size=n)),
+        "w": data.draw(st.lists(ANY, min_size=n, max_size=n)),
+        "y": data.draw(st.lists(st.sampled_from([0, 1, 7, None]), min_size=n, max_size=n)),
+    }
+    schema = ds.Schema({**COLUMNS, "y": ds.Categories([0, 1])}, neighbors=relation)
+    waves = Fourier(5, 0.7, 3) if fourier else None
+    bound = None if radius is None else Fraction(radius)
+    design = Design.of(schema, ["a", "b", "c"], "y", intercept=intercept, radius=bound, weight="w", fourier=waves)
+    assert Design(**design.to_dict()) == design
+    for rows in rows_of(design, cells, schema):
+        assert rows.x.shape == (len(rows.y), design.width)
+        assert set(rows.y.tolist()) <= {-1.0, 1.0}
+        assert np.isfinite(rows.x).all()
+        assert ((rows.weight >= 0) & (rows.weight <= 4)).all()
+        for row in rows.x:
+            assert sum(Fraction(v) ** 2 for v in row.tolist()) <= 1
+
+
+def test_coefficients_scale_back() -> None:
+    """theta . row is (theta / units) . (1-hot columns of the table and the constant), for rows that were not shortened."""
+    schema = ds.Schema({**COLUMNS, "y": ds.Categories([0, 1])})
+    design = Design.of(schema, ["a", "c"], "y")
+    (rows,) = rows_of(design, {"a": [1.5, -9.0], "b": [1, 1], "c": ["v", "u"], "w": [1, 1], "y": [1, 0]}, schema)
+    theta = np.arange(1.0, 6.0)
+    table = np.array([[1.5, 0, 1, 0, 1], [-3.0, 1, 0, 0, 1]])
+    assert rows.x @ theta == pytest.approx(table @ (theta / design.units), rel=1e-12)
+    assert design.names == ["a", "c=u", "c=v", "c=w"]
+    assert (design.blocks, design.width) == (3, 5)
+
+
+def test_rows_are_as_long_as_they_may_be() -> None:
+    """A record at all its bounds has norm 1 to within 1e-11, also after a clip to a radius."""
+    schema = ds.Schema({"a": ds.Real(-3, 2), "b": ds.Real(-1, 1), "y": ds.Categories([0, 1])})
+    for radius in (None, Fraction(1, 2)):
+        design = Design.of(schema, ["a", "b"], "y", radius=radius)
+        (rows,) = rows_of(design, {"a": [-3.0], "b": [1.0], "y": [1]}, schema)
+        assert float(np.linalg.norm(rows.x)) == pytest.approx(1, abs=1e-11)
+
+
+def test_random_features_approximate_the_kernel_and_are_public() -> None:
+    """5,000 features: the mean of cosines has a standard deviation below 0.02, so 0.1 is five and more of it."""
+    waves = Fourier(5000, 0.5, 9)
+    frequencies, phases = waves.draw(2)
+    again = Fourier(5000, 0.5, 9).draw(2)
+    assert np.array_equal(frequencies, again[0])
+    assert np.array_equal(phases, again[1])
+    here, there = np.array([0.3, -0.2]), np.array([-0.4, 0.5])
+    made = [math.sqrt(2 / 5000) * np.cos(p @ frequencies + phases) for p in (here, there)]
+    assert made[0] @ made[1] == pytest.approx(math.exp(-0.5 * float(((here - there) ** 2).sum())), abs=0.1)
+    assert max(float(m @ m) for m in made) <= 2
+
+
+def test_bad_declarations() -> None:
+    schema = ds.Schema({**COLUMNS, "y": ds.Categories([0, 1])})
+    for call in (
+        lambda: Design.of(schema, [], "y"),
+        lambda: Design.of(schema, ["a", "a"], "y"),
+        lambda: Design.of(schema, ["y"], "y"),
+        lambda: Design.of(schema, ["a"], "y", weight="c"),
+        lambda: Design.of(schema, ["b"], "y", weight="a"),
+        lambda: Design.of(schema, ["a"], "y", radius=Fraction(0)),
+        lambda: Feature("a", 1, 1),
+        lambda: Feature("a", 0, math.inf),
+        lambda: Target("y", ("a",)),
+        lambda: Target("y", ("a", "a")),
+        lambda: Target("y", (), 2, 1),
+        lambda: Weight("w", -1.0),
+        lambda: Fourier(0, 1.0, 1),
+        lambda: Fourier(3, 0.0, 1),
+    ):
+        with pytest.raises(InvalidRequest):
+            call()  # type: ignore[no-untyped-call]
+    with pytest.raises(UnknownName):
+        Design.of(schema, ["nobody"], "y")
