@@ -115,6 +115,17 @@ def test_treatments_filters_and_settings(run: Run, here: Path) -> None:
     assert spent(here) == "ε=0.5"
 
 
+def test_descents_and_networks(run: Run, here: Path) -> None:
+    for model, more in (("sgd", []), ("network", ["--set", "hidden_layer_sizes=[3]"])):
+        common = options(model=model, epsilon="0.5", delta="1e-6", budget="epsilon=2,delta=1e-4")
+        seen = run(*common, "--set", "steps=5", "--set", "expected_rows=300", *more, "--plan", "--json")
+        assert seen.err == ""
+        assert seen.doc["fits"]
+        ran = run(*common, "--set", "steps=5", "--set", "expected_rows=300", *more)
+        assert (ran.code, ran.err) == (0, "")
+        assert set(ds.models.load(here / "model.json").predict({"age": [20], "weight": [60]})) <= {"f", "m"}
+
+
 WRONG = [
     ({"schema": None}, [], "a fit needs --schema"),
     ({"schema": "none.toml"}, [], "none.toml"),

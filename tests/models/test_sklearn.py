@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import discreet as ds
 from discreet.errors import InvalidRequest
+from discreet.models.estimator import PrivateModel
 from tests.models.declared import CHECKED
 
 m = ds.models
@@ -54,6 +55,15 @@ def test_scikit_learn_accepts_it(model: Any, excused: dict[str, str]) -> None:
     assert sum(check["status"] == "passed" for check in found) > 40
     for reason in excused.values():
         assert len(reason) > 20, "every waiver has its reason"
+
+
+def test_no_model_scores_private_rows_for_nothing() -> None:
+    kinds = [found for found in (getattr(m, name) for name in m.__all__) if isinstance(found, type)]
+    models = [kind for kind in kinds if issubclass(kind, PrivateModel)]
+    assert len(models) > 5
+    for kind in models:
+        with pytest.raises(InvalidRequest, match="itself a release"):
+            kind.score(None, [[0.0]], [0])
 
 
 def test_few_are_excused() -> None:

@@ -23,7 +23,9 @@ def register(app: typer.Typer) -> None:
 def fit(
     table: Annotated[str, typer.Argument(help="The table (CSV or Parquet), or a fit file in TOML.", metavar="TABLE|FILE")],
     schema: Annotated[Path | None, typer.Option("--schema", "-s", help="The schema of the table.")] = None,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="logistic, svm, kernel, treatment or linear.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="logistic, svm, kernel, treatment, linear, sgd or network.")
+    ] = None,
     target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.")] = None,
     features: Annotated[str | None, typer.Option("--features", "-f", help="The columns to predict from: age,sex.")] = None,
     epsilon: Annotated[str | None, typer.Option("--epsilon", help="What to spend: epsilon.")] = None,
@@ -195,8 +197,10 @@ def _describe(wanted: Fit, model: Any, published: dict[str, Any], ledger: Any, b
 
     from discreet.cli.plan import price
 
-    names = [*model.feature_names_, *(["intercept"] if model.fitted_.design.intercept else [])]
-    values = [*np.ravel(model.coef_).tolist(), *np.ravel(model.intercept_).tolist()][: len(names)]
+    names, values = [], []  # of a network, whose numbers are in the file, none
+    if hasattr(model, "coef_"):
+        names = [*model.feature_names_, *(["intercept"] if model.fitted_.design.intercept else [])]
+        values = [*np.ravel(model.coef_).tolist(), *np.ravel(model.intercept_).tolist()][: len(names)]
     cost, found = model.privacy_.cost, published["intervals"]
     return {
         "kind": "fit",

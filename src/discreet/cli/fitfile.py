@@ -20,9 +20,11 @@ KINDS = {
     "kernel": "KernelSVC",
     "treatment": "OutcomeWeightedLearner",
     "linear": "LinearRegression",
+    "sgd": "SGDClassifier",
+    "network": "MLPClassifier",
 }
 # Parameters of models that are said elsewhere: by the schema, by the ledger, or not at all outside tests.
-_ELSEWHERE = ("bounds", "target_bounds", "classes", "neighbors", "ledger", "random_state")
+_ELSEWHERE = ("bounds", "target_bounds", "classes", "neighbors", "ledger", "random_state", "verbose")
 _TOP = {"table", "version", "schema", "ledger", "name", "who", "budget", "same_people"}
 _MODEL = {
     "kind": (str,),

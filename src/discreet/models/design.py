@@ -70,12 +70,11 @@ class Feature:
         return {"column": self.column, "lo": self.lo, "hi": self.hi, "labels": list(self.labels), "raw": self.raw}
 
     def clip(self, values: Any, out: Floats) -> None:
-        """Values within the bounds; a raw one beyond the doubles counts as missing."""
-        if not self.raw:
+        """Values within the bounds; raw ones as they are, of which an infinite one has no cosine and counts as missing."""
+        if self.raw:
+            out[:] = values
+        else:
             np.clip(values, self.lo, self.hi, out=out, dtype=np.float64)
-            return
-        out[:] = values
-        out[~np.isfinite(out)] = np.nan
 
 
 @dataclass(frozen=True)
