@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import discreet as ds
-from discreet.inference import BetaBernoulli, LinearRegression, infer
+from discreet.inference import BetaBernoulli, LinearRegression, infer, naive
 from discreet.inference.pictures import AWARE, INK, MUTED, NAIVE
 
 PEOPLE, SHARE = 100, 0.3
@@ -59,7 +59,7 @@ def surveys(folder: Path, count: int, draws: int) -> Path:
 def by_epsilon(folder: Path, grid: list[str], draws: int) -> Path:
     """One survey at many epsilons: from the prior, where nothing is said, to the posterior without privacy."""
     yes = round(PEOPLE * SHARE)
-    exact = ds.inference.naive.share(yes, PEOPLE).interval("theta")
+    exact = naive.share(yes, PEOPLE).interval("theta")
     made, axes = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
     axes.axhspan(*exact, color=MUTED, alpha=0.25, lw=0, label="no privacy")
     axes.axhspan(0.025, 0.975, color=MUTED, alpha=0.08, lw=0, label="prior")
