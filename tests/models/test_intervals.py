@@ -25,8 +25,9 @@ from discreet.models import LinearSVC, LogisticRegression
 from discreet.models.characteristic import quantiles
 from discreet.models.design import Design
 from discreet.models.estimator import Columns
-from discreet.models.intervals import _same_sum
+from discreet.models.intervals import _same_sum, shares_of
 from discreet.models.losses import HuberHinge, Logistic, Loss
+from discreet.models.perturbation import Price
 from discreet.models.sums_at import CurvatureAt, SlopeAt, SumAt
 from discreet.sources import open_source
 
@@ -292,6 +293,17 @@ def test_bad_requests_say_what_to_do() -> None:
         LogisticRegression(**plain, shares=(0.8, 0.1, 0.1)).fit(x, y)
     with pytest.raises(InvalidRequest, match="objective"):
         LogisticRegression(**plain, intervals=True, method="opera", neighbors="replace").fit(x, y)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(1, 10**6), min_size=3, max_size=3), st.sampled_from(["epsilon", "rho"]))
+def test_any_three_shares_that_add_up_to_one_are_taken(parts: list[int], word: str) -> None:
+    shares = [Fraction(p, sum(parts)) for p in parts]
+    price = Price(**{word: "0.7"})
+    assert list(shares_of(shares, "objective", price)) == shares
+    assert sum(Fraction(getattr(price.share(s), word)) for s in shares) == Fraction("0.7")
+    with pytest.raises(InvalidRequest, match="add up to 1"):
+        shares_of([*shares[:2], shares[2] + Fraction(1, 10**9)], "objective", price)
 
 
 @pytest.mark.parametrize("price", [{"epsilon": 1}, {"rho": 0.5}], ids=str)
