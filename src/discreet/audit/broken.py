@@ -212,3 +212,34 @@ def local_mean_with_a_range_from_the_data(values: tuple[float, ...], runs: int) 
     """Reports are scaled by the largest value anyone has."""
     largest = max(values)
     return largest * np.where(_uniform(runs) < 0.5 + values[0] / largest / 4, 1, -1)
+
+
+@_exhibit(epsilon=0.2, a=1.0, b=-1.0, trials=100_000)
+def objective_perturbation_without_its_jacobian(feature: float, runs: int) -> Any:
+    """All of epsilon goes to the linear term; that a row also bends the objective, ln(1 + 1/2) here, is forgotten."""
+    knots = np.array([-1e9, -1.5, -0.5, 0.5, 1.5, 1e9])
+    # One row with label 1 under a hinge rounded over 1/2, and a ridge of 2: the gradient is linear between the knots.
+    gradient = -feature * np.clip(1.5 - feature * knots, 0.0, 1.0) + 2.0 * knots
+    return np.interp(-_laplace(runs, 2 / 0.2), gradient, knots)
+
+
+@_exhibit(epsilon=0.5, a=1, b=0, trials=400_000)
+def objective_perturbation_stopped_early(rows: int, runs: int) -> Any:
+    """One Newton step stands for the minimiser: its length depends on the curvature of the data, without any bound."""
+    linear, ridge = _laplace(runs, 1 / 0.5), 2.0
+    return (0.5 * rows - linear) / (0.25 * rows + ridge)
+
+
+@_exhibit(epsilon=1.0, a=1.0, b=-1.0, trials=100_000)
+def kernel_features_longer_than_one(label: float, runs: int) -> Any:
+    """Random features sqrt(2 / D) cos(.) have a norm of up to sqrt(2), and the noise is for rows of norm 1."""
+    ridge, feature = 10.0, math.sqrt(2)
+    return label * feature / ridge + _laplace(runs, 2 / ridge)
+
+
+@_exhibit(epsilon=1.0, a=(-1, -1, -1), b=(-1, -1, -1, 1), trials=200_000)
+def tuning_by_shuffle_and_cut(records: tuple[int, ...], runs: int) -> Any:
+    """Cut in the middle of a shuffled list, one more person moves somebody else across the cut: both halves change."""
+    order = np.argsort(_uniform(runs * len(records)).reshape(runs, -1), axis=1)
+    shuffled, cut = np.array(records)[order], len(records) // 2
+    return shuffled[:, cut:].sum(1) - shuffled[:, :cut].sum(1) + _laplace(runs) + _laplace(runs)
