@@ -127,9 +127,17 @@ def assumed(model: Mapping[str, Any]) -> list[str]:
     rows = model.get("n")
     if isinstance(rows, int | float):
         lines.append(f"The number of people is public: {rows:,.0f}.")
-    elif rows is not None:
-        lines.append(f"The number of people is not known either, and was drawn along: {rows}.")
+    elif "rows" in model:
+        lines.append(
+            f"The number of people is not known either, and was drawn along; before, its law was {_prior_of_rows(model)}."
+        )
     return lines
+
+
+def _prior_of_rows(model: Mapping[str, Any]) -> str:
+    if model["rows"] == "uniform":
+        return f"flat from {model['least']:,} to {model['most']:,}, far beyond what the noise allows"
+    return f"“{model['rows']}”"
 
 
 def _several(posterior: Posterior) -> list[str]:
