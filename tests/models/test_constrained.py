@@ -172,6 +172,10 @@ def test_declarations_of_losses_and_sets() -> None:
     less = declared(SQUARED, 2, None)
     assert (less.slope, less.curvature) == (2, 1)
     assert less.first(np.array([9.0]), np.array([0.0])) == 2.0
+    design = Design((Feature("a", -1.0, 1.0),), Target("y"), False)
+    assert not ConstrainedProblem(design, less, m.Ball()).described, "a ledger does not repeat what it cannot tell apart"
+    assert not ConstrainedMinimiser(ConstrainedProblem(design, Logistic(), region_of(simplex, 1)), 1).described
+    assert ConstrainedProblem(design, declared(Logistic(), 1, None), m.Ball()).described
     for region in (m.Ball(2), m.Box(0), m.Box(None, 1)):
         assert regions.read(region.to_dict()) == region
     with pytest.raises(UnsupportedFormat, match="somebody's own"):

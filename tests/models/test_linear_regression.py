@@ -367,6 +367,8 @@ def test_a_session_fits_pays_publishes_and_reads_back(tmp_path: Path, method: An
     assert guess == pytest.approx([2, 8, 8], abs=2.5)
     loaded = ds.models.load(made.publish(tmp_path / "m.json"))
     assert loaded.predict({"x": [0.0, 10.0, 99.0], "c": ["f", "m", "m"]}) == pytest.approx(guess, rel=1e-12)
+    published = loaded.document["intervals"]
+    assert (published is not None) == (method == "statistics")
     again = Release.from_json(made.privacy_.releases[0].to_json())
     assert again.query == made.privacy_.releases[0].query
     assert again.cost == made.privacy_.cost

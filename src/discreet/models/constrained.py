@@ -47,6 +47,11 @@ class Declared(Loss):
             object.__setattr__(self, word, numbers.positive(getattr(self, word), word))
 
     @property
+    def described(self) -> bool:
+        """Whether a document holds all of it."""
+        return getattr(self.of, "described", True) is True
+
+    @property
     def one_sided(self) -> bool:  # type: ignore[override]
         return self.of.one_sided
 

@@ -116,8 +116,9 @@ class LinearRegression(Regressor):
 
         Each covers, with probability about ``level`` over the sample and the noise, the *regularised* coefficients of the
         population: those that clipped columns with this ridge have on all people. It is made for residuals whose variance
-        does not depend on the features, and for noise that is small beside the sums; where noise rules, intervals are long
-        and may be off. Costs nothing: everything is in the sums that were released.
+        does not depend on the features (several rows of one person count as if they were several people's), and for noise
+        that is small beside the sums; where noise rules, intervals are long and may be off. Costs nothing: everything is
+        in the sums that were released.
         """
         from sklearn.utils.validation import check_is_fitted
 

@@ -38,6 +38,11 @@ class FittedNumber:
     moments: Moments | None = None
 
     @property
+    def certainty(self) -> Moments | None:
+        """What intervals are made of, where there is something."""
+        return self.moments
+
+    @property
     def table(self) -> Floats:
         """The coefficients on the scale of the table, the constant last."""
         return self.theta * self.design.target.unit / self.design.units
