@@ -223,11 +223,13 @@ def objective_perturbation_without_its_jacobian(feature: float, runs: int) -> An
     return np.interp(-_laplace(runs, 2 / 0.2), gradient, knots)
 
 
-@_exhibit(epsilon=0.5, a=1, b=0, trials=400_000)
+@_exhibit(epsilon=1.0, a=1, b=0, trials=100_000)
 def objective_perturbation_stopped_early(rows: int, runs: int) -> Any:
     """One Newton step stands for the minimiser: its length depends on the curvature of the data, without any bound."""
-    linear, ridge = _laplace(runs, 1 / 0.5), 2.0
-    return (0.5 * rows - linear) / (0.25 * rows + ridge)
+    ridge = 2.0
+    linear = _laplace(runs, 1 / (1.0 - math.log1p(1 / ridge)))
+    # From 1, the middle of the corner of a hinge rounded over 1/2: slope 1/2 and curvature 1 for each row.
+    return 1.0 - (ridge + linear - 0.5 * rows) / (ridge + rows)
 
 
 @_exhibit(epsilon=1.0, a=1.0, b=-1.0, trials=100_000)
