@@ -19,8 +19,9 @@ from discreet.inference import (
     Normal,
 )
 from discreet.inference._jax import jnp
+from discreet.inference.calibration import ranks, unevenness
 
-from .helpers import RATE, ranks, uniform
+from .helpers import RATE
 
 
 def moments(x: Any) -> Any:
@@ -34,6 +35,7 @@ def sums(record: Any) -> Any:
 
 
 CASES = [
+    (BetaBernoulli(2, 1, success="b"), ds.RandomizedResponse.keeping("0.75", "ab"), None, "whole_table"),
     (BetaBernoulli(2, 1), ds.DiscreteLaplace(2), lambda x: [x], "sweep"),
     (DirichletMultinomial(0.8, (3,)), ds.DiscreteGaussian(2), None, "gibbs"),
     (DirichletMultinomial(0.8, (3,)), ds.Laplace(2, grid=1), None, "counts"),
@@ -47,5 +49,5 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0].name}-{case[1].name}-{case[3]}")
 def test_ranks_are_uniform(case: Any) -> None:
     model, law, statistic, sampler = case
-    for name, found in ranks(model, law, 8, statistic, 160, sampler, thin=8, warmup=60).items():
-        assert uniform(found) > RATE, name
+    for name, found in ranks(model, law, 8, statistic, tables=160, sampler=sampler, thin=8, warmup=60).items():
+        assert unevenness(found) > RATE, name

@@ -18,7 +18,7 @@ FOUR = (  # mean and standard deviation of pi00, pi01, pi10, pi11
 
 @pytest.mark.parametrize("sampler", ["interweaving", "sweep"])
 def test_clamped_sum(sampler: str) -> None:
-    """x ~ N(theta, 1), n = 2, prior N(0, 4), clamp to [-1, 1], Laplace(1/2): by quadrature. The clamp is not in the model."""
+    """x ~ N(theta, 1), n = 2, prior N(0, 4), clamped to [-1, 1], Laplace(1/2): by quadrature. Records stay raw."""
     release = ds.Release.of(ds.Laplace("0.5"), 2.4)
     made = infer(release, Normal(0, 2, variance=1.0), n=2, statistic=lambda x: jnp.clip(x, -1, 1), chains=64, draws=1000,
                  seed=1, sampler=sampler)  # fmt: skip

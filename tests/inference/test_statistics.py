@@ -1,4 +1,4 @@
-"""What a query does to a record, and the density of its noise: the JAX versions against the package's own, number for number."""
+"""What a query does to a record, and the density of its noise: number for number as the package has them."""
 
 from __future__ import annotations
 

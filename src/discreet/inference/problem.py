@@ -13,6 +13,7 @@ from discreet.inference._jax import jax, jnp
 from discreet.inference.evidence import Evidence
 from discreet.inference.models.base import Array, DataModel, FreeModel, Records, Theta
 from discreet.inference.rows import Rows, UniformRows
+from discreet.statistics.spread import Spread
 
 State = dict[str, Any]
 _FAR = 12.0  # standard deviations of noise beyond which a number of rows is left out
@@ -73,28 +74,22 @@ class Problem:
         prior_key, key = jax.random.split(key)
         thetas = jax.vmap(model.draw_prior)(jax.random.split(prior_key, _TRIES))
         if not isinstance(model, FreeModel) or not self.evidence.parts:
-            return jax.tree.map(lambda x: x[0], thetas)
-        free_of, fit = jax.vmap(model.to_free), jax.vmap(lambda k, t: self._fit(k, t, values, n))
+            first: Theta = jax.tree.map(lambda x: x[0], thetas)
+            return first
+        fit: Any = jax.vmap(lambda k, free: self._fit(k, model.from_free(free), values, n))
 
-        def search(state: tuple[Array, Array], key: Array) -> tuple[tuple[Array, Array], None]:
-            """The best of the points, and as many new ones around them."""
-            points, scores = state
-            order = jnp.argsort(-scores)[:_BEST]
-            best, kept = points[order], scores[order]
-            spread = jnp.std(best, axis=0) + 1e-3 * (1 + jnp.abs(best).mean(0))
+        def search(points: Array, key: Array) -> tuple[Array, None]:
+            """The best of the points, and as many new ones around them as there is room for."""
             first, second, third = jax.random.split(key, 3)
-            from_ = jax.random.randint(first, (_TRIES - _BEST,), 0, _BEST)
-            new = best[from_] + 1.5 * spread * jax.random.normal(second, (_TRIES - _BEST, best.shape[1]))
-            found = fit(jax.random.split(third, _TRIES - _BEST), jax.vmap(model.from_free)(new))
-            found = jnp.where(jnp.isnan(found), -jnp.inf, found)
-            return (jnp.concatenate([best, new]), jnp.concatenate([kept, found])), None
+            scores = fit(jax.random.split(first, _TRIES), points)
+            best = points[jnp.argsort(-jnp.where(jnp.isnan(scores), -jnp.inf, scores))[:_BEST]]
+            spread = jnp.std(best, axis=0) + 1e-3 * (1 + jnp.abs(best).mean(0))
+            around = best[jax.random.randint(second, (_TRIES - _BEST,), 0, _BEST)]
+            return jnp.concatenate([best, around + 1.5 * spread * jax.random.normal(third, around.shape)]), None
 
-        fit_key, search_key, last_key = jax.random.split(key, 3)
-        scores = fit(jax.random.split(fit_key, _TRIES), thetas)
-        scores = jnp.where(jnp.isnan(scores), -jnp.inf, scores)
-        (points, scores), _ = jax.lax.scan(search, (free_of(thetas), scores), jax.random.split(search_key, _ROUNDS))
-        chosen = jnp.argsort(-scores)[jax.random.randint(last_key, (), 0, _BEST)]
-        return model.from_free(points[chosen])
+        search_key, last_key = jax.random.split(key)
+        points, _ = jax.lax.scan(search, jax.vmap(model.to_free)(thetas), jax.random.split(search_key, _ROUNDS))
+        return model.from_free(points[jax.random.randint(last_key, (), 0, _BEST)])
 
     def _fit(self, key: Array, theta: Theta, values: Array, n: Array) -> Array:
         """How likely what was seen is given records simulated from theta; few of them, scaled up."""
@@ -131,10 +126,10 @@ def count_of(evidence: Evidence, values: Array) -> Array | None:
 
 def decide_rows(evidence: Evidence, n: int | Rows | None) -> int | Rows:
     """The number of records: what the user said, what a release makes public, or every number that a count allows."""
-    public = {getattr(r.query, "rows", None) for r in evidence.releases if r.query is not None and r.query.name == "spread"}
+    asked = [part for r in evidence.releases for part in getattr(r.query, "parts", (r.query,))]
+    public: set[Any] = {query.rows for query in asked if isinstance(query, Spread)}
     if evidence.reports is not None:
         public.add(len(evidence.reports.codes))
-    public.discard(None)
     if public:
         known = public.pop()
         if public or (n is not None and n != known):

@@ -18,6 +18,7 @@ from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array
 from discreet.inference.problem import Kernel
 
+_SMALL = 3_000_000  # records looked at below which compiling well takes longer than it saves
 _PIECE = 100  # steps between two looks at the keyboard
 
 
@@ -41,8 +42,9 @@ def run(
     start_key, key = jax.random.split(key)
     piece = max(1, math.ceil(draws / math.ceil(draws / _PIECE)))
     began = time.perf_counter()
-    start, compiled = _compiled(jax.vmap(kernel.start, (0, axis)), jax.random.split(start_key, chains), values)
-    state = jax.block_until_ready(start(jax.random.split(start_key, chains), values))
+    starts = jax.random.split(start_key, chains)
+    start, compiled = _compiled(jax.vmap(kernel.start, (0, axis)), kernel.name != "summary", starts, values)
+    state: Any = start(starts, values)
     check_start(state)
 
     def one_piece(keys: Array, state: Any, values: Array) -> tuple[Array, Any, Any]:
@@ -58,7 +60,8 @@ def run(
         return key, state, (kept, accepted)
 
     keys = jax.random.split(key, chains)
-    advance, more = _compiled(jax.vmap(one_piece, (0, 0, axis)), keys, state, values)
+    small = (draws + warmup) * chains * max(1, state.get("each", values).shape[-2 if "each" in state else -1]) < _SMALL
+    advance, more = _compiled(jax.vmap(one_piece, (0, 0, axis)), small, keys, state, values)
     compiled += more
     before, after = math.ceil(warmup / piece), math.ceil(draws / piece)
     pieces: list[Any] = []
@@ -85,10 +88,13 @@ def run(
     return Drawn(theta, stats, time.perf_counter() - began - compiled, compiled, interrupted)
 
 
-def _compiled(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[..., Any], float]:
-    """The function compiled for these arguments, and how long that took."""
+def _compiled(function: Callable[..., Any], quickly: bool, *arguments: Any) -> tuple[Callable[..., Any], float]:
+    """The function compiled for these arguments, and how long that took; ``quickly`` where it will not run for long."""
     began = time.perf_counter()
-    made = jax.jit(function).lower(*arguments).compile()
+    lowered = jax.jit(function).lower(*arguments)
+    on_processor = jax.default_backend() == "cpu"
+    options: Any = {"xla_backend_optimization_level": 0} if quickly and on_processor else None
+    made = lowered.compile(options)
     return made, time.perf_counter() - began
 
 
