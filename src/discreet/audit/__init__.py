@@ -2,5 +2,6 @@
 
 from discreet.audit.bits import bit_bound
 from discreet.audit.lower_bound import LowerBound, lower_bound
+from discreet.audit.one_run import OneRun, one_run
 
-__all__ = ["LowerBound", "bit_bound", "lower_bound"]
+__all__ = ["LowerBound", "OneRun", "bit_bound", "lower_bound", "one_run"]
