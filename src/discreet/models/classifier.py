@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from discreet.core.numbers import Number
 from discreet.core.query import Relation
 from discreet.errors import InvalidRequest
 from discreet.models.linear_classifier import LinearClassifier
 from discreet.models.losses import Loss
+from discreet.models.perturbation import Method
 
 
 class Classifier(LinearClassifier):
@@ -27,7 +28,7 @@ class Classifier(LinearClassifier):
         rho: Number | None = None,
         bounds: Any = None,
         classes: Any = None,
-        method: Literal["objective", "output"] = "objective",
+        method: Method = "objective",
         ridge: Number = 1.0,
         fit_intercept: bool = True,
         penalty: str = "ridge",

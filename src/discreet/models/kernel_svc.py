@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 from discreet.core import numbers
 from discreet.core.numbers import Number
@@ -15,6 +15,7 @@ from discreet.models.design import Fourier
 from discreet.models.estimator import Columns
 from discreet.models.linear_classifier import LinearClassifier
 from discreet.models.losses import HuberHinge, Loss
+from discreet.models.perturbation import Method
 
 
 class KernelSVC(LinearClassifier):
@@ -41,7 +42,7 @@ class KernelSVC(LinearClassifier):
         beta: Number | None = None,
         key: int | None = None,
         width: Number = 0.5,
-        method: Literal["objective", "output"] = "objective",
+        method: Method = "objective",
         ridge: Number = 1.0,
         fit_intercept: bool = True,
         penalty: str = "ridge",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from discreet.core.numbers import Number
 from discreet.core.query import Relation
 from discreet.models.linear_classifier import LinearClassifier
 from discreet.models.losses import HuberHinge, Loss
+from discreet.models.perturbation import Method
 
 
 class LinearSVC(LinearClassifier):
@@ -27,7 +28,7 @@ class LinearSVC(LinearClassifier):
         bounds: Any = None,
         classes: Any = None,
         width: Number = 0.5,
-        method: Literal["objective", "output"] = "objective",
+        method: Method = "objective",
         ridge: Number = 1.0,
         fit_intercept: bool = True,
         penalty: str = "ridge",

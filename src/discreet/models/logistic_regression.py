@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from discreet.core.numbers import Number
 from discreet.core.query import Relation
 from discreet.models.design import Floats
 from discreet.models.linear_classifier import LinearClassifier
 from discreet.models.losses import Logistic, Loss
+from discreet.models.perturbation import Method
 
 
 class LogisticRegression(LinearClassifier):
     """Logistic regression with a ridge, private by noise in its objective or on its coefficients.
 
     ``epsilon`` alone, ``epsilon`` and ``delta``, or ``rho`` is the price of one fit. ``bounds`` are the public (lo,
-    hi) of the features, ``classes`` the two public labels. ``method`` is "objective" or "output"; ``ridge`` that of
+    hi) of the features, ``classes`` the two public labels. ``method`` is "objective", "output", or under
+    replace "opera" (``Opera(steps, rate)`` to say how far it goes); ``ridge`` that of
     the sum of losses over rows of norm at most 1; ``radius`` a public norm, on the scale of columns divided by their
     largest bound, to which longer rows are clipped (less noise relative to shorter rows). ``intervals`` pays for
     ``confidence_intervals`` out of the same price, in three ``shares`` (coefficients, curvature, slopes); they cover the
@@ -34,7 +36,7 @@ class LogisticRegression(LinearClassifier):
         rho: Number | None = None,
         bounds: Any = None,
         classes: Any = None,
-        method: Literal["objective", "output"] = "objective",
+        method: Method = "objective",
         ridge: Number = 1.0,
         fit_intercept: bool = True,
         penalty: str = "ridge",

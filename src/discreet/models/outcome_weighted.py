@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from discreet.models.design import Design, Weight
 from discreet.models.estimator import Columns
 from discreet.models.linear_classifier import LinearClassifier
 from discreet.models.losses import HuberHinge, Loss
-from discreet.models.perturbation import Price
+from discreet.models.perturbation import Method, Price
 
 
 class OutcomeWeightedLearner(LinearClassifier):
@@ -41,7 +41,7 @@ class OutcomeWeightedLearner(LinearClassifier):
         classes: Any = None,
         width: Number = 0.5,
         propensity: float | None = None,
-        method: Literal["objective", "output"] = "objective",
+        method: Method = "objective",
         ridge: Number = 1.0,
         fit_intercept: bool = True,
         penalty: str = "ridge",
