@@ -58,10 +58,11 @@ def columns(relation: str) -> dict[str, Any]:
 
 
 ASKED = [
-    ("count", (), {}), ("count", (), {"by": "sex"}), ("sum", ("x",), {}), ("sum", ("x",), {"by": "town"}), ("mean", ("x",), {}),
-    ("mean", ("x",), {"by": ["sex", "town"]}), ("variance", ("x",), {}), ("covariance", ("x", "y"), {}),
-    ("correlation", ("x", "y"), {}), ("pooled_variance", ("x",), {"by": "town"}), ("histogram", ("x",), {"bins": 7}),
-    ("histogram", ("y",), {"bins": [0, 1, 5, 10]}), ("crosstab", ("sex", "town"), {}), ("pooled_covariance", ("x", "y"), {"by": "sex"}),
+    ("count", (), {}), ("count", (), {"by": "sex"}), ("sum", ("x",), {}), ("sum", ("x",), {"by": "town"}),
+    ("mean", ("x",), {}), ("mean", ("x",), {"by": ["sex", "town"]}), ("variance", ("x",), {}),
+    ("covariance", ("x", "y"), {}), ("correlation", ("x", "y"), {}), ("pooled_variance", ("x",), {"by": "town"}),
+    ("pooled_covariance", ("x", "y"), {"by": "sex"}), ("histogram", ("x",), {"bins": 7}),
+    ("histogram", ("y",), {"bins": [0, 1, 5, 10]}), ("crosstab", ("sex", "town"), {}),
 ]  # fmt: skip
 
 

@@ -23,6 +23,8 @@ from discreet.inference.models.base import DataModel, FiniteModel
 from discreet.inference.run import run
 from discreet.mechanisms import RandomizedResponse
 
+_FROM_RECORDS = ("sweep", "gibbs", "interweaving")
+
 Ranks = dict[str, npt.NDArray[np.int64]]
 
 
@@ -57,11 +59,19 @@ def ranks(
             size = _size(model, statistic, records)
             problem = prepare(Release.of(law, np.zeros(size)), model, n, statistic)
             total = jax.vmap(lambda r: jnp.sum(problem.evidence.each(r, jnp.arange(n), jnp.zeros(size)), 0))
-            seen = np.asarray(law.release(np.asarray(jax.jit(total)(records)), seed=Random(seed)), np.float64)
+            exact, random = np.asarray(jax.jit(total)(records)), Random(seed)
+            lines = [law.release(line, seed=random) for line in exact]
+            seen = np.array(lines, np.float64)
         named = sampler or choose(problem)
         kernel = kernel_of(problem, "whole_table" if named == "independent" else named, warmup)
         skipped = 0 if named == "summary" else warmup
-        drawn = run(kernel, seen, draws=draws * thin, warmup=skipped, chains=tables, key=run_key, progress=False)
+        truth = None
+        if named in _FROM_RECORDS:  # the true records are themselves a draw given the release: as good a start as any
+            places = jax.jit(jax.vmap(lambda t, r, v: problem.place(t, r, jnp.asarray(n), v)))
+            truth = places(thetas, records, jnp.asarray(seen))
+        drawn = run(
+            kernel, seen, draws=draws * thin, warmup=skipped, chains=tables, key=run_key, progress=False, state=truth
+        )
     found = {}
     for name, values in drawn.theta.items():
         kept = values[:, thin - 1 :: thin].reshape(tables, draws, -1)

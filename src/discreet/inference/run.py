@@ -34,17 +34,30 @@ class Drawn:
 
 
 def run(
-    kernel: Kernel, values: Any, *, draws: int, warmup: int, chains: int, key: Array, progress: bool | None = None
+    kernel: Kernel,
+    values: Any,
+    *,
+    draws: int,
+    warmup: int,
+    chains: int,
+    key: Array,
+    progress: bool | None = None,
+    state: Any = None,
 ) -> Drawn:
-    """Run a kernel. ``values`` is what was seen: one array for all chains, or one line for each."""
+    """Run a kernel. ``values`` is what was seen: one array for all chains, or one line for each.
+
+    ``state`` is where the chains start, if not where the kernel would start them.
+    """
     values = jnp.asarray(values)
     axis = 0 if values.ndim == 2 else None
     start_key, key = jax.random.split(key)
     piece = max(1, math.ceil(draws / math.ceil(draws / _PIECE)))
     began = time.perf_counter()
     starts = jax.random.split(start_key, chains)
-    start, compiled = _compiled(jax.vmap(kernel.start, (0, axis)), kernel.name != "summary", starts, values)
-    state: Any = start(starts, values)
+    compiled = 0.0
+    if state is None:
+        start, compiled = _compiled(jax.vmap(kernel.start, (0, axis)), kernel.name != "summary", starts, values)
+        state = start(starts, values)
     check_start(state)
 
     def one_piece(keys: Array, state: Any, values: Array) -> tuple[Array, Any, Any]:
