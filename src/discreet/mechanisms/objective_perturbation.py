@@ -184,7 +184,7 @@ class ObjectivePerturbation(Mechanism):
 
     def check(self, width: int) -> None:
         """Refuse noise so large that doubles cannot hold a linear term of ``width`` coordinates to the tolerance."""
-        most = self.tolerance * (1 << 49) / width
+        most = self.tolerance * (1 << 49) / (width + 32)  # a linear term is longer than four times this once in e^100
         if self.scale > most:
             raise InvalidRequest(
                 f"noise of scale {float(self.scale):.3g} in an objective of {width} coefficients is more than doubles can "
