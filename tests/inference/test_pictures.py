@@ -153,6 +153,7 @@ def test_naive_of_a_posterior() -> None:
     fields = {"draws": {"beta": beta}, "releases": (both,), "stats": {}}
     line = posterior(**fields, model={"model": "linear_regression", "columns": ["x", "y"], **prior}).naive()
     assert line.draws["beta"][0].mean(0) == pytest.approx(np.polyfit(x, y, 1)[::-1], abs=0.01)
+    assert [row["name"] for row in line.summary()][:2] == ["beta[constant]", "beta[x]"]
     one = {"model": "normal", "columns": ["y"], "mean": 0.0, **prior}
     assert posterior(**fields, model=one).naive().draws["mean"].mean() == pytest.approx(y.mean(), abs=0.01)
     rate = {"model": "gamma_poisson", "columns": ["y"], "shape": 1e-6, "inverse_scale": 1e-6}

@@ -15,11 +15,15 @@ Axes = tuple[tuple[str, tuple[str, ...]], ...]
 def axes_of(name: str, shape: Sequence[int], model: Mapping[str, Any], releases: Sequence[Release]) -> Axes:
     """The axes of a quantity behind its chains and draws: their names and labels.
 
-    A model may name them itself, under ``axes``. The shares of a released table have the table's own labels.
+    A model may name them itself, under ``axes``. The shares of a released table have the table's own labels, and the
+    coefficients of a regression the names of their columns, the constant first.
     """
     declared = model.get("axes", {}).get(name)
     if declared is None and name == "theta" and len(releases) == 1:
         declared = _of_table(releases[0], len(shape))
+    if declared is None and name == "beta" and str(model.get("model")).endswith("_regression"):
+        used = dict.fromkeys(c for r in releases for c in getattr(r.query, "columns", ()))
+        declared = [("coefficient", ["constant", *list(model.get("columns") or used)[:-1]])]
     axes = tuple((str(axis), tuple(map(str, labels))) for axis, labels in declared or ())
     if tuple(len(labels) for _, labels in axes) == tuple(shape):
         return axes
