@@ -280,7 +280,7 @@ def test_sums_are_whole_numbers_and_the_same_on_every_engine(tmp_path: Path, spa
     whole = [[round(Fraction(float(v)) * (1 << 16)) for v in row] for row in zip(*scaled, strict=True)]
     exact = [sum(r[i] * r[j] for r in whole) for i, j in zip(*np.triu_indices(4), strict=True)]
     pd.DataFrame(frame).to_parquet(tmp_path / "t.parquet")
-    sources = [frame, str(tmp_path / "t.parquet"), spark.read.parquet(str(tmp_path / "t.parquet"))]
+    sources = [frame, str(tmp_path / "t.parquet"), spark.read.parquet(str(tmp_path / "t.parquet")).coalesce(1)]
     for place in sources:
         assert query.evaluate(open_source(place, schema)).counts.tolist() == exact
     objective = ConstrainedMinimiser(BallProblem(query.design), Fraction(1, 3))

@@ -233,6 +233,7 @@ def _model(
     steep, flat = float(values[-1]), max(float(values[0]), ridge)
     momentum = (steep**0.5 - flat**0.5) / (steep**0.5 + flat**0.5)
     point, ahead = theta, theta
+    tolerance = max(tolerance, 2.0**-48 * (float(np.linalg.norm(gradient)) + steep))  # doubles give no more
     for _ in range(_STEPS):
         slope = gradient + hessian @ (ahead - theta)
         goal = ahead - slope / steep
