@@ -233,7 +233,7 @@ def main(folder: Path, quick: bool = False) -> list[Path]:
     else:
         sizes, budgets = [3000, 6000, 15_000, 30_000], [0.1, 0.5, 1.0, 2.0]
         made = [allocation(folder, people, 15_000, 20, [0.3, 0.5, 0.65, 0.75, 0.85, 0.92, 0.97])]
-        made += [sweeps(folder, people, sizes, budgets, 50), variability(folder, people, 15_000)]
+        made += [sweeps(folder, people, sizes, budgets, 20), variability(folder, people, 15_000)]
         made.append(sweeps(folder, kdd(450_000), [30_000, 100_000, 300_000], budgets, 5))
         made.append(overhead(folder, people, [*sizes, 60_000], 30))
     return made
