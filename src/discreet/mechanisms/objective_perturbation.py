@@ -237,7 +237,7 @@ def _said(claim: Claim) -> str:
 def _profile(problem: Smoothness, epsilon: float, t: float, jacobian: float) -> float:
     """delta(epsilon) of normal noise, t for the whole move of the gradient."""
     if problem.rows > 1:
-        return min(1.0, *(_tail(a, epsilon, _closed(a, problem, t, jacobian)) for a in ORDERS))
+        return min(1.0, *map(_tail, ORDERS, [epsilon] * len(ORDERS), _all_closed(problem, t, jacobian)))
     if not problem.replaced:
         one = profiles.one_row if problem.one_sided else profiles.either_way
         return one(epsilon, t, jacobian)
@@ -266,13 +266,17 @@ def _profile_nodes(problem: Smoothness, t: float, jacobian: float) -> tuple[Any,
     return edges, np.array([_profile(problem, e, t, jacobian) for e in edges.tolist()])
 
 
-@lru_cache(maxsize=4096)
 def _closed(order: float, problem: Smoothness, t: float, jacobian: float) -> float:
     """A Rényi divergence in closed form: row by row, and where one row is replaced also in the plane of both."""
     best = profiles.renyi(order, t * float(problem.pull), jacobian, problem.one_sided)
     if problem.rows == 1 and problem.pull > 1:
         best = min(best, profiles.renyi_in_a_plane(order, t, jacobian))
     return best
+
+
+@lru_cache(maxsize=256)
+def _all_closed(problem: Smoothness, t: float, jacobian: float) -> tuple[float, ...]:
+    return tuple(_closed(a, problem, t, jacobian) for a in ORDERS)
 
 
 def _renyi(order: float, problem: Smoothness, t: float, jacobian: float, edges: Any, deltas: Any) -> float:

@@ -176,6 +176,11 @@ def nodes(profile: Profile, start: float, count: int = 300) -> Floats:
 
 
 def integral(edges: Floats, deltas: Floats, order: float) -> float:
+    """``integrals`` at one order."""
+    return float(integrals(edges, deltas, np.array([order]))[0])
+
+
+def integrals(edges: Floats, deltas: Floats, orders: Floats) -> Floats:
     """An upper bound on the integral over epsilon > 0 of (e^((a-1) epsilon) + e^(-a epsilon)) delta(epsilon).
 
     Proof: a profile is convex in e^epsilon, so between nodes e_0 < e_1 it lies below c - k e^epsilon through (bounds on)
@@ -186,11 +191,13 @@ def integral(edges: Floats, deltas: Floats, order: float) -> float:
     e^((a-1) epsilon): what is left is at most their product at that node.
     """
     wide = np.diff(edges)
-    weight = np.exp((order - 1) * edges) + np.exp(-order * edges)
+    a = orders[:, None]
+    weight = np.exp((a - 1) * edges) + np.exp(-a * edges)
     lift = np.maximum(deltas[:-1] - deltas[1:], 0.0) * wide * np.exp(wide) / 8
-    d0, d1, w0, w1 = deltas[:-1] + lift, deltas[1:] + lift, weight[:-1], weight[1:]
-    inside = wide * (2 * d0 * w0 + d0 * w1 + d1 * w0 + 2 * d1 * w1) / 6
-    return float(inside.sum() + deltas[-1] * weight[-1])
+    d0, d1, w0, w1 = deltas[:-1] + lift, deltas[1:] + lift, weight[:, :-1], weight[:, 1:]
+    inside = (w0 @ (wide * (2 * d0 + d1)) + w1 @ (wide * (d0 + 2 * d1))) / 6
+    whole: Floats = inside + deltas[-1] * weight[:, -1]
+    return whole
 
 
 def most_order(reach: float, t: float, jacobian: float) -> float:
@@ -217,18 +224,15 @@ def concentrated(
     the last order A both forms of ``renyi`` are at most J + a t^2 / 2 + ln(2) / (a - 1), so R(a) / a is at most
     J / A + t^2 / 2 + ln(2) / (A (A - 1)).
     """
-
-    def curve(a: float) -> float:
-        best = closed(a)
-        if a <= most and (a - 1) * edges[-1] < 600:
-            best = min(best, math.log1p(a * (a - 1) * integral(edges, deltas, a)) / (a - 1))
-        return best
-
     first = 1.004
     orders = [first]
     while orders[-1] < 20_000.0:
         orders.append(orders[-1] * (1.003 if orders[-1] < 3 else 1.01))
-    values = [curve(a) for a in orders]
+    values = [closed(a) for a in orders]
+    near = np.array([a for a in orders if a <= most and (a - 1) * edges[-1] < 600])
+    if near.size:
+        read = np.log1p(near * (near - 1) * integrals(edges, deltas, near)) / (near - 1)
+        values[: near.size] = np.minimum(values[: near.size], read).tolist()
     steps = max(high / low for high, low in zip(values[1:], orders[:-1], strict=True))
     last = orders[-1]
     rest = jacobian / last + t * t / 2 + math.log(2) / (last * (last - 1))
