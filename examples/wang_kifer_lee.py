@@ -175,7 +175,7 @@ def sweeps(folder: Path, table: Table, sizes: Sequence[int], budgets: Sequence[f
         panels[1, column].set_yscale("log")
         if column != 1:
             panels[1, column].set_xscale("log")
-    panels[1, 0].legend(frameon=False, fontsize=7)
+    made.legend(*panels[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     return save(made, folder / f"wkl_{table.name.split('-')[0].lower()}_sweeps.png")
 
 
