@@ -35,10 +35,8 @@ def sums(record: Any) -> Any:
 
 
 CASES = [
-    (BetaBernoulli(2, 1, success="b"), ds.RandomizedResponse.keeping("0.75", "ab"), None, "whole_table"),
     (BetaBernoulli(2, 1), ds.DiscreteLaplace(2), lambda x: [x], "sweep"),
     (DirichletMultinomial(0.8, (3,)), ds.DiscreteGaussian(2), None, "gibbs"),
-    (DirichletMultinomial(0.8, (3,)), ds.Laplace(2, grid=1), None, "counts"),
     (Normal(0, 1, variance=(3, 3)), ds.Laplace(2), moments, "interweaving"),
     (GammaPoisson(3, 1), ds.Gaussian(2, grid=1), lambda x: jnp.clip(x, 0, 8)[None], "sweep"),
     (LinearRegression(1, deviation=1, variance=(3, 3), covariate_deviation=1), ds.Gaussian(3), sums, "sweep"),

@@ -36,18 +36,18 @@ def test_normal_mean() -> None:
     close(made.draws["mean"], -1.94122, 0.342858)
 
 
-@pytest.mark.parametrize("sampler", [None, "whole_table", "sweep", "gibbs"])
+@pytest.mark.parametrize("sampler", [None, "whole_table", "sweep"])
 def test_randomised_response(sampler: str | None) -> None:
     """Seven of ten say yes, each flipped with chance 1/4: mean .7140096, deviation .2013027."""
     release = ds.Release.of(ds.RandomizedResponse.keeping("0.75", ["no", "yes"]), ["yes"] * 7 + ["no"] * 3)
     made = infer(release, BetaBernoulli(1, 1), chains=32, draws=600, warmup=100, seed=3, sampler=sampler)
     assert made.sampler == (sampler or "independent")
     close(made.draws["theta"], 0.7140096, 0.2013027)
-    if sampler in ("sweep", "gibbs"):
+    if sampler == "sweep":
         assert made.stats["acceptance_per_record"].shape == (32, 10)
 
 
-@pytest.mark.parametrize("sampler", [None, "gibbs", "sweep"])
+@pytest.mark.parametrize("sampler", [None, "gibbs"])
 def test_noisy_count(sampler: str | None) -> None:
     """A count of 12 people with discrete Laplace(.8), 5 seen: mean .428747, deviation .146947."""
     made = infer(ds.Release.of(ds.DiscreteLaplace("0.8"), 5), BetaBernoulli(1, 1), n=12, chains=32, draws=600, warmup=100,
@@ -89,11 +89,10 @@ def noisy_table() -> ds.Release:
     return ds.Release.of(ds.DiscreteGaussian("6.25"), [[110, 47], [131, 110]])
 
 
-@pytest.mark.parametrize("sampler", [None, "sweep"])
-def test_noisy_table(sampler: str | None) -> None:
+def test_noisy_table() -> None:
     """Example 2 against the exact table, to its four digits."""
-    made = infer(noisy_table(), DirichletMultinomial(1.0), n=400, chains=32, draws=400 if sampler else 8000, warmup=100,
-                 seed=7, sampler=sampler)  # fmt: skip
+    made = infer(noisy_table(), DirichletMultinomial(1.0), n=400, chains=32, draws=8000,
+                 seed=7)  # fmt: skip
     theta = made.draws["theta"].reshape(32, -1, 4)
     for cell, (mean, deviation) in enumerate(((0.2760, 0.0259), (0.1200, 0.0210), (0.3280, 0.0269), (0.2760, 0.0259))):
         each = theta[..., cell].mean(1)

@@ -3,25 +3,26 @@
 theta ~ p(theta | x); then new records x'_1 .. x'_n ~ f(. | theta) all at once, and for i in order the i-th replaces x_i with
 probability min(1, eta(S') / eta(S)), where S is the running total of t and S' = S - t(x_i) + t(x'_i).
 
-Holds when records are independent given theta, n is fixed (see ``births`` for when it is not), the scale of the noise does not
-depend on the records, and the start has eta > 0. t may depend on the place of a record and on the release.
+Holds when records are independent given theta, n is fixed (see ``births`` for when it is not), the scale of the noise
+does not depend on the records, and the start has eta > 0. t may depend on the place of a record and on the release.
 
-Proof: the target is p(theta) prod f(x_i | theta) eta(sum t(x_i)). The first step draws from its conditional. In the second, x'_i
-is proposed from f(. | theta), so that f cancels in the Metropolis-Hastings ratio and eta(S')/eta(S) is left; each replacement
-leaves the target as it is, given all others. Proposals may be drawn in one batch: they do not depend on the records. Where eta
-is a product over records (reports of single people) the ratios do not involve one another, and all are decided at once.
+Proof: the target is p(theta) prod f(x_i | theta) eta(sum t(x_i)). The first step draws from its conditional. In the
+second, x'_i is proposed from f(. | theta), so that f cancels in the Metropolis-Hastings ratio and eta(S')/eta(S) is
+left; each replacement leaves the target as it is, given all others. Proposals may be drawn in one batch: they do not
+depend on the records. Where eta is a product over records (reports of single people) the ratios do not involve one
+another, and all are decided at once.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from discreet.inference._jax import jax, jnp
+from discreet.inference._jax import TINY, jax, jnp
 from discreet.inference.births import births_and_deaths
 from discreet.inference.models.base import Array
 from discreet.inference.problem import Kernel, Problem, State
 
-_UNROLL = 8
+_UNROLL = 4
 
 
 def sweep(problem: Problem) -> Kernel:
@@ -42,7 +43,8 @@ def kept(problem: Problem, state: State, accepted: Array) -> dict[str, Any]:
     exists = problem.weight(state["n"])
     rate = jnp.sum(accepted * exists) / jnp.maximum(jnp.sum(exists), 1.0)
     stats = {"acceptance_rate": rate} | ({} if isinstance(problem.rows, int) else {"n": state["n"]})
-    return {"theta": state["theta"], "stats": stats, "accepted": accepted * exists}
+    each = {"accepted": accepted} if isinstance(problem.rows, int) else {}
+    return {"theta": state["theta"], "stats": stats, **each}
 
 
 def replace_records(problem: Problem, key: Array, state: State, values: Array) -> tuple[State, Array]:
@@ -51,14 +53,11 @@ def replace_records(problem: Problem, key: Array, state: State, values: Array) -
     evidence, n = problem.evidence, problem.capacity
     new = problem.model.simulate(propose_key, state["theta"], n)
     new_each = evidence.each(new, problem.index, values)
-    log_u = jnp.log(jax.random.uniform(accept_key, (n,), minval=jnp.finfo(float).tiny))
+    log_u = jnp.log(jax.random.uniform(accept_key, (n,), minval=TINY))
     apart = evidence.separate(values, new)
     if apart is not None:
         log_u -= apart - evidence.separate(values, state["records"])
-    if not evidence.parts:
-        accepted = log_u < 0
-    else:
-        accepted = _decide(problem, state, new_each, log_u, values)
+    accepted = _decide(problem, state, new_each, log_u, values) if evidence.parts else log_u < 0
     records = jax.tree.map(lambda a, b: _choose(accepted, a, b), new, state["records"])
     if isinstance(problem.rows, int):
         each = _choose(accepted, new_each, state["each"])
