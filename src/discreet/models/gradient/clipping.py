@@ -98,7 +98,8 @@ def _chunk(
         factors = clip / xp.sqrt(square)
         factors = xp.minimum(factors, xp.ones_like(factors))
     # A norm of zero gave a factor of one. One that is no number, or infinite, is a person who contributes nothing.
-    if not math.isfinite(float(xp.sum(square))):
+    # Elsewhere than in NumPy it is cheaper to do this always than to wait for the answer whether it is needed.
+    if xp is not np or not math.isfinite(float(xp.sum(square))):
         good = xp.isfinite(square)
         factors = xp.where(good, factors, xp.zeros_like(factors))
         ups = [_emptied(a, good, xp) for a in ups]
