@@ -69,7 +69,7 @@ class Loss(Named, ABC):
         return None
 
 
-_NARROWEST = Fraction(1, 1000)
+_NARROWEST = Fraction(1, 100)
 losses: Registry[Loss] = Registry("loss")
 
 
@@ -145,7 +145,7 @@ class HuberHinge(Loss):
         return 1 / (2 * self.width)
 
     def smoother(self) -> Loss | None:
-        return HuberHinge(4 * self.width) if self.width < Fraction(1, 8) else None
+        return HuberHinge(2 * self.width) if self.width < Fraction(1, 8) else None
 
     def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         h = float(self.width)
