@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidRequest
+from discreet.mechanisms import objective_perturbation as law_module
 from discreet.models import objective as objective_module
 from discreet.models import solver
 from discreet.models.design import Rows
@@ -151,11 +152,21 @@ def test_a_hessian_that_rounding_spoils_does_not_stop_anything() -> None:
     assert np.isfinite(factors).all()
 
 
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 2.0**-60, reason="no extended precision here")
 def test_long_sums_stay_certified() -> None:
-    """5 million rows of slope 1/2 by weight: the bound of an average table of that length is below the tolerance."""
+    """10 million rows of slope 1/2: the bound of a table of that length, in batches, is below the tolerance."""
     one = objective([[1.0]], [1.0], Logistic())
-    totals = objective_module.Totals(0.0, np.zeros(1), None, 2.5e6, 5e6, 5_000_000 // objective_module.RUN)
-    assert one.error(totals, np.array([5.0])) < TOLERANCE / 2
+    totals = objective_module.Totals(0.0, np.zeros(1), None, 5e6, 1e7, 512 + 10_000_000 // 65536)
+    assert one.error(totals, np.array([5.0]), fine=True) < float(law_module.TOLERANCE) / 2
+
+
+def test_the_depth_of_a_sum_is_counted() -> None:
+    """No term of a tree of short sums goes through more additions than are counted, and far fewer than there are rows."""
+    rows = Rows(np.ones((65_536 + 37, 1)), np.ones(65_536 + 37), None, None)
+    totals = objective_module.pass_over(rows, Logistic(), np.zeros(1), "first")
+    assert totals.gradient == pytest.approx([-(65_536 + 37) / 2])
+    assert 3 * objective_module.TWIG <= totals.depth <= 6 * objective_module.TWIG
+    assert (totals + totals).depth == totals.depth + 1
 
 
 def test_narrow_corners_are_refused() -> None:

@@ -22,8 +22,10 @@ from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.spherical_laplace import SphericalLaplace
 
 Noise = Literal["spherical_laplace", "gaussian"]
-TOLERANCE = Fraction(1, 1 << 17)  # of the gradient, per unit of the most that a row can move it
-SETTLED = Fraction(1, 1000)  # the share of what is spent that pays for the minimiser not being exact
+# Of the gradient, per unit of the most that a person can move it. The noise that hides what is missing is judged by the
+# ridge alone while rows make the objective far steeper, so it has to be tiny; doubles alone can certify less.
+TOLERANCE = Fraction(1, 1 << (27 if np.finfo(np.longdouble).eps < 2.0**-60 else 19))
+SETTLED = Fraction(1, 400)  # the share of what is spent that pays for the minimiser not being exact
 _MOST_RATIO = 2.0**24  # of scale over distance: more noise than this is no answer
 _FINE = 46  # the linear term lies on a grid this many powers of two below its scale times its dimension,
 _FINER = 8  # or this many below the tolerance, to which its rounding is added: whichever is coarser, and quicker to draw
@@ -61,8 +63,8 @@ class ObjectivePerturbation(Mechanism):
     the difference plus spherical Laplace noise of scale 2 r / settle: two releases, the second of sensitivity 2 r and
     price ``settle``; their sum is post-processing. This holds of every currency, because each composes adaptively. A
     table with so many rows that doubles cannot certify the tolerance is answered from the public start,
-    0; the guarantee is for tables below that, of about 10^8
-    rows where a long double has 64 bits.
+    0; the guarantee is for tables below that: where a long double
+    has 64 bits, with rows (width + 2) sqrt(rows / ridge) up to about 10^11 and no more than some 10^7 rows.
     """
 
     noise: Noise

@@ -27,7 +27,6 @@ from discreet.models.regressor import FittedNumber, Regressor
 from discreet.models.sufficient import RegressionSums, half_widths, read, solve
 
 METHODS = ("statistics", "objective")
-_CLOSER = 64
 
 
 class LinearRegression(Regressor):
@@ -91,8 +90,6 @@ class LinearRegression(Regressor):
             outside = ConstrainedMinimiser(problem, least)
             return self._from_minimiser(Ask(outside, self.price.law(outside, relation, design.width)), design, columns)
         law = _quieter(problem, least, self.price, relation)
-        # A quadratic is minimised far more closely than others, so less noise has to hide by how much it was missed.
-        law = replace(law, tolerance=law.tolerance / _CLOSER)
         law.check(design.width)
         return self._from_minimiser(Ask(problem, law), design, columns)
 

@@ -17,7 +17,9 @@ from discreet.models.losses import Loss
 
 Want = Literal["value", "first", "second"]
 _KEPT_BYTES = 1 << 28  # rows in memory between passes take at most this
-RUN = 2048  # rows added up at a time: the error of a sum grows with this
+RUN = 2048  # rows of a product at a time, so that what is made of them stays in the cache
+TWIG = 64  # terms added up at a time: the error of a sum grows with this and not with the number of rows
+_FINE_RUN = 256  # rows at a time in extended precision
 UNIT = 2.0**-53 * 1.001  # the rounding of one operation, with what a million of them multiply it by
 _FINE_UNIT = float(np.finfo(np.longdouble).eps)
 
@@ -31,7 +33,7 @@ class Totals:
     hessian: Floats | None
     slopes: float  # sum of |weight * first derivative|
     weights: float  # sum of the weights
-    parts: int = 1
+    depth: int = 0  # the most additions that any term went through
 
     def __add__(self, other: Totals) -> Totals:
         both = None
@@ -43,7 +45,7 @@ class Totals:
             both,
             self.slopes + other.slopes,
             self.weights + other.weights,
-            self.parts + other.parts,
+            max(self.depth, other.depth) + 1,
         )
 
 
@@ -65,42 +67,44 @@ def pass_over(rows: Rows, loss: Loss, theta: Floats, want: Want, fine: bool = Fa
     if weight is not None:
         first = first * weight
         second = None if second is None else second * weight
-    return Totals(
-        0.0,
-        _gradient(x, first),
-        None if second is None else _hessian(x, second),
-        float(np.abs(first).sum()),
-        total,
-        1 + len(x) // RUN,
-    )
+    gradient, depth = _gradient(x, first)
+    bent = None if second is None else _hessian(x, second)
+    return Totals(0.0, gradient, bent, float(np.abs(first).sum()), total, depth)
 
 
 def _fine(rows: Rows, loss: Loss, theta: Floats, want: Want) -> Totals:
     """What ``pass_over`` returns, run by run in extended precision. It is many times slower."""
     total = Totals(0.0, np.zeros(len(theta), np.longdouble), None, 0.0, 0.0)
     point, second = np.asarray(theta, np.longdouble), []
-    for start in range(0, len(rows.x), RUN):
-        run = slice(start, start + RUN)
+    for start in range(0, len(rows.x), _FINE_RUN):
+        run = slice(start, start + _FINE_RUN)
         x, y = rows.x[run].astype(np.longdouble), rows.y[run].astype(np.longdouble)
         score = x @ point
         weight = np.ones(len(x)) if rows.weight is None else rows.weight[run]
         first = loss.first(score, y) * weight
         second.append(np.asarray(loss.second(score, y) * weight, np.float64))
-        total = total + Totals(0.0, first @ x, None, float(np.abs(first).sum()), float(weight.sum()))
+        total = total + Totals(0.0, first @ x, None, float(np.abs(first).sum()), float(weight.sum()), _FINE_RUN)
     if want == "second":
         bent = _hessian(rows.x, np.concatenate([np.zeros(0), *second]))
-        return Totals(0.0, total.gradient, bent, total.slopes, total.weights, total.parts)
+        return Totals(0.0, total.gradient, bent, total.slopes, total.weights, total.depth)
     return total
 
 
-def _gradient(x: Floats, first: Floats) -> Floats:
-    """x' first, in runs whose sums are added one after another."""
-    whole = len(x) // RUN * RUN
+def _gradient(x: Floats, first: Floats) -> tuple[Floats, int]:
+    """x' first as a tree of short sums, and how many additions a term goes through."""
+    whole = len(x) // TWIG * TWIG
     rest: Floats = x[whole:].T @ first[whole:]
-    if whole:
-        runs = np.matmul(first[:whole].reshape(-1, 1, RUN), x[:whole].reshape(-1, RUN, x.shape[1]))
-        rest = rest + runs.sum(axis=(0, 1))
-    return rest
+    if not whole:
+        return rest, TWIG
+    sums = np.matmul(first[:whole].reshape(-1, 1, TWIG), x[:whole].reshape(-1, TWIG, x.shape[1]))[:, 0]
+    depth = TWIG + 1
+    while len(sums) > TWIG:
+        even = len(sums) // TWIG * TWIG
+        left = sums[even:].sum(axis=0)
+        sums = sums[:even].reshape(-1, TWIG, x.shape[1]).sum(axis=1)
+        sums[-1] += left
+        depth += 2 * TWIG
+    return rest + sums.sum(axis=0), depth + TWIG
 
 
 def _hessian(x: Floats, second: Floats) -> Floats:
@@ -206,13 +210,13 @@ class Objective:
         """The most by which a pass got its gradient wrong, in L2.
 
         Proof: with u the rounding of one operation, a sum of m terms is wrong by at most m u times the sum of their
-        absolute values, in any order (Higham 2002, section 4.2). A coordinate of the gradient is summed in runs of
-        ``RUN`` rows, whose sums are added one after another; the vector of absolute sums has a norm of at most the sum of
+        absolute values, in any order (Higham 2002, section 4.2), and a tree of sums by its depth instead of m. A
+        coordinate of the gradient is such a tree; the vector of absolute sums has a norm of at most the sum of
         |slope| |x| <= ``slopes``. A score is wrong by at most width u |x| |theta|, which changes its slope by at most
-        curvature times that. Given the score, tanh, clip and the products around it are wrong by less than 16 u, and a
-        hinge by less than 4 u times its curvature, as 1 + h is rounded and the difference divided by 2 h.
+        curvature times that. Given the score, tanh, clip and the products around it are wrong by less than 16 u, and
+        a hinge by less than 4 u times its curvature, as 1 + h is rounded and the difference divided by 2 h.
         """
-        unit, depth = (_FINE_UNIT if fine else UNIT), RUN + totals.parts + 16
+        unit, depth = (_FINE_UNIT if fine else UNIT), totals.depth + 16
         bend = float(self.loss.curvature) * ((self.width + 2) * float(np.linalg.norm(theta)) + 4.0)
         return unit * (depth * totals.slopes + (bend + 16.0 * float(self.loss.slope)) * totals.weights)
 

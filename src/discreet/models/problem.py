@@ -69,8 +69,8 @@ class Minimiser(Query):
     Proof: the objective is ridge-strongly convex, so a move of its gradient by m moves the minimiser by at most m / ridge
     (Chaudhuri, Monteleoni and Sarwate 2011, lemma 7), and a point with a gradient of at most the tolerance lies within
     tolerance / ridge of it, on either side. A table with so many rows that doubles cannot certify the tolerance
-    is answered from the public start, 0; the guarantee is for tables below that, of about 10^8
-    rows where a long double has 64 bits.
+    is answered from the public start, 0; the guarantee is for tables below that, as for
+    ``ObjectivePerturbation``.
     """
 
     design: Design

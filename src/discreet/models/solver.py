@@ -100,13 +100,17 @@ def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
     many = tilted.objective.width > _FEW
     cheap = tilted.objective.width <= 16 and not many  # a Hessian then costs no more than a gradient
     factors: Floats | None = None
-    want: Want = "first" if many else "second"
-    totals, gradient = tilted.at(theta, want)
+    totals, gradient = tilted.at(theta, "first" if many or tilted.fine else "second")
     best = Minimum(theta, tilted.residual(totals, gradient, theta))
+    if tilted.fine and not many and best.residual > tolerance:
+        totals, gradient = tilted.at(theta, "second")
     since = 0
     for _ in range(_STEPS):
         if best.residual <= tolerance or since > _PATIENCE:
             return best
+        hidden = 0.0 if tilted.fine else tilted.objective.error(totals, theta)
+        if hidden > tolerance and float(np.linalg.norm(gradient)) < hidden:
+            return best  # what is left cannot be told from the rounding of doubles
         if totals.hessian is not None:
             factors = _factors(tilted.hessian(totals))
         step = _conjugate(tilted, theta, gradient) if factors is None else _solve(factors, gradient)
