@@ -356,8 +356,8 @@ from discreet.models import ClipQuantile, MLPClassifier
 jax.config.update("jax_enable_x64", True)
 x = np.random.default_rng(5).uniform(-1, 1, (600, 4))
 y = (x[:, 0] > 0.5 * x[:, 1]).astype(int)
-facts = {"epsilon": math.inf, "bounds": (-1, 1), "expected_rows": 600, "random_state": 1, "hidden_layer_sizes": (7,), "steps": 2}
-made = MLPClassifier(**facts, classes=[0, 1, 2])
+facts = {"epsilon": math.inf, "bounds": (-1, 1), "expected_rows": 600, "random_state": 1, "steps": 2}
+made = MLPClassifier(**facts, hidden_layer_sizes=(7,), classes=[0, 1, 2])
 here, there = clone(made).fit(x, y), clone(made).fit(jax.numpy.asarray(x), jax.numpy.asarray(y))
 assert all(np.allclose(a, b, atol=1e-12) for a, b in zip(here.coefs_, there.coefs_, strict=True))
 assert (there.predict(jax.numpy.asarray(x)) == here.predict(x)).all()
