@@ -10,7 +10,19 @@ import time
 from pathlib import Path
 from typing import Any
 
-STUDIES = ("noise", "ledger", "descriptive", "audit", "local", "protect", "models", "models_files", "intervals", "gradient", "inference")
+STUDIES = (
+    "noise",
+    "ledger",
+    "descriptive",
+    "audit",
+    "local",
+    "protect",
+    "models",
+    "models_files",
+    "intervals",
+    "gradient",
+    "inference",
+)
 RESULTS = Path(__file__).parent / "results.json"
 
 

@@ -129,8 +129,8 @@ def check_arguments(function: Callable[..., Any], name: str, least: int, most: i
         return most or least
     taken = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     needed = sum(p.default is p.empty for p in taken)
-    for count in range(most or least, least - 1, -1):
-        if needed <= count <= len(taken):
-            return count
+    count = max(least, needed)  # arguments with a default are left alone
+    if count <= (most or least) and count <= len(taken):
+        return count
     wanted = f"{least}" if most is None else f"{least} to {most}"
     raise InvalidRequest(f"{name} is called with {wanted} arguments, and takes {needed}; see its documentation")
