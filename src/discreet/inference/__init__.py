@@ -47,7 +47,7 @@ _HOMES = {
     "translation": "statistic",
 }
 
-__all__ = list(_HOMES)  # noqa: PLE0605
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -28,10 +28,12 @@ def doubles() -> AbstractContextManager[Any]:
     if hasattr(jax, "enable_x64"):
         context: AbstractContextManager[Any] = jax.enable_x64(True)
         return context
-    from jax.experimental import enable_x64
+    from jax import experimental
 
-    older: AbstractContextManager[Any] = enable_x64()
+    older: AbstractContextManager[Any] = experimental.enable_x64()  # type: ignore[attr-defined]
     return older
 
 
-__all__ = ["MissingExtra", "doubles", "jax", "jnp"]
+TINY = 2.0**-1000  # uniform numbers are kept from zero by it, so that their logarithms are finite
+
+__all__ = ["TINY", "MissingExtra", "doubles", "jax", "jnp"]

@@ -1,13 +1,15 @@
 """An unknown number of records: births and deaths beside the sweep.
 
-A birth appends a record x' ~ f(. | theta) with probability min(1, p(n+1)/p(n) eta(S + t(x'))/eta(S)); a death takes away a
-record chosen at random with probability min(1, p(n-1)/p(n) eta(S - t(x_j))/eta(S)). Which of the two is tried is a fair coin.
+A birth appends a record x' ~ f(. | theta) with probability min(1, p(n+1)/p(n) eta(S + t(x'))/eta(S)); a death takes
+away a record chosen at random with probability min(1, p(n-1)/p(n) eta(S - t(x_j))/eta(S)). Which of the two is tried is
+a fair coin.
 
 Holds when t does not depend on a record's place, and n has a prior p(n).
 
-Proof: the target on sequences of any length is p(n) prod f(x_i | theta) eta(S), which does not change when records are permuted.
-Bring the record chosen for a death to the end first (a permutation, which leaves the target as it is); then "append a draw of f"
-and "drop the last" are each other's reverse, f cancels, and the ratios above are Metropolis-Hastings (Green 1995).
+Proof: the target on sequences of any length is p(n) prod f(x_i | theta) eta(S), which does not change when records are
+permuted. Bring the record chosen for a death to the end first (a permutation, which leaves the target as it is); then
+"append a draw of f" and "drop the last" are each other's reverse, f cancels, and the ratios above are
+Metropolis-Hastings (Green 1995).
 """
 
 from __future__ import annotations

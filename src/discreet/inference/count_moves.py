@@ -1,14 +1,14 @@
 """Collapsed counts by moves: a chain on the counts of a table, for releases that mix cells.
 
-From an ordered pair of cells chosen at random k records move from one to the other, with k of any size up to the reach of the noise
-(all magnitudes alike, so that large tables mix as fast as small ones); where n is unknown, k records also come or go in one cell.
-Then theta ~ Dirichlet(alpha + N).
+From an ordered pair of cells chosen at random k records move from one to the other, with k of any size up to the reach
+of the noise (all magnitudes alike, so that large tables mix as fast as small ones); where n is unknown, k records also
+come or go in one cell. Then theta ~ Dirichlet(alpha + N).
 
 Holds for tables with a Dirichlet prior whose release is a function of the cell counts; n known, or with a prior.
 
-Proof: every move and its reverse are proposed with the same probability, so that accepting with the ratio of
-p(n) n!/Gamma(n + A) prod Gamma(N_c + alpha_c)/N_c! eta(N) leaves that law invariant (Metropolis et al. 1953); moves that would
-make a count negative have ratio 0. Moves of k = 1 connect all tables.
+Proof: every move and its reverse are proposed with the same probability, so that accepting with the ratio of p(n)
+n!/Gamma(n + A) prod Gamma(N_c + alpha_c)/N_c! eta(N) leaves that law invariant (Metropolis et al. 1953); moves that
+would make a count negative have ratio 0. Moves of k = 1 connect all tables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import jax, jnp
+from discreet.inference._jax import TINY, jax, jnp
 from discreet.inference.counts import takes_counts
 from discreet.inference.models.base import Array
 from discreet.inference.problem import Kernel, Problem, State
@@ -89,7 +89,7 @@ def count_moves(problem: Problem) -> Kernel:
                 jnp.where(good, other_prob, log_prob),
             ), good
 
-        uniforms = jax.random.uniform(move_key, (moves, 5), minval=jnp.finfo(float).tiny)
+        uniforms = jax.random.uniform(move_key, (moves, 5), minval=TINY)
         carry = state["counts"], state["total"], state["log_prob"]
         (counts, total, log_prob), good = jax.lax.scan(one, carry, uniforms)
         theta = model.from_counts(theta_key, counts)

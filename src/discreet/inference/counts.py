@@ -1,19 +1,20 @@
 """Collapsed counts: the posterior of a table's cell counts, without chains where it can be had exactly.
 
-With theta ~ Dirichlet(alpha) taken out, p(N | s) is proportional to p(n) n! / Gamma(n + A) prod Gamma(N_c + alpha_c) / N_c! eta(N),
-n = sum N, A = sum alpha; then theta ~ Dirichlet(alpha + N). Three ways, tried in this order:
+With theta ~ Dirichlet(alpha) taken out, p(N | s) is proportional to p(n) n! / Gamma(n + A) prod Gamma(N_c + alpha_c) /
+N_c! eta(N), n = sum N, A = sum alpha; then theta ~ Dirichlet(alpha + N). Three ways, tried in this order:
 
-*enumerate*: all tables, where there are not too many. *convolve*: where every cell has noise of its own, p is a product of a
-function of each cell, and sums of cells are convolutions: the last cell is drawn given the total, the one before given what is
-left, and so on: independent draws at any n. *moves* (``count_moves``): a chain, for everything else.
+*enumerate*: all tables, where there are not too many. *convolve*: where every cell has noise of its own, p is a product
+of a function of each cell, and sums of cells are convolutions: the last cell is drawn given the total, the one before
+given what is left, and so on: independent draws at any n. *moves* (``count_moves``): a chain, for everything else.
 
-Holds for tables (categories) with a Dirichlet prior, whose release is a function of the cell counts; n known, or with a prior.
+Holds for tables (categories) with a Dirichlet prior, whose release is a function of the cell counts; n known, or with a
+prior.
 
-Proof: prod theta_c**(N_c) n!/prod N_c! integrated against the Dirichlet is the expression above, times constants; theta given N and
-s depends on N alone. Convolution: with w_c(k) = Gamma(k + alpha_c)/k! eta_c(k) and F_c(m) the sum over N_1 + .. + N_c = m of
-prod w, P(N_c = k | N_1 + .. + N_c = m) = w_c(k) F_(c-1)(m - k) / F_c(m). Multiplying w_c(k) by exp(tilt k) for all cells multiplies
-every table of n by the same number, so that the tilt can bring the bulk to n and keep doubles exact there; weights of less than
-1e-43 of the largest are then left out.
+Proof: prod theta_c**(N_c) n!/prod N_c! integrated against the Dirichlet is the expression above, times constants; theta
+given N and s depends on N alone. Convolution: with w_c(k) = Gamma(k + alpha_c)/k! eta_c(k) and F_c(m) the sum over N_1
++ .. + N_c = m of prod w, P(N_c = k | N_1 + .. + N_c = m) = w_c(k) F_(c-1)(m - k) / F_c(m). Multiplying w_c(k) by
+exp(tilt k) for all cells multiplies every table of n by the same number, so that the tilt can bring the bulk to n and
+keep doubles exact there; weights of less than 1e-43 of the largest are then left out.
 """
 
 from __future__ import annotations
@@ -214,7 +215,7 @@ def _joined(a: Floats, b: Floats) -> Floats:
         return np.convolve(a, b)
     from scipy.signal import fftconvolve
 
-    return np.maximum(fftconvolve(a, b), 0.0)
+    return np.asarray(np.maximum(fftconvolve(a, b), 0.0))
 
 
 def _backwards(

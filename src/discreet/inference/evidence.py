@@ -24,6 +24,8 @@ from discreet.statistics.joint import Bundle
 
 Floats = npt.NDArray[np.float64]
 
+_TRIED = 8  # records of a table on which a statistic is tried
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -188,7 +190,12 @@ def _part(release: Release, model: DataModel, reader: Reader, statistic: Callabl
         made = own_statistic(statistic, model, values)
     else:
         made = _default(model, values)
-    probe = jax.eval_shape(made.finish or (lambda t: t), jax.ShapeDtypeStruct((made.size,), np.dtype(np.float64)))
+
+    def two(key: Array) -> Array:
+        return made.each(model.simulate(key, model.draw_prior(key), 2), jnp.arange(2), jnp.asarray(values))
+
+    jax.eval_shape(two, jax.random.key(0))  # what does not fit together is refused here, before anything is compiled
+    probe = jax.eval_shape(made.finish or (lambda t: t), np.zeros(made.size))
     if probe.shape != values.shape:
         raise InvalidRequest(
             f"the release has {values.size} numbers and the statistic of the model makes {probe.shape[0]}; shapes must match"
@@ -207,7 +214,7 @@ def own_statistic(function: Callable[..., Any], model: DataModel, values: Floats
     key = jax.random.key(0)
     theta = jax.eval_shape(model.draw_prior, key)
     records = jax.eval_shape(lambda k, t: model.simulate(k, t, 1), key, theta)
-    index, seen = jax.ShapeDtypeStruct((1,), np.dtype(np.int32)), jax.ShapeDtypeStruct(values.shape, np.dtype(np.float64))
+    index, seen = np.zeros(1, np.int32), np.zeros(values.shape)
     try:
         size = jax.eval_shape(each, records, index, seen).shape[1]
     except Exception as problem:
@@ -216,7 +223,22 @@ def own_statistic(function: Callable[..., Any], model: DataModel, values: Floats
         raise InvalidRequest(
             f"statistic makes {size} numbers of a record and the release has {values.size}; they must match"
         )
-    return Statistic(each, size, indexed=count > 1)
+    return Statistic(each, size, ones=_counting(each, model, values) if count == 1 else None, indexed=count > 1)
+
+
+def _counting(each: Callable[..., Any], model: DataModel, values: Floats) -> Floats | None:
+    """Weights that make every record add up to one, if there are any: tried on random records."""
+
+    def some(key: Array) -> Array:
+        theta_key, record_key = jax.random.split(key)
+        return each(model.simulate(record_key, model.draw_prior(theta_key), _TRIED), jnp.arange(_TRIED), jnp.asarray(values))
+
+    tried = np.asarray(jax.jit(jax.vmap(some))(jax.random.split(jax.random.key(0), 8))).reshape(8 * _TRIED, -1)
+    if not np.isfinite(tried).all():
+        return None
+    weights = np.linalg.lstsq(tried, np.ones(len(tried)), rcond=None)[0]
+    weights[np.abs(weights) < 1e-9] = 0.0
+    return weights if np.allclose(tried @ weights, 1.0, rtol=0, atol=1e-9) else None
 
 
 def _default(model: DataModel, values: Floats) -> Statistic:
@@ -290,7 +312,7 @@ def _reports(release: Release, model: DataModel) -> Reports:
         codes = np.array([[order[answer] for answer in line] for line in reports.tolist()], np.int64)
     except (KeyError, TypeError):
         raise InvalidRequest(f"reports must be among the categories {labels!r} of the law") from None
-    matrix = np.ones((1, 1))
+    matrix: Floats = np.ones((1, 1))
     for _ in sizes:
-        matrix = np.kron(matrix, response_matrix(law))
+        matrix = np.asarray(np.kron(matrix, response_matrix(law)), np.float64)
     return Reports(matrix, np.ravel_multi_index(tuple(codes.T), sizes))

@@ -4,10 +4,10 @@ For i in order, x_i is drawn afresh: P(x_i = c) proportional to f(c | theta) eta
 
 Holds when records are one of finitely many cells and independent given theta, and n is fixed.
 
-Proof: the line above is the conditional law of x_i given theta, all other records and the release, because
-p(theta) prod f(x_j | theta) eta(S) depends on x_i through f(x_i | theta) and S alone. No proposal is ever wasted, so it moves at
-least as far as the sweep does (Liu 1996). It is made one record after another: drawn all at once, each would be judged against a
-total that no longer stands.
+Proof: the line above is the conditional law of x_i given theta, all other records and the release, because p(theta)
+prod f(x_j | theta) eta(S) depends on x_i through f(x_i | theta) and S alone. No proposal is ever wasted, so it moves at
+least as far as the sweep does (Liu 1996). It is made one record after another: drawn all at once, each would be judged
+against a total that no longer stands.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def gibbs(problem: Problem) -> Kernel:
         cells = model.support()
         log_cells = jnp.broadcast_to(model.log_cells(theta), (n, model.cells))
         if evidence.reports is not None:
-            log_cells += jax.vmap(lambda c: evidence.separate(values, jnp.full(n, c)), out_axes=1)(cells)
+            chances: Any = jax.vmap(lambda c: evidence.separate(values, jnp.full(n, c)), out_axes=1)(cells)
+            log_cells += chances
         noise = log_cells + jax.random.gumbel(record_key, (n, model.cells))
         each = evidence.each(cells, jnp.arange(model.cells), values)
 

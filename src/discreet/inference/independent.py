@@ -1,16 +1,18 @@
 """Independent draws for randomised response with a uniform prior: no chain at all.
 
-With reports y counted as m_y, the chances of reports lambda = M theta, and theta ~ Dirichlet(1): draw lambda ~ Dirichlet(m + 1),
-solve theta = M**-1 lambda, and keep it where no coordinate is negative.
+With reports y counted as m_y, the chances of reports lambda = M theta, and theta ~ Dirichlet(1): draw lambda ~
+Dirichlet(m + 1), solve theta = M**-1 lambda, and keep it where no coordinate is negative.
 
 Holds when the only evidence is reports of single people through one matrix M that can be inverted, and every alpha is 1.
 
-Proof: theta is uniform on the simplex and M is linear and one to one, so lambda is uniform on the image of the simplex; the
-likelihood is prod lambda_y**m_y. The posterior of lambda is therefore Dirichlet(m + 1) restricted to the image, and restricting is
-keeping the draws that lie inside.
+Proof: theta is uniform on the simplex and M is linear and one to one, so lambda is uniform on the image of the simplex;
+the likelihood is prod lambda_y**m_y. The posterior of lambda is therefore Dirichlet(m + 1) restricted to the image, and
+restricting is keeping the draws that lie inside.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +33,12 @@ def can_be_independent(problem: Problem) -> bool:
     return bool(np.linalg.cond(reports.matrix) < 1e8)
 
 
+@partial(jax.jit, static_argnums=3)
+def _draw(key: Array, counts: Array, inverse: Array, batch: int) -> Array:
+    drawn = jax.random.loggamma(key, counts, (batch, counts.shape[0]))
+    return jax.nn.softmax(drawn, axis=-1) @ inverse.T
+
+
 def independent(problem: Problem, key: Array, size: int) -> Theta | None:
     """``size`` draws; None where hardly any is kept, so that another sampler is the better one."""
     model, reports = problem.model, problem.evidence.reports
@@ -41,16 +49,10 @@ def independent(problem: Problem, key: Array, size: int) -> Theta | None:
         )
     inverse, counts = jnp.asarray(np.linalg.inv(reports.matrix)), jnp.asarray(reports.counts + 1.0)
     batch = max(_BATCH, size + size // 8)
-
-    @jax.jit
-    def draw(key: Array) -> Array:
-        lam = jax.nn.softmax(jax.random.loggamma(key, counts, (batch, counts.shape[0])), axis=-1)
-        return lam @ inverse.T
-
     kept: list[npt.NDArray[np.float64]] = []
     found = 0
     for number in range(_MOST_BATCHES):
-        drawn = np.asarray(draw(jax.random.fold_in(key, number)))
+        drawn = np.asarray(_draw(jax.random.fold_in(key, number), counts, inverse, batch))
         good = drawn[(drawn >= 0).all(axis=1)]
         kept.append(good)
         found += len(good)

@@ -47,11 +47,12 @@ def infer(
 ) -> Posterior:
     """The posterior of a model's parameters, given noisy releases.
 
-    ``release`` is a Release, a Result, the JSON of either, or a list of them (about the same people). ``model`` is the data
-    model with its prior. ``n`` is the number of records, or a prior on it (``PoissonRows``, ``UniformRows``); where a release
-    counts rows and their number is private it may be left out. ``statistic`` is what one record adds to, for releases that came
-    from elsewhere and do not say. ``sampler`` names one of ``SAMPLERS`` where the model's own choice is not wanted.
-    ``progress`` shows a bar (by default on a terminal); an interrupt returns the draws so far.
+    ``release`` is a Release, a Result, the JSON of either, or a list of them (about the same people). ``model`` is the
+    data model with its prior. ``n`` is the number of records, or a prior on it (``PoissonRows``, ``UniformRows``);
+    where a release counts rows and their number is private it may be left out. ``statistic`` is what one record adds
+    to, for releases that came from elsewhere and do not say. ``sampler`` names one of ``SAMPLERS`` where the model's
+    own choice is not wanted. ``progress`` shows a bar (by default on a terminal); an interrupt returns the draws so
+    far.
     """
     _check_numbers(draws, warmup, chains, seed)
     if not isinstance(model, DataModel):

@@ -1,15 +1,16 @@
 """Interweaving: the cure for slow mixing at small epsilon (ASIS, Yu and Meng 2011).
 
-With much noise the sweep accepts nearly everything and theta moves only as far as n records let it. Where x = g(u, theta) with u
-free of theta, one step more is made: x to u, a slice on theta ~ prior(theta) eta(sum t(g(u_i, theta))) along each free coordinate,
-and u back to x. In the example x ~ N(theta, 1), n = 1, with noise N(0, 1/epsilon**2), the lag-1 correlation falls from
-1/(1 + epsilon**2) to 0.
+With much noise the sweep accepts nearly everything and theta moves only as far as n records let it. Where x = g(u,
+theta) with u free of theta, one step more is made: x to u, a slice on theta ~ prior(theta) eta(sum t(g(u_i, theta)))
+along each free coordinate, and u back to x. In the example x ~ N(theta, 1), n = 1, with noise N(0, 1/epsilon**2), the
+lag-1 correlation falls from 1/(1 + epsilon**2) to 0.
 
 Holds when records are independent given theta and are a function of theta and of noise whose law does not depend on it.
 
-Proof: (theta, u) has the density prior(theta) p(u) eta(sum t(g(u_i, theta))); given u, the slice leaves the conditional of theta as
-it is (see ``slices``), and (theta, x) is a function of (theta, u). Where several u make the same x (yes and no), u is drawn from its
-law given x and theta first, which is one more Gibbs step. The sweep before leaves the same joint law invariant.
+Proof: (theta, u) has the density prior(theta) p(u) eta(sum t(g(u_i, theta))); given u, the slice leaves the conditional
+of theta as it is (see ``slices``), and (theta, x) is a function of (theta, u). Where several u make the same x (yes and
+no), u is drawn from its law given x and theta first, which is one more Gibbs step. The sweep before leaves the same
+joint law invariant.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def interweaving(problem: Problem) -> Kernel:
     model = problem.model
     if not isinstance(model, NoiseModel):
         raise InvalidRequest(
-            f"the sampler 'interweaving' needs records that are a function of noise, which {model.name!r} is not; use 'sweep'"
+            f"the sampler 'interweaving' needs records made of noise, and those of {model.name!r} are not; use 'sweep'"
         )
     evidence, widths = problem.evidence, prior_widths(model)
 
@@ -63,4 +64,4 @@ def prior_widths(model: NoiseModel) -> np.ndarray[Any, np.dtype[np.float64]]:
     with doubles():
         drawn = jax.vmap(lambda key: model.to_free(model.draw_prior(key)))(jax.random.split(jax.random.key(0), _PRIOR_DRAWS))
     low, high = np.quantile(np.asarray(drawn), [0.25, 0.75], axis=0)
-    return np.maximum(high - low, 1e-6)
+    return np.asarray(np.maximum(high - low, 1e-6))

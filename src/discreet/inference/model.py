@@ -1,7 +1,7 @@
 """A posterior described by four functions, for a model or a statistic that nobody has foreseen.
 
-The functions are plain ``jax.numpy``: ``posterior`` draws parameters given records, ``latent`` draws records given parameters,
-``statistic`` says what was computed from records, and ``mechanism`` is the law of the noise.
+The functions are plain ``jax.numpy``: ``posterior`` draws parameters given records, ``latent`` draws records given
+parameters, ``statistic`` says what was computed from records, and ``mechanism`` is the law of the noise.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.core.mechanism import Mechanism
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import jax, jnp
+from discreet.inference._jax import TINY, jax, jnp
 from discreet.inference.evidence import Evidence, Part, own_statistic
 from discreet.inference.laws import LogDensity, density
 from discreet.inference.models.base import Array, DataModel, Records, Theta
@@ -31,13 +31,13 @@ _CHECKED = 4  # random tables on which additivity is tried
 class PrivacyModel(DataModel):
     """The four functions, the number of records and a start.
 
-    ``posterior(key, records, theta)`` draws theta given all records (and may use the current theta); ``latent(key, theta)`` draws one
-    record, or with ``latent_of="data"`` all: ``latent(key, theta, n)``. ``statistic(record)`` is what one record adds to
-    what was released; it may take the place of the record and the release too: ``statistic(record, index, released)``. With
-    ``statistic_of="data"`` it is given all records; ``additive=True`` then says that it is a sum over records, which is tried
-    on a few random tables, and ``additive=False`` that it is not: every step then computes it afresh. ``mechanism`` is a law of
-    the package, or a function ``(released, exact)`` with its log-density. ``start`` is theta to start from, an array or a dict,
-    or a function ``(key)`` that draws one.
+    ``posterior(key, records, theta)`` draws theta given all records (and may use the current theta); ``latent(key,
+    theta)`` draws one record, or with ``latent_of="data"`` all: ``latent(key, theta, n)``. ``statistic(record)`` is
+    what one record adds to what was released; it may take the place of the record and the release too:
+    ``statistic(record, index, released)``. With ``statistic_of="data"`` it is given all records; ``additive=True`` then
+    says that it is a sum over records, which is tried on a few random tables, and ``additive=False`` that it is not:
+    every step then computes it afresh. ``mechanism`` is a law of the package, or a function ``(released, exact)`` with
+    its log-density. ``start`` is theta to start from, an array or a dict, or a function ``(key)`` that draws one.
 
     A theta that is not a dict is called ``theta`` in the draws.
     """
@@ -55,7 +55,7 @@ class PrivacyModel(DataModel):
 
     name: ClassVar[str] = "privacy_model"
     samplers: ClassVar[tuple[str, ...]] = ("sweep",)
-    variables: ClassVar[int] = 0  # type: ignore[assignment]
+    variables: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         for name in ("posterior", "latent", "statistic", "mechanism"):
@@ -105,7 +105,8 @@ class PrivacyModel(DataModel):
                 f"posterior returns parameters of shape {jax.tree.map(jnp.shape, new)}, start has "
                 f"{jax.tree.map(jnp.shape, theta)}; they must match"
             )
-        return jax.tree.map(lambda a, b: jnp.asarray(a, jnp.result_type(b)), new, theta)
+        same: Theta = jax.tree.map(lambda a, b: jnp.asarray(a, jnp.result_type(b)), new, theta)
+        return same
 
     def column(self, records: Records, position: int) -> Array:
         raise InvalidRequest("a PrivacyModel has its own statistic; the query of a release is not used with it")
@@ -148,7 +149,7 @@ class PrivacyModel(DataModel):
             alone = np.asarray(jax.vmap(self._of_one)(records)).sum(0)
             if together.shape != alone.shape or not np.allclose(together, alone, rtol=1e-6, atol=1e-8):
                 raise InvalidRequest(
-                    f"statistic is declared additive, but of {5 + seed} random records it is {together} together and {alone} "
+                    f"statistic is declared additive, but of {5 + seed} random records it is {together} at once and {alone} "
                     "as a sum over records; declare additive=False"
                 )
 
@@ -179,7 +180,7 @@ def whole_sweep(problem: Problem) -> Kernel:
         theta_key, propose_key, accept_key = jax.random.split(key, 3)
         theta = model.update(theta_key, state["theta"], state["records"], jnp.ones(model.n))
         new = model.simulate(propose_key, theta, model.n)
-        log_u = jnp.log(jax.random.uniform(accept_key, (model.n,), minval=jnp.finfo(float).tiny))
+        log_u = jnp.log(jax.random.uniform(accept_key, (model.n,), minval=TINY))
 
         def one(carry: tuple[Records, Array], i: Array) -> tuple[tuple[Records, Array], Array]:
             records, now = carry

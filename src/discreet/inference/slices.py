@@ -3,9 +3,9 @@
 Under the graph of the density at the current point a height is drawn, an interval around the point is widened until both
 ends are below it, and points are drawn inside, shrinking towards the current one, until one is above.
 
-Proof: stepping out with a limit that is split at random between the two sides, and shrinkage, both leave the uniform law on
-the region under the graph as it is (Neal 2003, sections 4.1 and 4.2); so the density itself is invariant, whatever the widths,
-provided they do not depend on the point.
+Proof: stepping out with a limit that is split at random between the two sides, and shrinkage, both leave the uniform
+law on the region under the graph as it is (Neal 2003, sections 4.1 and 4.2); so the density itself is invariant,
+whatever the widths, provided they do not depend on the point.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from discreet.inference._jax import jax, jnp
+from discreet.inference._jax import TINY, jax, jnp
 
 Array = Any
 
@@ -26,7 +26,7 @@ def slice_along(
 ) -> tuple[Array, Array]:
     """One slice along ``direction``, whose length is the width; returns the new point and its log-density."""
     height_key, place_key, split_key, shrink_key = jax.random.split(key, 4)
-    height = value + jnp.log(jax.random.uniform(height_key, minval=jnp.finfo(float).tiny))
+    height = value + jnp.log(jax.random.uniform(height_key, minval=TINY))
     left = -jax.random.uniform(place_key)
     left_steps = jnp.floor(_STEPS_OUT * jax.random.uniform(split_key))
     right_steps = _STEPS_OUT - 1 - left_steps

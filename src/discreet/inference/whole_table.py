@@ -1,13 +1,13 @@
 """Whole-table updates where the law factorises over records: all records of a table in a few draws, whatever n.
 
-For reports y given by m_y people: N_y ~ Multinomial(m_y, proportional to M_yc theta_c), the number of those people in each cell; then
-theta ~ Dirichlet(alpha + sum of N_y).
+For reports y given by m_y people: N_y ~ Multinomial(m_y, proportional to M_yc theta_c), the number of those people in
+each cell; then theta ~ Dirichlet(alpha + sum of N_y).
 
 Holds when the only evidence is reports of single people (randomised response), and the model is a table.
 
-Proof: given theta the records are independent, and one whose report is y lies in cell c with probability proportional to
-M_yc theta_c; people with the same report are alike, so that their counts are multinomial. Given the counts, theta is Dirichlet.
-These are the two conditionals of a Gibbs sampler.
+Proof: given theta the records are independent, and one whose report is y lies in cell c with probability proportional
+to M_yc theta_c; people with the same report are alike, so that their counts are multinomial. Given the counts, theta is
+Dirichlet. These are the two conditionals of a Gibbs sampler.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class DataModel(ABC):
 
     @abstractmethod
     def update(self, key: Array, theta: Theta, records: Records, weight: Array) -> Theta:
-        """New parameters by a step that leaves p(theta | records) as it is; ``weight`` is 1 for records that exist, else 0."""
+        """A step that leaves p(theta | records) as it is; ``weight`` is 1 for records that exist, else 0."""
 
     @abstractmethod
     def column(self, records: Records, position: int) -> Array:
@@ -91,11 +91,11 @@ class NoiseModel(FreeModel):
     @property
     @abstractmethod
     def noise_size(self) -> int:
-        """How many uniform numbers make the noise of one record."""
+        """How many standard normal numbers make the noise that ``branches`` needs of one record."""
 
     @abstractmethod
-    def noise_at(self, uniforms: Array) -> Array:
-        """The noise of records from lines of ``noise_size`` uniform numbers."""
+    def noise_at(self, normal: Array) -> Array:
+        """The noise of records from lines of ``noise_size`` standard normal numbers."""
 
 
 class FiniteModel(FreeModel):

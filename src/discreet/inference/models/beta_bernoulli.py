@@ -32,8 +32,8 @@ class BetaBernoulli(FiniteModel):
     name: ClassVar[str] = "beta_bernoulli"
     samplers: ClassVar[tuple[str, ...]] = ("counts", "gibbs", "sweep", "whole_table", "independent", "summary")
     sizes: ClassVar[tuple[int, ...]] = (2,)
-    cells: ClassVar[int] = 2  # type: ignore[assignment]
-    variables: ClassVar[int] = 1  # type: ignore[assignment]
+    cells: ClassVar[int] = 2
+    variables: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "a", positive(self.a, "a"))

@@ -37,7 +37,7 @@ def check_known(given: Any, features: int) -> Known | None:
 
 @dataclass(frozen=True)
 class Covariates:
-    """x ~ N(m, V): both known, or m ~ N(0, ``deviation``**2 I) and V inverse Wishart with ``size`` + 2 degrees and scale I."""
+    """x ~ N(m, V): both known, or m ~ N(0, ``deviation``**2 I) and V inverse Wishart of scale I, ``size`` + 2 degrees."""
 
     size: int
     known: Known | None
@@ -128,7 +128,7 @@ def normal_given(key: Array, precision: Array, middle: Array) -> Array:
 
 
 def _inverse_wishart(key: Array, degrees: Array, scale: Array) -> Array:
-    """Bartlett: with A lower triangular, chi(degrees - i) on its diagonal and normal below, (R A^-T)(R A^-T)', R R' = scale."""
+    """Bartlett: A lower triangular, chi(degrees - i) on its diagonal, normal below; (R A^-T)(R A^-T)' with R R' = scale."""
     d = scale.shape[0]
     first, second = jax.random.split(key)
     chi = jnp.sqrt(2 * jax.random.gamma(first, (degrees - jnp.arange(d)) / 2))

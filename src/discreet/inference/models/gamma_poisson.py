@@ -26,7 +26,7 @@ class GammaPoisson(FiniteModel):
 
     name: ClassVar[str] = "gamma_poisson"
     samplers: ClassVar[tuple[str, ...]] = ("sweep", "summary")
-    variables: ClassVar[int] = 1  # type: ignore[assignment]
+    variables: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", positive(self.shape, "shape"))

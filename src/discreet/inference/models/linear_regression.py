@@ -118,8 +118,8 @@ class LinearRegression(NoiseModel):
         x = self._x.from_noise(noise[:, :-1], theta)
         return {"x": x, "y": with_constant(x) @ theta["beta"] + jnp.sqrt(self._variance(theta)) * noise[:, -1]}
 
-    def noise_at(self, uniforms: Array) -> Array:
-        return jax.scipy.special.ndtri(uniforms)
+    def noise_at(self, normal: Array) -> Array:
+        return normal
 
 
 def with_constant(x: Array) -> Array:

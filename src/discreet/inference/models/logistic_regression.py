@@ -21,9 +21,9 @@ class LogisticRegression(NoiseModel):
 
     As ``LinearRegression`` otherwise. The step on beta given records is one transition of NUTS (Hoffman and Gelman 2014).
 
-    Proof: NUTS leaves p(beta | records) as it is for any mass matrix and step size that do not depend on beta. Here both come
-    from the records alone: a fixed number of Newton steps from zero finds about the mode, and the curvature there is the
-    mass matrix, so that a step size of about 1 suits every table and nothing has to be adapted.
+    Proof: NUTS leaves p(beta | records) as it is for any mass matrix and step size that do not depend on beta. Here
+    both come from the records alone: a fixed number of Newton steps from zero finds about the mode, and the curvature
+    there is the mass matrix, so that a step size of about 1 suits every table and nothing has to be adapted.
     """
 
     features: int = 1
@@ -49,7 +49,7 @@ class LogisticRegression(NoiseModel):
 
     @property
     def noise_size(self) -> int:
-        return self.features + 1
+        return self.features
 
     @property
     def _x(self) -> Covariates:
@@ -67,7 +67,7 @@ class LogisticRegression(NoiseModel):
         return {"x": x, "y": (jax.random.uniform(second, (size,)) < chance).astype(float)}
 
     def update(self, key: Array, theta: Theta, records: Records, weight: Array) -> Theta:
-        from blackjax.mcmc import nuts
+        from blackjax.mcmc import nuts  # type: ignore[import-untyped]
 
         first, second = jax.random.split(key)
         x, y = with_constant(records["x"]), records["y"]
@@ -129,5 +129,5 @@ class LogisticRegression(NoiseModel):
         ones = jnp.ones_like(chance)
         return [(1 - chance, {"x": x, "y": 0 * ones}), (chance, {"x": x, "y": ones})]
 
-    def noise_at(self, uniforms: Array) -> Array:
-        return jnp.column_stack([jax.scipy.special.ndtri(uniforms[:, :-1]), uniforms[:, -1]])
+    def noise_at(self, normal: Array) -> Array:
+        return jnp.column_stack([normal, jnp.full(normal.shape[0], 0.5)])

@@ -33,8 +33,8 @@ class Normal(NoiseModel):
 
     name: ClassVar[str] = "normal"
     samplers: ClassVar[tuple[str, ...]] = ("interweaving", "sweep", "summary")
-    variables: ClassVar[int] = 1  # type: ignore[assignment]
-    noise_size: ClassVar[int] = 1  # type: ignore[assignment]
+    variables: ClassVar[int] = 1
+    noise_size: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean", finite(self.mean, "mean"))
@@ -91,8 +91,8 @@ class Normal(NoiseModel):
     def from_noise(self, noise: Array, theta: Theta) -> Records:
         return theta["mean"] + jnp.sqrt(self._variance(theta)) * noise
 
-    def noise_at(self, uniforms: Array) -> Array:
-        return jax.scipy.special.ndtri(uniforms[:, 0])
+    def noise_at(self, normal: Array) -> Array:
+        return normal[:, 0]
 
 
 def log_inverse_gamma(log_value: Array, prior: tuple[float, float]) -> Array:
