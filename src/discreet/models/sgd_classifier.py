@@ -134,9 +134,7 @@ class SGDClassifier(Descends, LinearClassifier):
         loss, expected = self._loss, self._expected(columns)
         network = Network((design.width, 1), loss, bias=False)
         # The inverse of the curvature of the mean loss, the largest step that cannot overshoot; for the clip norm of 1.
-        scale = float(self.clip if isinstance(self.clip, int | float) else 1) / (
-            float(loss.curvature * design.most_weight) + float(ridge) / expected
-        )
+        scale = self._public_clip / (float(loss.curvature * design.most_weight) + float(ridge) / expected)
         trained, bought = yield from self._descend(design, network, columns, relation, scale, ridge=float(ridge))
         return Descended(
             design, loss, trained.flat, ridge, self.method, columns.rows, bought, trained=trained, relation=relation

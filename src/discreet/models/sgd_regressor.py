@@ -114,9 +114,7 @@ class SGDRegressor(Descends, Regressor):
         design, loss = self._design(columns), self._loss
         ridge = numbers.non_negative(self.ridge, "ridge")
         network = Network((design.width, 1), loss, bias=False)
-        scale = float(self.clip if isinstance(self.clip, int | float) else 1) / (
-            float(loss.curvature * design.most_weight) + float(ridge) / self._expected(columns)
-        )
+        scale = self._public_clip / (float(loss.curvature * design.most_weight) + float(ridge) / self._expected(columns))
         trained, bought = yield from self._descend(design, network, columns, relation, scale, ridge=float(ridge))
         method = "gradient descent"
         return DescendedNumber(design, trained.flat, ridge, method, columns.rows, bought, trained=trained, relation=relation)

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from discreet.accounting.lots import Lots
+from discreet.core import numbers
+from discreet.core.ask import Account
 from discreet.core.cost import Cost
 from discreet.core.query import Relation
 from discreet.core.release import Release
@@ -36,6 +38,7 @@ class DescentPrivacy(Privacy):
     """What a descent cost: the claim, the noise multiplier, the rate and number of its lots, and the accountant's curve."""
 
     run: Run | None = None
+    account: Account | None = None  # where a ledger keeps it
 
     @property
     def noise(self) -> float:
@@ -64,7 +67,8 @@ class DescentPrivacy(Privacy):
 
     def __str__(self) -> str:
         lots = f"noise multiplier {self.noise:.4g}, rate {self.rate:.4g}, {self.steps} steps"
-        return f"{super().__str__()} ({lots})"
+        paid = "" if self.account is None or not self.account.seal else f", paid by account {self.account.number}"
+        return f"{super().__str__()} ({lots}{paid})"
 
 
 class Descends:
@@ -102,6 +106,11 @@ class Descends:
         raise InvalidRequest(
             f"{type(self).__name__} needs expected_rows, a public guess of the number of rows; the number itself is private"
         )
+
+    @property
+    def _public_clip(self) -> float:
+        """The clip norm, or 1 for one that is still to be bought."""
+        return 1.0 if isinstance(self.clip, ClipQuantile) else float(numbers.positive(self.clip, "clip"))
 
     def _settings(self, columns: Columns) -> tuple[int, int, int]:
         """Expected rows, expected size of a lot, and steps."""
@@ -190,4 +199,6 @@ class Descends:
 def privacy_of(trained: Trained, bought: tuple[Release, ...], relation: Relation, ridge: Fraction) -> DescentPrivacy:
     """What a fit by descent says of its price."""
     private = trained.private and all(r.private for r in bought)
-    return DescentPrivacy(trained.cost, relation, private, "gradient descent", float(ridge), bought, trained.run)
+    return DescentPrivacy(
+        trained.cost, relation, private, "gradient descent", float(ridge), bought, trained.run, trained.account
+    )

@@ -7,7 +7,7 @@ size of a lot, not its own size, which is private. A lot may be empty; noise is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -150,7 +150,6 @@ class State:
     velocity: Any
     total: Any
     account: Account | None = None
-    releases: list[Release] = field(default_factory=list)
 
     @staticmethod
     def fresh(run: Run) -> State:
@@ -167,7 +166,7 @@ class Trained:
     steps: int
     cost: Cost
     private: bool
-    releases: tuple[Release, ...]
+    account: Account
 
 
 Watch = Callable[[Run, State], None]
@@ -200,13 +199,11 @@ def descend(
         release: Release = yield Ask(question.at(state.flat), law, state.account, run.rate, ahead)
         private = private and release.private
         _move(run, state, release.value, scale)
-        if len(state.releases) < 1:
-            state.releases.append(release)
         if watch is not None:
             watch(run, state)
     later = state.step - min(state.step, run.steps // 2)
     flat = state.total / later if run.iterate == "average" and later else state.flat
-    return Trained(run, flat, state.step, cost if extra is None else cost + extra, private, tuple(state.releases))
+    return Trained(run, flat, state.step, cost if extra is None else cost + extra, private, state.account)
 
 
 def _move(run: Run, state: State, noisy: Any, scale: float) -> None:

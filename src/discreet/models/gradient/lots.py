@@ -54,7 +54,7 @@ class LotGradient(LotQuery):
     u' = (4096 + 2**14 + 3) 2**-53 times the sum of its terms' sizes, hence the vector by u' clip times the number of rows
     in the lot. Twice that for two neighbours, and 2**-34, are below 2**-15 for lots of up to 2**22 rows. A person whose
     gradient is not finite contributes nothing, whatever the others do. A row's own gradient does not depend on who else is
-    in the lot, to the last bit: see ``rowwise``.
+    in the lot, to the last bit: see ``rowwise``; its norm may in the last digits, which changes the sum by less than u'.
     """
 
     design: Design
