@@ -49,6 +49,8 @@ def against_epsilon(folder: Path, sizes: dict[int, tuple[int, float, int]], grid
         free = network(rows, math.inf, epochs).fit(*train).public_score(*test)
         axes.axhline(free, color=colour, ls=":", lw=1)
     axes.set_xscale("log")
+    axes.set_xticks(grid, [f"{e:g}" for e in grid])
+    axes.minorticks_off()
     axes.set(xlabel="ε (δ a tenth of one over the patients)", ylabel="accuracy on others")
     axes.set_title("Dotted: the same networks without privacy", loc="left", fontsize=11)
     axes.legend(frameon=False)
