@@ -143,6 +143,12 @@ def test_through_a_session_with_several_rows_per_person() -> None:
     assert asked.spent().epsilon == Fraction(3, 2)
     assert roc_curve(model, asked, epsilon=0.5, bins=8).counts.shape == (2, 8)
     assert asked.ledger.verify() > 0
+    other = ds.Schema(
+        {"a": ds.Real(-1, 1), "b": ds.Real(-1, 1), "town": ds.Categories(["n", "s"]), "y": ds.Categories(["no"])}
+    )
+    stranger = ds.Session({n: [] for n in other.columns}, other, ds.Budget(epsilon=1))
+    with pytest.raises(InvalidRequest, match="declared as it was for the fit"):
+        confusion_matrix(model, stranger, epsilon=0.5)
     with pytest.raises(BudgetExceeded):
         asked.fit(clone(model).set_params(epsilon=3.0), ["a", "b", "town"], "y")
 

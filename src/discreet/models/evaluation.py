@@ -276,6 +276,7 @@ def _judged(model: Any, X: Any, y: Any, bins: int, price: Price) -> tuple[Releas
     if y is None:
         if not hasattr(X, "ledger") or not hasattr(X, "schema"):
             raise InvalidRequest(f"give X and y, or a Session alone, got {type(X).__name__} without y")
+        _check_declared(question.design, X.schema)
         question = replace(question, design=replace(question.design, rows=X.schema.max_rows or 1))
         return X._run(_asked(question, price, X.schema.neighbors), {}), question.design
     design, labels = question.design, model.classes_.tolist()
@@ -303,6 +304,16 @@ def _judged(model: Any, X: Any, y: Any, bins: int, price: Price) -> tuple[Releas
     coded = replace(design, rows=1, target=replace(design.target, classes=tuple(range(len(labels)))))
     question = replace(question, design=coded)
     return model._desk(table, schema).run(_asked(question, price, schema.neighbors)), coded
+
+
+def _check_declared(design: Design, schema: Schema) -> None:
+    """A table is judged under the declarations of the fit: others would give the same codes another meaning."""
+    expected = [(f.column, f.labels or (f.lo, f.hi)) for f in design.features]
+    for column, known in [*expected, (design.target.column, design.target.classes)]:
+        declared = schema[column]
+        found = declared.labels if isinstance(declared, Categories) else (float(declared.lo), float(declared.hi))
+        if found != known:
+            raise InvalidRequest(f"{column!r} must be declared as it was for the fit, with {list(known)}, got {declared}")
 
 
 def _asked(question: JudgedCounts, price: Price, relation: Relation) -> Procedure[Release]:
