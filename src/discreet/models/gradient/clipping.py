@@ -40,11 +40,12 @@ def clipped_sum(
     ``x`` was widened for the network's bias. ``people`` numbers the person of each row, ``most`` is the most rows one has.
     A person whose gradient is not a finite number contributes nothing.
     """
-    total = xp.zeros(network.size, dtype=xp.float64, **({} if xp is np else {"device": x.device}))
+    total = None
     for part, mine in _parts(people, x.shape[0]):
         factor = None if weight is None else weight[part]
-        total = total + _chunk(network, flat, x[part], y[part], clip, factor, mine, most, xp, room)
-    return total
+        made = _chunk(network, flat, x[part], y[part], clip, factor, mine, most, xp, room)
+        total = made if total is None else total + made
+    return np.zeros(network.size) if total is None else total
 
 
 def lengths(network: Network, flat: Any, x: Any, y: Any, *, weight: Any = None, people: Any = None, most: int = 1) -> Any:
@@ -104,6 +105,8 @@ def _chunk(
         factors = xp.where(good, factors, xp.zeros_like(factors))
         ups = [_emptied(a, good, xp) for a in ups]
         downs = [_emptied(d, good, xp) for d in downs]
+    elif factors.size and factors.min() >= 1.0:
+        factors = None  # nobody's is too long
     return gradient(network, ups, downs, factors, xp, room)
 
 
@@ -136,7 +139,7 @@ def _filled(x: Any, y: Any, room: Room | None) -> tuple[Any, Any]:
 
 def _squares(rows: Any, xp: Any) -> Any:
     """The squared norm of each row."""
-    return np.einsum("ij,ij->i", rows, rows) if xp is np else xp.sum(rows * rows, axis=1)
+    return np.vecdot(rows, rows) if xp is np else xp.sum(rows * rows, axis=1)
 
 
 def _gram_squares(ups: list[Any], downs: list[Any], people: Any, xp: Any) -> Any:
