@@ -113,14 +113,15 @@ class LotGradient(LotQuery):
         if not getattr(source, "resident", False):
             return None
         parts: list[Any] = source.fold(self._block, _joined, self.columns)
-        x = self.network.widen(np.concatenate([p.x for p in parts]))
+        x = np.ones((sum(len(p.x) for p in parts), self.design.width + self.network.bias))
+        np.concatenate([p.x for p in parts], out=x[:, : self.design.width])
         y = np.concatenate([p.y for p in parts])
         weight = None if parts[0].weight is None else np.concatenate([p.weight for p in parts])
         if parts[0].people is None:
-            return Gathered(np.ascontiguousarray(x), y, weight, None, len(x), Room())
+            return Gathered(x, y, weight, None, len(x), Room())
         begun = [np.append(True, p.people[1:] != p.people[:-1]) if len(p.people) else np.empty(0, bool) for p in parts]
         starts = np.flatnonzero(np.concatenate(begun))
-        return Gathered(np.ascontiguousarray(x), y, weight, starts, len(starts), Room())
+        return Gathered(x, y, weight, starts, len(starts), Room())
 
     def _block(self, batch: Any) -> list[Any]:
         return [ordered(self.design.block(batch))]
