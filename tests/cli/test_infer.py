@@ -232,5 +232,8 @@ def test_every_model_is_told_in_words() -> None:
     assert all("Before" in lines[0] or "before" in lines[0] for lines in told)
     assert all("1,000" in lines[1] for lines in told)
     assert len({lines[0] for lines in told}) == len(models)
-    unknown = models[0].describe() | inference.UniformRows(900, 1100).describe()
+    unknown = models[3].describe() | {"rows": inference.UniformRows(900, 1100).describe()}
     assert "flat from 900 to 1,100" in assumed(unknown)[1]
+    unknown = models[3].describe() | {"rows": inference.PoissonRows(500).describe()}
+    assert "Poisson of mean 500" in assumed(unknown)[1]
+    assert "mean was taken to be 0 ± 10" in assumed(unknown)[0]

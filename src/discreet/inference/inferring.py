@@ -166,7 +166,8 @@ def _side_by_side(theta: Any, stats: dict[str, Any], chains: int, draws: int, be
 
 
 def _rows(rows: int | Rows) -> dict[str, Any]:
-    return {"n": rows} if isinstance(rows, int) else rows.describe()
+    """The number of records where it is known; a prior on it has a name of its own, apart from the model's."""
+    return {"n": rows} if isinstance(rows, int) else {"rows": rows.describe()}
 
 
 def _check_numbers(draws: int, warmup: int, chains: int, seed: int | None) -> None:

@@ -51,7 +51,7 @@ class PoissonRows(Rows):
         return n * math.log(self.mean) - jax.scipy.special.gammaln(n + 1.0)
 
     def describe(self) -> dict[str, Any]:
-        return {"rows": "poisson", "mean": self.mean}
+        return {"law": "poisson", "mean": self.mean}
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class UniformRows(Rows):
         return jnp.where((n >= self.least) & (n <= self.most), 0.0, -jnp.inf)
 
     def describe(self) -> dict[str, Any]:
-        return {"rows": "uniform", "least": self.least, "most": self.most}
+        return {"law": "uniform", "least": self.least, "most": self.most}
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class OwnRows(Rows):
         return jnp.where((n >= 0) & (n <= self.most), self.function(n), -jnp.inf)
 
     def describe(self) -> dict[str, Any]:
-        return {"rows": getattr(self.function, "__name__", "own"), "most": self.most}
+        return {"law": getattr(self.function, "__name__", "own"), "most": self.most}
 
 
 def check_rows(n: Any) -> int | Rows | None:

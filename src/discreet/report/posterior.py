@@ -129,15 +129,15 @@ def assumed(model: Mapping[str, Any]) -> list[str]:
         lines.append(f"The number of people is public: {rows:,.0f}.")
     elif "rows" in model:
         lines.append(
-            f"The number of people is not known either, and was drawn along; before, its law was {_prior_of_rows(model)}."
+            f"The number of people is not known either, and was drawn along; before, its law was {_prior_of_rows(model["rows"])}."
         )
     return lines
 
 
-def _prior_of_rows(model: Mapping[str, Any]) -> str:
-    if model["rows"] == "uniform":
-        return f"flat from {model['least']:,} to {model['most']:,}, far beyond what the noise allows"
-    return f"“{model['rows']}”"
+def _prior_of_rows(rows: Mapping[str, Any]) -> str:
+    if rows["law"] == "uniform":
+        return f"flat from {rows['least']:,} to {rows['most']:,}, far beyond what the noise allows"
+    return f"Poisson of mean {shown(rows['mean'])}" if rows["law"] == "poisson" else f"“{rows['law']}”"
 
 
 def _several(posterior: Posterior) -> list[str]:
