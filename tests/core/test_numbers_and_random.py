@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import math
-import os
+import subprocess
+import sys
 import threading
 from fractions import Fraction
 
@@ -80,19 +81,26 @@ def test_small_and_large_requests_never_overlap() -> None:
     assert np.unique(everything).size == everything.size
 
 
+FORK = """
+import os
+from discreet.core.random import Random, system
+
+held = Random()
+system().words(5), held.words(5)
+if os.fork() == 0:
+    print("child", *system().words(4), *held.words(4), flush=True)
+    os._exit(0)
+os.wait()
+print("parent", *system().words(4), *held.words(4), flush=True)
+"""
+
+
 def test_a_forked_child_has_noise_of_its_own() -> None:
-    held = Random()
-    system().words(5), held.words(5)
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(write, system().words(4).tobytes() + held.words(4).tobytes())
-        os._exit(0)
-    os.waitpid(child, 0)
-    theirs = np.frombuffer(os.read(read, 64), np.uint64)
-    os.close(read), os.close(write)
-    ours = np.concatenate([system().words(4), held.words(4)])
-    assert not set(theirs.tolist()) & set(ours.tolist())
+    """In a process of its own: other tests leave threads behind, which do not survive a fork."""
+    out = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=True).stdout
+    child, parent = (set(line.split()[1:]) for line in sorted(out.splitlines()))
+    assert len(child) == len(parent) == 8
+    assert not child & parent
 
 
 def test_threads_have_streams_of_their_own() -> None:

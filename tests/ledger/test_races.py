@@ -81,6 +81,7 @@ def _fork(work: Callable[[], Any]) -> int:
     """Run ``work`` in a forked child and return its exit status."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads of numerical libraries are idle here
+        warnings.simplefilter("ignore", RuntimeWarning)  # and so are those of JAX, where another test loaded it
         child = os.fork()
     if child == 0:
         status = 1
