@@ -63,15 +63,12 @@ def ranks(
             lines = [law.release(line, seed=random) for line in exact]
             seen = np.array(lines, np.float64)
         named = sampler or choose(problem)
-        kernel = kernel_of(problem, "whole_table" if named == "independent" else named, warmup)
-        skipped = 0 if named == "summary" else warmup
+        kernel = kernel_of(problem, "whole_table" if named == "independent" else named)
         truth = None
         if named in _FROM_RECORDS:  # the true records are themselves a draw given the release: as good a start as any
             places = jax.jit(jax.vmap(lambda t, r, v: problem.place(t, r, jnp.asarray(n), v)))
             truth = places(thetas, records, jnp.asarray(seen))
-        drawn = run(
-            kernel, seen, draws=draws * thin, warmup=skipped, chains=tables, key=run_key, progress=False, state=truth
-        )
+        drawn = run(kernel, seen, draws=draws * thin, warmup=warmup, chains=tables, key=run_key, progress=False, state=truth)
     found = {}
     for name, values in drawn.theta.items():
         kept = values[:, thin - 1 :: thin].reshape(tables, draws, -1)

@@ -19,7 +19,7 @@ from discreet.inference.evidence import Input, as_releases, gather
 from discreet.inference.gibbs import gibbs
 from discreet.inference.independent import can_be_independent, independent
 from discreet.inference.interweaving import interweaving
-from discreet.inference.large_n import ADVISED, summary, takes_summary
+from discreet.inference.large_n import ADVISED, WARMUP, summary, takes_summary
 from discreet.inference.model import PrivacyModel, whole_sweep
 from discreet.inference.models.base import Array, DataModel
 from discreet.inference.posterior import Posterior
@@ -116,8 +116,8 @@ def _sample(
         if tables is not None:
             stats = {} if isinstance(problem.rows, int) else {"n": tables.counts.sum(1)}
             return _Made(_side_by_side(theta_given(problem, second, tables), stats, chains, draws, began), chosen)
-    kernel = kernel_of(problem, chosen, warmup)
-    skipped = 0 if chosen == "summary" else warmup
+    kernel = kernel_of(problem, chosen)
+    skipped = min(warmup, WARMUP) if chosen == "summary" else warmup
     made = run(kernel, problem.evidence.values, draws=draws, warmup=skipped, chains=chains, key=key, progress=progress)
     return _Made(made, chosen)
 
@@ -137,7 +137,7 @@ def choose(problem: Problem) -> str:
     return "gibbs" if "gibbs" in problem.model.samplers and isinstance(problem.rows, int) else "sweep"
 
 
-def kernel_of(problem: Problem, sampler: str, warmup: int = 1000) -> Kernel:
+def kernel_of(problem: Problem, sampler: str) -> Kernel:
     """The sampler of that name."""
     model = problem.model
     if problem.evidence.indexed and not isinstance(problem.rows, int):
@@ -146,10 +146,9 @@ def kernel_of(problem: Problem, sampler: str, warmup: int = 1000) -> Kernel:
         if sampler != "sweep":
             raise InvalidRequest(f"a PrivacyModel is sampled by 'sweep', got {sampler!r}")
         return sweep(problem) if model.additive else whole_sweep(problem)
-    if sampler == "summary":
-        return summary(problem, warmup)
     kernels = {
         "sweep": sweep, "gibbs": gibbs, "counts": count_moves, "whole_table": whole_table, "interweaving": interweaving,
+        "summary": summary,
     }  # fmt: skip
     return kernels[sampler](problem)
 

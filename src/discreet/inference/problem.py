@@ -107,11 +107,15 @@ class Kernel:
     """A sampler as two functions: ``start(key, values)`` and ``step(key, state, values)``.
 
     A step returns the new state and what to keep of it: ``theta``, ``stats`` and, for sweeps, ``accepted`` per record.
+    ``heavy`` says that a step takes long enough to be compiled well. ``share`` is given where all chains start, one line
+    for each, when all of them have seen the same.
     """
 
     name: str
     start: Callable[[Array, Array], State]
     step: Step
+    heavy: bool = False
+    share: Callable[[State], State] | None = None
 
 
 def count_of(evidence: Evidence, values: Array) -> Array | None:

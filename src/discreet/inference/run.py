@@ -56,8 +56,10 @@ def run(
     starts = jax.random.split(start_key, chains)
     compiled = 0.0
     if state is None:
-        start, compiled = _compiled(jax.vmap(kernel.start, (0, axis)), kernel.name != "summary", starts, values)
+        start, compiled = _compiled(jax.vmap(kernel.start, (0, axis)), True, starts, values)
         state = start(starts, values)
+        if kernel.share is not None and axis is None:
+            state = kernel.share(state)
     check_start(state)
 
     def one_piece(keys: Array, state: Any, values: Array) -> tuple[Array, Any, Any]:
@@ -73,7 +75,8 @@ def run(
         return key, state, (kept, accepted)
 
     keys = jax.random.split(key, chains)
-    small = (draws + warmup) * chains * max(1, state.get("each", values).shape[-2 if "each" in state else -1]) < _SMALL
+    work = (draws + warmup) * chains * max(1, state.get("each", values).shape[-2 if "each" in state else -1])
+    small = work < _SMALL and not kernel.heavy
     advance, more = _compiled(jax.vmap(one_piece, (0, 0, axis)), small, keys, state, values)
     compiled += more
     before, after = math.ceil(warmup / piece), math.ceil(draws / piece)
