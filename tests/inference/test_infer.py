@@ -90,7 +90,7 @@ def test_large_tables_are_quick_and_exact() -> None:
 def test_many_records_are_summarised_and_say_so() -> None:
     """n = 10**5 numbers: the total is taken as normal. The exact posterior of the mean is known, and so is the label."""
     law, n = ds.Gaussian(100), 10**5
-    made = infer(ds.Release.of(law, 2.0 * n), Normal(0, 10, variance=1.0), n=n, statistic=lambda x: x, draws=300, warmup=200,
+    made = infer(ds.Release.of(law, 2.0 * n), Normal(0, 10, variance=1.0), n=n, statistic=lambda x: x, draws=200, warmup=50,
                  chains=16, seed=3)  # fmt: skip
     assert made.sampler == "summary"
     assert made.approximate
@@ -106,7 +106,7 @@ def test_one_s_own_model_gets_its_step() -> None:
         {"mu": 0.0},
     )
     made = infer(
-        ds.Release.of(ds.Gaussian(1), 3.0), model, n=5, statistic=lambda x: x, chains=48, draws=400, warmup=50, seed=4
+        ds.Release.of(ds.Gaussian(1), 3.0), model, n=5, statistic=lambda x: x, chains=32, draws=300, warmup=50, seed=4
     )
     precision = 1 / 4 + 25 / 6
     close(made.draws["mu"], 3 * 5 / 6 / precision, precision**-0.5)
@@ -136,7 +136,7 @@ def test_four_functions(options: dict[str, Any]) -> None:
     made = {"latent": lambda key, theta: theta + jax.random.normal(key)} | options
     noise = lambda released, exact: -0.5 * (released - exact) ** 2  # noqa: E731
     model = PrivacyModel(posterior=normal_step, mechanism=noise, n=5, start=0.0, **made)
-    found = infer(3.0, model, chains=32, draws=300, warmup=50, seed=5)
+    found = infer(3.0, model, chains=32, draws=200, warmup=50, seed=5)
     precision = 1 / 4 + 25 / 6
     close(found.draws["theta"], 3 * 5 / 6 / precision, precision**-0.5)
 

@@ -19,8 +19,8 @@ from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import doubles, jax, jnp
 from discreet.inference.inferring import choose, kernel_of, prepare
-from discreet.inference.models.base import DataModel, FiniteModel
-from discreet.inference.run import run
+from discreet.inference.models.base import Array, DataModel, FiniteModel, Records, Theta
+from discreet.inference.run import compiled_for, run
 from discreet.mechanisms import RandomizedResponse
 
 _FROM_RECORDS = ("sweep", "gibbs", "interweaving")
@@ -50,30 +50,38 @@ def ranks(
         raise InvalidRequest("calibration draws parameters from the prior, which this model cannot; use a built-in model")
     with doubles():
         prior_key, data_key, run_key = jax.random.split(jax.random.key(seed), 3)
-        thetas = jax.jit(jax.vmap(model.draw_prior))(jax.random.split(prior_key, tables))
-        simulate = jax.jit(jax.vmap(lambda key, theta: model.simulate(key, theta, n)))
-        records = simulate(jax.random.split(data_key, tables), thetas)
+
+        def draw(first: Array, second: Array) -> tuple[Theta, Records]:
+            theta = model.draw_prior(first)
+            return theta, model.simulate(second, theta, n)
+
+        thetas, records = _once(jax.vmap(draw), jax.random.split(prior_key, tables), jax.random.split(data_key, tables))
         if isinstance(law, RandomizedResponse):
             problem, seen = _reported(model, law, n, records, seed)
         else:
             size = _size(model, statistic, records)
             problem = prepare(Release.of(law, np.zeros(size)), model, n, statistic)
             total = jax.vmap(lambda r: jnp.sum(problem.evidence.each(r, jnp.arange(n), jnp.zeros(size)), 0))
-            exact, random = np.asarray(jax.jit(total)(records)), Random(seed)
+            exact, random = np.asarray(_once(total, records)), Random(seed)
             lines = [law.release(line, seed=random) for line in exact]
             seen = np.array(lines, np.float64)
         named = sampler or choose(problem)
         kernel = kernel_of(problem, "whole_table" if named == "independent" else named)
         truth = None
         if named in _FROM_RECORDS:  # the true records are themselves a draw given the release: as good a start as any
-            places = jax.jit(jax.vmap(lambda t, r, v: problem.place(t, r, jnp.asarray(n), v)))
-            truth = places(thetas, records, jnp.asarray(seen))
+            place = jax.vmap(lambda t, r, v: problem.place(t, r, jnp.asarray(n), v))
+            truth = _once(place, thetas, records, jnp.asarray(seen))
         drawn = run(kernel, seen, draws=draws * thin, warmup=warmup, chains=tables, key=run_key, progress=False, state=truth)
     found = {}
     for name, values in drawn.theta.items():
         kept = values[:, thin - 1 :: thin].reshape(tables, draws, -1)
         found[name] = (kept < np.asarray(thetas[name]).reshape(tables, 1, -1)).sum(1)
     return found
+
+
+def _once(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function makes of arguments, compiled for one use."""
+    return compiled_for(function, True, *arguments)[0](*arguments)
 
 
 def _size(model: DataModel, statistic: Callable[..., Any] | None, records: Any) -> int:

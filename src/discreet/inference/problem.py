@@ -16,7 +16,7 @@ from discreet.inference.rows import Rows, UniformRows
 from discreet.statistics.spread import Spread
 
 State = dict[str, Any]
-_FAR = 12.0  # standard deviations of noise beyond which a number of rows is left out
+_FAR = 24.0  # standard deviations of a count's noise beyond which a number of rows is left out
 _TRIES, _ROUNDS, _BEST = 64, 12, 8
 
 
@@ -153,5 +153,5 @@ def decide_rows(evidence: Evidence, n: int | Rows | None) -> int | Rows:
     reach = _FAR * float(np.sqrt(np.sum((part.law.deviation * weights) ** 2)))
     if not np.isfinite(reach):
         raise InvalidRequest("how far a law of one's own may be off is not known; give infer(..., n=) a prior on the rows")
-    # Noise is twelve deviations off less than once in ten million: the prior is flat wherever it matters.
-    return UniformRows(max(0, int(counted - 2 * reach)), max(1, int(np.ceil(counted + 2 * reach))))
+    # Laplace noise is 24 deviations off once in 10**14 times, other laws never: the prior is flat wherever it matters.
+    return UniformRows(max(0, int(counted - reach)), max(1, int(np.ceil(counted + reach))))

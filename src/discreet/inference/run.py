@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import sys
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,7 +58,7 @@ def run(
     starts = jax.random.split(start_key, chains)
     compiled = 0.0
     if state is None:
-        start, compiled = _compiled(jax.vmap(kernel.start, (0, axis)), True, starts, values)
+        start, compiled = compiled_for(jax.vmap(kernel.start, (0, axis)), True, starts, values)
         state = start(starts, values)
         if kernel.share is not None and axis is None:
             state = kernel.share(state)
@@ -77,7 +79,7 @@ def run(
     keys = jax.random.split(key, chains)
     work = (draws + warmup) * chains * max(1, state.get("each", values).shape[-2 if "each" in state else -1])
     small = work < _SMALL and not kernel.heavy
-    advance, more = _compiled(jax.vmap(one_piece, (0, 0, axis)), small, keys, state, values)
+    advance, more = compiled_for(jax.vmap(one_piece, (0, 0, axis)), small, keys, state, values)
     compiled += more
     before, after = math.ceil(warmup / piece), math.ceil(draws / piece)
     pieces: list[Any] = []
@@ -104,13 +106,26 @@ def run(
     return Drawn(theta, stats, time.perf_counter() - began - compiled, compiled, interrupted)
 
 
-def _compiled(function: Callable[..., Any], quickly: bool, *arguments: Any) -> tuple[Callable[..., Any], float]:
-    """The function compiled for these arguments, and how long that took; ``quickly`` where it will not run for long."""
+_KNOWN: OrderedDict[tuple[str, bool], Callable[..., Any]] = OrderedDict()
+_KEPT = 32
+
+
+def compiled_for(function: Callable[..., Any], quickly: bool, *arguments: Any) -> tuple[Callable[..., Any], float]:
+    """The function compiled for these arguments, and how long that took; ``quickly`` where it will not run for long.
+
+    What was released is an argument, so a second release of the same shape under the same model and law is the same
+    program, and is not compiled again: programs are known by their text, constants and all.
+    """
     began = time.perf_counter()
     lowered = jax.jit(function).lower(*arguments)
-    on_processor = jax.default_backend() == "cpu"
-    options: Any = {"xla_backend_optimization_level": 0} if quickly and on_processor else None
-    made = lowered.compile(options)
+    quickly = quickly and jax.default_backend() == "cpu"
+    text = hashlib.sha256(lowered.as_text().encode()).hexdigest()
+    made = _KNOWN.get((text, quickly))
+    if made is None:
+        made = lowered.compile({"xla_backend_optimization_level": 0} if quickly else None)
+        _KNOWN[text, quickly] = made
+        if len(_KNOWN) > _KEPT:
+            _KNOWN.popitem(last=False)
     return made, time.perf_counter() - began
 
 

@@ -129,7 +129,7 @@ def assumed(model: Mapping[str, Any]) -> list[str]:
         lines.append(f"The number of people is public: {rows:,.0f}.")
     elif "rows" in model:
         lines.append(
-            f"The number of people is not known either, and was drawn along; before, its law was {_prior_of_rows(model["rows"])}."
+            f"The number of people is not known either, and was drawn along; before, its law was {_prior_of_rows(model['rows'])}."
         )
     return lines
 
