@@ -10,11 +10,12 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from discreet.accounting.conversions import epsilon_of_renyi
+from discreet.accounting.loss_distribution import Profile, profiles
 from discreet.core import numbers
 from discreet.core.cost import ORDERS, Cost
 from discreet.core.numbers import Number
@@ -39,10 +40,11 @@ class Lots:
     Proof. Let M be one step with everything before it fixed. Under add/remove the pair of output laws is dominated by
     (1-q) N(0, z^2) + q N(1, z^2) against N(0, z^2), in one order or the other (Mironov, Talwar and Zhang 2019; Zhu, Dong
     and Wang 2022, for the hockey-stick divergence), and domination is kept by adaptive composition, so T-fold
-    composition of the two loss distributions, each loss rounded up, bounds the profile. With q = 1 the steps are one
-    Gaussian of shift sqrt(T)/z, twice that under replace: the profile is exact. Replacing a person is removing one and
-    adding another: (e, d) for each of the two gives (2e, (1 + e^e) d). ``both`` covers either, and a replacement is the
-    dearer of the two.
+    composition of the two loss distributions bounds the profile: see ``loss_distribution.profiles``, where the rounding
+    of the convolution is paid for too. The smaller of that epsilon and the one of the Rényi curve holds. With q = 1
+    the steps are one Gaussian of shift sqrt(T)/z, twice that under replace: the profile is exact. Replacing a person is
+    removing one and adding another: (e, d) for each of the two gives (2e, (1 + e^e) d). ``both`` covers either, and a
+    replacement is the dearer of the two.
     """
 
     rate: Fraction
@@ -186,33 +188,29 @@ def _multiplier(epsilon: float, delta: float, rate: float, steps: int, replaces:
 @lru_cache(maxsize=4096)
 def _epsilon(noise: float, rate: float, steps: int, delta: float, accountant: Accountant, coarse: int = 1) -> float:
     """The epsilon of add/remove lots at ``delta``, from above; losses in steps ``coarse`` times the usual."""
+    each = renyi(rate, noise)
+    known = max(0.0, min(epsilon_of_renyi(a, steps * r, delta) for a, r in zip(ORDERS, each, strict=True)))
     if accountant == "renyi":
-        each = renyi(rate, noise)
-        return max(0.0, min(epsilon_of_renyi(a, steps * r, delta) for a, r in zip(ORDERS, each, strict=True)))
-    return max(0.0, float(_losses(noise, rate, steps, coarse).get_epsilon_for_delta(delta)))
+        return known
+    if rate == 1:  # as a double
+        return min(known, epsilon_at(delta, math.sqrt(steps) / noise))
+    # The convolution knows deltas to some 1e-10 only, and says so; below that the Rényi curve is what is proved.
+    return min(known, max(profile.epsilon(delta) for profile in _profiles(noise, rate, steps, coarse)))
 
 
 @lru_cache(maxsize=4)
-def _losses(noise: float, rate: float, steps: int, coarse: int) -> Any:
-    """The loss distribution of the whole run.
+def _profiles(noise: float, rate: float, steps: int, coarse: int) -> tuple[Profile, Profile]:
+    """The profiles of the whole run, a person taken away and a person added.
 
     A coarser step is still an upper bound, and keeps a hopeless run from filling the memory: the losses of a run reach
     about (square + 12 root) of its shift as a Gaussian where the noise is large, one loss for each meeting else.
     """
-    from dp_accounting.pld import privacy_loss_distribution
-
     if noise >= 0.5:
         shift = rate * math.sqrt(steps * math.expm1(1 / (noise * noise)))
         reach, cells = shift * shift + 12 * shift + 2 / noise**2 + 10 / noise, _CELLS
     else:
         reach, cells = (1 / noise + 8) / noise * (1 + rate * steps + 6 * math.sqrt(rate * steps)), 30 * _CELLS
-    one = privacy_loss_distribution.from_gaussian_mechanism(
-        noise,
-        sampling_prob=rate,
-        value_discretization_interval=max(_INTERVAL, reach / cells) * coarse,
-        pessimistic_estimate=True,
-    )
-    return one.self_compose(steps)
+    return profiles(noise, rate, steps, max(_INTERVAL, reach / cells) * coarse)
 
 
 @lru_cache(maxsize=512)
