@@ -46,7 +46,9 @@ class Smoothness:
     ``curvature`` is the most that one row adds to the second derivative, ``rows`` the most rows of a person, ``replaced``
     whether they may be taken away and put in at once. ``one_sided``: a row pulls the minimiser along a direction of its own,
     never back. ``logistic``: the slope s of a row in [0, 1] and its curvature are tied by s (1 - s). ``pull`` is by how much
-    the moves of single rows, added up, exceed the distance of all of them together.
+    the moves of single rows, added up, exceed the distance of all of them together. ``width`` is the number of
+    coefficients, ``most_rows`` that of rows up to which the minimiser has to be certified, ``extended`` says whether the
+    loss can be computed in extended precision, and ``reach`` bounds the coefficients where they are held to a set.
     """
 
     curvature: Fraction
@@ -55,6 +57,10 @@ class Smoothness:
     one_sided: bool
     logistic: bool
     pull: Fraction = Fraction(1)
+    width: int = 1
+    most_rows: int = 1 << 20
+    extended: bool = True
+    reach: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,8 @@ class Distance:
         if self.blocks is not None:
             doc["blocks"] = [[b.size, numbers.write(b.l1), numbers.write(b.l2)] for b in self.blocks]
         if self.problem is not None:
-            exact = {k: numbers.write(getattr(self.problem, k)) for k in ("curvature", "pull")}
+            known = {k: getattr(self.problem, k) for k in ("curvature", "pull", "reach")}
+            exact = {k: None if v is None else numbers.write(v) for k, v in known.items()}
             doc["problem"] = vars(self.problem) | exact
         return doc
 
@@ -128,7 +135,7 @@ class Distance:
         problem = None
         if "problem" in doc:
             bent: dict[str, Any] = dict(doc["problem"])
-            bent |= {k: read(bent[k]) for k in ("curvature", "pull") if k in bent}
+            bent |= {k: read(bent[k]) for k in ("curvature", "pull", "reach") if bent.get(k) is not None}
             problem = Smoothness(**bent)
         return Distance(l1, l2, linf, blocks, problem)
 

@@ -22,10 +22,12 @@ from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.spherical_laplace import SphericalLaplace
 
 Noise = Literal["spherical_laplace", "gaussian"]
-# Of the gradient, per unit of the most that a person can move it. The noise that hides what is missing is judged by the
-# ridge alone while rows make the objective far steeper, so it has to be tiny; doubles alone can certify less.
-TOLERANCE = Fraction(1, 1 << (27 if np.finfo(np.longdouble).eps < 2.0**-60 else 19))
-SETTLED = Fraction(1, 400)  # the share of what is spent that pays for the minimiser not being exact
+# Of the gradient, per unit of the most that a person can move it, where so little can be certified. The noise that hides
+# what is missing is judged by the ridge alone while rows make the objective far steeper, so it has to be tiny.
+TOLERANCE = Fraction(1, 1 << 26)
+_EXTENDED = float(np.finfo(np.longdouble).eps)
+_LEAST = Fraction(1, 1 << 30)  # of the noise that hides a missed minimum: less would need a grid that large values leave
+SETTLED = Fraction(1, 200)  # the share of what is spent that pays for the minimiser not being exact
 _MOST_RATIO = 2.0**24  # of scale over distance: more noise than this is no answer
 _FINE = 46  # the linear term lies on a grid this many powers of two below its scale times its dimension,
 _FINER = 8  # or this many below the tolerance, to which its rounding is added: whichever is coarser, and quicker to draw
@@ -61,10 +63,10 @@ class ObjectivePerturbation(Mechanism):
     The minimiser found differs from the ideal one by at most r = (tolerance + rounding of b) / ridge, and given the
     ideal one and the data this difference is fixed. So what leaves is the ideal minimiser, and after it, adaptively,
     the difference plus spherical Laplace noise of scale 2 r / settle: two releases, the second of sensitivity 2 r and
-    price ``settle``; their sum is post-processing. This holds of every currency, because each composes adaptively. A
-    table with so many rows that doubles cannot certify the tolerance is answered from the public start,
-    0; the guarantee is for tables below that: where a long double
-    has 64 bits, with rows (width + 2) sqrt(rows / ridge) up to about 10^11 and no more than some 10^7 rows.
+    price ``settle``; their sum is post-processing. This holds of every currency, because each composes adaptively. The
+    tolerance is such that every table of up to ``most_rows`` rows (a public number, a million or four times those
+    expected) can be certified to it; the guarantee is for these. A longer one whose minimiser cannot be certified is
+    answered from the public start, 0.
     """
 
     noise: Noise
@@ -109,15 +111,16 @@ class ObjectivePerturbation(Mechanism):
         problem = _smoothness(distance)
         claim, least = Claim(epsilon, delta, rho), numbers.positive(ridge, "ridge")
         limits: tuple[float | None, float | None, float | None]
-        tolerance = TOLERANCE * distance.l2
         if claim.rho is None and not claim.delta:
             assert claim.epsilon is not None
             settle = claim.epsilon * SETTLED
             left = claim.epsilon - settle
             if problem.logistic and least * left * _LIFTED >= distance.l2:
-                return cls("spherical_laplace", distance.l2 / left, max(least, distance.l2 / left), settle, tolerance)
-            whole = max(least, ridge_for(problem, left / 2))
-            return cls("spherical_laplace", distance.l2 / (left - _jacobian(problem, whole)), whole, settle, tolerance)
+                scale, whole = distance.l2 / left, max(least, distance.l2 / left)
+            else:
+                whole = max(least, ridge_for(problem, left / 2))
+                scale = distance.l2 / (left - _jacobian(problem, whole))
+            return cls("spherical_laplace", scale, whole, settle, _tolerance(distance, scale, whole))
         if claim.rho is None:
             assert claim.epsilon is not None
             settle, left = claim.epsilon * SETTLED, claim.epsilon * (1 - SETTLED)
@@ -138,7 +141,8 @@ class ObjectivePerturbation(Mechanism):
                 f"a row may bend it by {float(problem.curvature):.4g}; a ridge of {float(wanted):.4g} would do, or use "
                 "method='output'"
             )
-        return cls("gaussian", ratio * distance.l2, least, settle, tolerance, claim)
+        scale = ratio * distance.l2
+        return cls("gaussian", scale, least, settle, _tolerance(distance, scale, least), claim)
 
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
         distance = Distance.of(sensitivity)
@@ -165,14 +169,15 @@ class ObjectivePerturbation(Mechanism):
         return made + settle
 
     def release(self, exact: Any, *, seed: int | Random | None = None) -> Any:
-        """The released minimiser of ``exact``, an objective with ``width`` and ``minimise(linear, ridge, tolerance)``."""
+        """The released minimiser of ``exact``, an objective with ``width``, ``start`` and ``minimise``."""
         random = chosen(seed)
         zeros = np.zeros(exact.width)
         fine = self._fine(exact.width)
         law = Gaussian(self.scale, fine) if self.noise == "gaussian" else SphericalLaplace(self.scale, fine)
         linear = np.asarray(law.release(zeros, seed=random), np.float64)
-        found = exact.minimise(linear, float(self.ridge), float(self.tolerance))
-        return self.settling(exact.width).release(zeros if found is None else found, seed=random)
+        # The other half of the tolerance is for rounding the minimiser to doubles.
+        found = exact.minimise(linear, float(self.ridge), float(self.tolerance) / 2)
+        return self.settling(exact.width).release(exact.start if found is None else found, seed=random)
 
     def _fine(self, width: int) -> Fraction:
         """The grid of a linear term of ``width`` coordinates."""
@@ -182,7 +187,8 @@ class ObjectivePerturbation(Mechanism):
     def settling(self, width: int) -> SphericalLaplace:
         """The noise that hides by how far the minimiser was missed."""
         missed = self.tolerance + self._fine(width) * numbers.square_root_up(Fraction(width)) / 2
-        return SphericalLaplace(2 * missed / self.ridge / self.settle)
+        scale = max(2 * missed / self.ridge / self.settle, _LEAST)
+        return SphericalLaplace(scale, Fraction(2) ** (numbers.floor_log2(scale) - 6))
 
     def check(self, width: int) -> None:
         """Refuse noise so large that doubles cannot hold a linear term of ``width`` coordinates to the tolerance."""
@@ -209,11 +215,40 @@ class ObjectivePerturbation(Mechanism):
         return float(volume - np.linalg.norm(linear) / s - surface - math.lgamma(d) - d * math.log(s))
 
 
+def _tolerance(distance: Distance, scale: Fraction, ridge: Fraction) -> Fraction:
+    """How closely to minimise; where the noise is huge no more closely than doubles hold it, which it hides by far."""
+    problem = _smoothness(distance)
+    longest = scale * (2 * problem.width + 200)  # a linear term is longer once in e^100
+    return max(TOLERANCE * distance.l2, scale / (1 << 36), certifiable(problem, distance.l2, ridge, longest))
+
+
+def certifiable(problem: Smoothness, slope: Fraction, ridge: Fraction, linear: Fraction) -> Fraction:
+    """A tolerance that every table of up to ``most_rows`` rows can be certified to, with half of it to spare.
+
+    ``slope`` bounds that of a row and its loss at 0, ``linear`` the length of the linear term.
+
+    Proof: the minimiser is no worse than 0, so ridge |theta|^2 / 2 <= rows * slope + linear |theta|, and |theta| is
+    at most t = 2 linear / ridge + sqrt(2 rows slope / ridge), or what holds it. With u the rounding of extended
+    precision, a tree of sums of at most 2^10 additions a batch and one more for each batch is wrong by u times that
+    times rows * slope; a score by u (width + 2) t and theta itself by u t, which moves a slope by curvature times
+    that; computing a slope by 16 u slope. Linear term and ridge are rounded to doubles, and in the end theta is. A
+    loss that has no extended precision is computed in doubles.
+    """
+    n, w, c, g = float(problem.most_rows), problem.width, float(problem.curvature), float(slope)
+    big, b = float(ridge), float(linear)
+    far = 2 * b / big + math.sqrt(2 * n * g / big)
+    if problem.reach is not None:
+        far = min(far, float(problem.reach))
+    unit = max(_EXTENDED, 0.0 if problem.extended else 2.0**-52)
+    passes = n * ((1024 + n / 2**15 + 16) * g + c * ((w + 3) * far + 4)) + big * far
+    ends = 2.0**-52 * (big * far + b)
+    return numbers.round_up(4 * (unit * passes + ends))
+
+
 def ridge_for(problem: Smoothness, jacobian: Fraction) -> Fraction:
     """The least ridge with J at most ``jacobian``: curvature / (e^(jacobian / rows) - 1)."""
-    return numbers.round_up(float(problem.curvature) / math.expm1(float(jacobian) / problem.rows)) * Fraction(
-        10**9 + 1, 10**9
-    )
+    steep = math.expm1(min(float(jacobian) / problem.rows, 500.0))
+    return numbers.round_up(float(problem.curvature) / steep) * Fraction(10**9 + 1, 10**9)
 
 
 def _smoothness(distance: Distance) -> Smoothness:

@@ -58,7 +58,17 @@ class BallProblem(Query):
         line, added = self.design.width == 1, relation == "add_remove"
         one = Fraction(2) if added else Fraction(9, 4) if line else numbers.square_root_up(Fraction(27, 4))
         pull = Fraction(1) if added or line else 4 / one
-        bent = Smoothness(self.design.most_weight, self.design.rows, not added, False, False, pull)
+        bent = Smoothness(
+            self.design.most_weight,
+            self.design.rows,
+            not added,
+            False,
+            False,
+            pull,
+            self.design.width,
+            self.design.most_rows,
+            reach=Fraction(1),
+        )
         return Distance(whole * one * self.design.width, whole * one, whole * one, None, bent)
 
     def evaluate(self, source: Any) -> LeastSquares:

@@ -14,11 +14,12 @@ from discreet.core import numbers
 from discreet.core.cost import Distance, Smoothness
 from discreet.core.numbers import Number
 from discreet.core.query import Query, Relation, queries
-from discreet.mechanisms.objective_perturbation import TOLERANCE
+from discreet.mechanisms.objective_perturbation import TOLERANCE, certifiable
 from discreet.models.design import Design, Floats, Rows
 from discreet.models.losses import Loss, losses
 from discreet.models.objective import Objective
-from discreet.models.regions import Region, regions
+from discreet.models.problem import check_bounded
+from discreet.models.regions import Ball, Region, regions
 from discreet.models.solver import Minimum
 
 _ROUNDS = 60
@@ -58,6 +59,10 @@ class Declared(Loss):
     @property
     def classifies(self) -> bool:  # type: ignore[override]
         return self.of.classifies
+
+    @property
+    def extended(self) -> bool:  # type: ignore[override]
+        return self.of.extended
 
     @property
     def slope(self) -> Fraction:
@@ -111,12 +116,25 @@ class ConstrainedProblem(Query):
             object.__setattr__(self, "loss", losses.read(self.loss))
         if isinstance(self.region, dict):
             object.__setattr__(self, "region", regions.read(self.region))
+        held = isinstance(self.region, Ball) and self.loss.slope >= self.region.radius + 1
+        if not held:
+            check_bounded(self.loss)
 
     def distance(self, relation: Relation) -> Distance:
         twice = 1 if relation == "add_remove" else 2
         move = twice * self.design.rows * self.design.most_weight * self.loss.slope
         bend = self.design.most_weight * self.loss.curvature
-        bent = Smoothness(bend, self.design.rows, twice == 2, self.loss.one_sided, False)
+        bent = Smoothness(
+            bend,
+            self.design.rows,
+            twice == 2,
+            self.loss.one_sided,
+            False,
+            width=self.design.width,
+            most_rows=self.design.most_rows,
+            extended=False,  # points of the set, and their projections, are doubles
+            reach=self.region.radius if isinstance(self.region, Ball) else None,
+        )
         return Distance(move * self.design.width, move, move, None, bent)
 
     def evaluate(self, source: Any) -> WithinRegion:
@@ -157,7 +175,8 @@ class ConstrainedMinimiser(Query):
     @property
     def _residual(self) -> Fraction:
         distance: Distance = self.problem.distance("add_remove")
-        return self.tolerance * distance.l2
+        assert distance.problem is not None
+        return max(self.tolerance * distance.l2, certifiable(distance.problem, distance.l2, self.ridge, Fraction(0)))
 
     def evaluate(self, source: Any) -> Floats:
         return self._of(self.problem.evaluate(source))
@@ -166,9 +185,8 @@ class ConstrainedMinimiser(Query):
         return self._of(self.problem.blank(rows))
 
     def _of(self, objective: Objective) -> Floats:
-        zeros = np.zeros(self.problem.design.width)
-        found = objective.minimise(zeros, float(self.ridge), float(self._residual))
-        return zeros if found is None else found
+        found = objective.minimise(np.zeros(self.problem.design.width), float(self.ridge), float(self._residual) / 2)
+        return objective.start if found is None else found
 
 
 class WithinRegion(Objective):
@@ -183,44 +201,55 @@ class WithinRegion(Objective):
     def minimise(self, linear: Floats, ridge: float, tolerance: float) -> Floats | None:
         """The minimiser in the set, certified; None where doubles cannot certify it."""
         found = minimise_within(self, self.region, linear, ridge, tolerance)
+        if found.residual > tolerance:
+            # Scores so large, or sums so long, that doubles certify too little.
+            finer = minimise_within(self, self.region, linear, ridge, tolerance, found.theta)
+            found = min(found, finer, key=lambda m: m.residual)
         return found.theta if found.residual <= tolerance else None
 
+    @property
+    def start(self) -> Floats:
+        return self.region.project(np.zeros(self.width))
 
-def minimise_within(objective: Objective, region: Region, linear: Floats, ridge: float, tolerance: float) -> Minimum:
+
+def minimise_within(
+    objective: Objective, region: Region, linear: Floats, ridge: float, tolerance: float, near: Floats | None = None
+) -> Minimum:
     """The point of the set where F = (sum of losses) + b . theta + (ridge / 2) |theta|^2 is least.
 
     ``residual`` r promises that the point lies within r / ridge of the true minimiser. Newton's method: a quadratic model
     of F is minimised over the set by accelerated projected gradients, which look at no rows, and a step that does not
-    help is shortened.
+    help is shortened. From a point that is ``near`` it goes on in extended precision.
 
     Proof: the last inner step is t = P(u), so n = L (u - t) is normal to the set at t, and t minimises F - e . theta over
     the set with e = F'(t) + n. Minimisers of a ridge-strongly convex function over a convex set move by at most |e| /
     ridge when it is tilted by e. A projection that is wrong by a changes F' and n by at most (curvature * weights + ridge
     + L) a, and what was found by a.
     """
-    theta = region.project(np.zeros(objective.width))
+    fine = near is not None
+    theta = region.project(np.zeros(objective.width)) if near is None else near
     best, last = Minimum(theta, np.inf), np.inf
-    totals = objective.at(theta, "second")
+    totals = objective.at(theta, "second", fine)
     for _ in range(_ROUNDS):
         gradient = np.asarray(totals.gradient + linear + ridge * theta, np.float64)
         assert totals.hessian is not None
         hessian = totals.hessian + ridge * np.eye(objective.width)
         after, normal, steep, wrong = _model(region, theta, gradient, hessian, ridge, tolerance * _CLOSER)
         step = after - theta
-        totals = objective.at(after, "second")
+        totals = objective.at(after, "second", fine)
         # Large terms all but cancel: in extended precision nothing is lost by that.
         pull = np.asarray(linear, np.longdouble) + np.longdouble(ridge) * np.asarray(after, np.longdouble)
         left = np.asarray(totals.gradient + pull + normal, np.float64)
         bend = float(objective.loss.curvature) * totals.weights + 2 * ridge + steep
         size = float(np.linalg.norm(linear)) + ridge * float(np.linalg.norm(after)) + float(np.linalg.norm(normal))
-        residual = float(np.linalg.norm(left)) * (1 + 1e-12) + objective.error(totals, after)
+        residual = float(np.linalg.norm(left)) * (1 + 1e-12) + objective.error(totals, after, fine)
         residual += _UNIT * size + bend * wrong
         best = min(best, Minimum(after, residual), key=lambda m: m.residual)
         if best.residual <= tolerance * _CLOSER or last <= tolerance:
             break  # one round more than needed, which gives some digits more
         if residual > 0.5 * last:
             after = _shortened(objective, linear, ridge, theta, step, float(gradient @ step))
-            totals = objective.at(after, "second")
+            totals = objective.at(after, "second", fine)
         theta, last = after, residual
     return best
 

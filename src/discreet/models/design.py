@@ -28,6 +28,10 @@ Keys = npt.NDArray[np.int64]
 
 # Rows are made this much shorter than 1, which is more than doubles can be wrong by when they measure them.
 _SAFE = 1.0 - 2.0**-40
+_FAR = 2.0**40
+_RUN = 2048  # rows at a time
+MOST_ROWS = 1 << 20  # up to which a minimiser is certified, unless many more are expected
+MOST_ROWS = 1 << 20  # up to which a minimiser is certified, unless many more are expected
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,18 @@ class Fourier:
         return math.sqrt(2.0 * self.beta) * normal, 2.0 * math.pi * uniform[: self.size]
 
 
+def scores(x: Floats, theta: Any) -> Floats:
+    """x . theta, each row by the same operations in the same order wherever it stands.
+
+    A product of matrices may round a row differently when others stand beside it: one person would then change what
+    another contributes.
+    """
+    score: Floats = x[:, 0] * theta[0]
+    for column in range(1, len(theta)):
+        score += x[:, column] * theta[column]
+    return score
+
+
 class Rows(NamedTuple):
     """Rows that count: features of norm at most 1, targets, weights and people (None where there are none)."""
 
@@ -215,6 +231,7 @@ class Design:
     weight: Weight | None = None
     fourier: Fourier | None = None
     rows: int = 1
+    most_rows: int = MOST_ROWS
 
     def __post_init__(self) -> None:
         made = tuple(f if isinstance(f, Feature) else Feature(**f) for f in self.features)
@@ -234,6 +251,8 @@ class Design:
             object.__setattr__(self, "radius", numbers.positive(self.radius, "radius"))
         if isinstance(self.rows, bool) or self.rows < 1:
             raise InvalidRequest(f"rows must be a whole number of at least 1, got {self.rows}")
+        if isinstance(self.most_rows, bool) or self.most_rows < 1:
+            raise InvalidRequest(f"most_rows must be a whole number of at least 1, got {self.most_rows}")
 
     @staticmethod
     def of(
@@ -267,7 +286,8 @@ class Design:
             if isinstance(declared, Categories) or declared.lo < 0:
                 raise InvalidRequest(f"weights must be numbers declared from 0 up, got {name!r}; declare Real(0, most)")
             bound = bound or Weight(name, float(declared.hi))
-        return Design(tuple(made), aim, intercept, radius, bound, fourier, schema.max_rows or 1)
+        most = max(MOST_ROWS, 4 * (schema.expected_rows or 0))
+        return Design(tuple(made), aim, intercept, radius, bound, fourier, schema.max_rows or 1, most)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -278,6 +298,7 @@ class Design:
             "weight": None if self.weight is None else self.weight.to_dict(),
             "fourier": None if self.fourier is None else self.fourier.to_dict(),
             "rows": self.rows,
+            "most_rows": self.most_rows,
         }
 
     @property
@@ -383,9 +404,14 @@ class Design:
         units = np.array([f.unit for f in self.features for _ in range(f.size)])
         frequencies, phases = self.drawn
         made = np.empty((len(x), self.width))
-        with np.errstate(all="ignore"):  # an angle beyond the doubles has no cosine: its row counts as missing
-            angle = (x / units) @ frequencies + phases
-            np.cos(angle, out=made[:, : len(phases)])
+        with np.errstate(all="ignore"):  # an angle past 2**40 has no digits left: its row counts as missing
+            for start in range(0, len(x), _RUN):
+                part = x[start : start + _RUN] / units
+                angle = part[:, :1] * frequencies[0] + phases
+                for column in range(1, len(units)):  # column by column: a product would round rows as they stand
+                    angle += part[:, column, None] * frequencies[column]
+                angle[~(np.abs(angle) < _FAR)] = np.nan
+                np.cos(angle, out=made[start : start + _RUN, : len(phases)])
         made[:, : len(phases)] *= math.sqrt(2.0 / len(phases))
         if self.intercept:
             made[:, -1] = 1.0

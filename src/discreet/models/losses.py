@@ -33,6 +33,8 @@ class Loss(Named, ABC):
     one_sided: ClassVar[bool] = False
     free_jacobian: ClassVar[bool] = False
     classifies: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True  # whether its slope holds at every score
+    extended: ClassVar[bool] = True  # whether it keeps extended precision
 
     @property
     @abstractmethod
@@ -173,6 +175,8 @@ class Squared(Loss):
 
     reach: Fraction = Fraction(1)
 
+    bounded: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "reach", numbers.positive(self.reach, "reach"))
 
@@ -232,6 +236,13 @@ class Huber(Loss):
 Function = Callable[[Any, Any], Any]
 
 
+def _kept(function: Function, score: Any, target: Any, low: float, high: float, xp: ModuleType) -> Any:
+    """What a function of someone's own returns, within its declared bounds; what is not a number is 0, and silent."""
+    with np.errstate(all="ignore"):
+        found = function(score, target)
+        return xp.clip(xp.where(xp.isnan(found), xp.zeros_like(found), found), low, high)
+
+
 @dataclass(frozen=True)
 class Own(Loss):
     """A loss of one's own: three vectorised functions of (score, target), with its slope and curvature declared.
@@ -250,6 +261,7 @@ class Own(Loss):
 
     name: ClassVar[str] = "own"
     described: ClassVar[bool] = False  # a document has its title, and not its functions
+    extended: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for word in ("most_slope", "most_curvature"):
@@ -263,10 +275,14 @@ class Own(Loss):
                 raise InvalidRequest(
                     f"the loss {self.title!r} must be convex, its second derivative was {np.min(second):.3g}"
                 )
-            if np.max(np.abs(first)) > float(self.most_slope) or np.max(second) > float(self.most_curvature):
-                raise InvalidRequest(
-                    f"the loss {self.title!r} exceeds its declared slope or curvature at scores from -3 to 3; declare more"
-                )
+            for word, found, most in (("slope", np.abs(first), self.most_slope), ("curvature", second, self.most_curvature)):
+                worst = int(np.argmax(found))
+                if found[worst] > float(most):
+                    raise InvalidRequest(
+                        f"the loss {self.title!r} must keep to its declared {word} of {float(most):g}, got "
+                        f"{found[worst]:.6g} at a score of {grid[worst]:g} and a target of {target:g}; "
+                        f"declare {word}={found[worst]:.6g} or more"
+                    )
 
     @property
     def slope(self) -> Fraction:
@@ -280,10 +296,10 @@ class Own(Loss):
         return self.value_of(score, target)
 
     def first(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
-        return xp.clip(self.first_of(score, target), -float(self.most_slope), float(self.most_slope))
+        return _kept(self.first_of, score, target, -float(self.most_slope), float(self.most_slope), xp)
 
     def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
-        return xp.clip(self.second_of(score, target), 0.0, float(self.most_curvature))
+        return _kept(self.second_of, score, target, 0.0, float(self.most_curvature), xp)
 
     def to_dict(self) -> dict[str, Any]:
         slope, curvature = numbers.write(self.most_slope), numbers.write(self.most_curvature)

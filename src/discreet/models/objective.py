@@ -216,7 +216,7 @@ class Objective:
         curvature times that. Given the score, tanh, clip and the products around it are wrong by less than 16 u, and
         a hinge by less than 4 u times its curvature, as 1 + h is rounded and the difference divided by 2 h.
         """
-        unit, depth = (_FINE_UNIT if fine else UNIT), totals.depth + 16
+        unit, depth = (_FINE_UNIT if fine and self.loss.extended else UNIT), totals.depth + 16
         bend = float(self.loss.curvature) * ((self.width + 2) * float(np.linalg.norm(theta)) + 4.0)
         return unit * (depth * totals.slopes + (bend + 16.0 * float(self.loss.slope)) * totals.weights)
 
@@ -231,4 +231,9 @@ class Objective:
         from discreet.models.solver import minimise
 
         found = minimise(self, linear, ridge, tolerance)
-        return found.theta if found.residual <= tolerance else None
+        return np.asarray(found.theta, np.float64) if found.residual <= tolerance else None
+
+    @property
+    def start(self) -> Floats:
+        """The public point that answers where nothing can be certified."""
+        return np.zeros(self.width)

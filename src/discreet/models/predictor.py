@@ -68,6 +68,8 @@ def register(kind: str) -> Callable[[type[Predictor]], type[Predictor]]:
 
 def load(path: str | Path) -> Any:
     """The model that a file holds, as something that predicts. Needs NumPy only; nothing in the file is ever run."""
+    if not Path(path).is_file():
+        raise UnsupportedFormat(f"a published model must be a file that exists, got {str(path)!r}; publish() writes one")
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_constant)
     except (OSError, ValueError, RecursionError) as problem:
@@ -155,6 +157,14 @@ class Input:
         return made
 
 
+def _scores(x: Floats, coefficients: Floats) -> Floats:
+    """x . coefficients, each row by the same operations wherever it stands: a product may round it as its place is."""
+    score: Floats = np.zeros(len(x))
+    for column, coefficient in enumerate(coefficients):
+        score += x[:, column] * coefficient
+    return score
+
+
 def matrix(inputs: Sequence[Input], X: Any) -> Floats:
     """Rows of numbers from named columns (a dict, a data frame) or from an array with one column for each input."""
     if isinstance(X, Mapping) or hasattr(X, "columns"):
@@ -165,6 +175,10 @@ def matrix(inputs: Sequence[Input], X: Any) -> Floats:
             )
         columns = [X[i.column] for i in inputs]
     else:
+        if isinstance(X, str | bytes | Path):
+            raise InvalidRequest(
+                f"X must be rows to predict from, got {str(X)!r}; read the file first, as with pandas.read_csv"
+            )
         array = np.asarray(X)
         if array.ndim != 2 or array.shape[1] != len(inputs):
             raise InvalidRequest(f"X must have one column for each of {len(inputs)} features, got shape {array.shape}")
@@ -213,12 +227,11 @@ class LinearPredictor(Predictor):
         """The score of each row: positive for the second class."""
         x = self.rows(X)
         if self.kernel is None:
-            plain: Floats = x @ self.coefficients + self.intercept
-            return plain
+            return _scores(x, self.coefficients) + self.intercept
         score = np.empty(len(x))
         for start in range(0, len(x), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
-            score[part] = self.kernel(x[part]) @ self.coefficients + self.intercept
+            score[part] = _scores(self.kernel(x[part]), self.coefficients) + self.intercept
         return score
 
     def predict(self, X: Any) -> Any:

@@ -11,10 +11,20 @@ import numpy as np
 from discreet.core import numbers
 from discreet.core.cost import Distance, Smoothness
 from discreet.core.query import Query, Relation, queries
-from discreet.mechanisms.objective_perturbation import TOLERANCE
+from discreet.errors import InvalidRequest
+from discreet.mechanisms.objective_perturbation import TOLERANCE, certifiable
 from discreet.models.design import Design, Floats
 from discreet.models.losses import Loss, losses
 from discreet.models.objective import Objective
+
+
+def check_bounded(loss: Loss) -> None:
+    """Refuse a loss whose slope nothing bounds."""
+    if not loss.bounded:
+        raise InvalidRequest(
+            f"the loss {loss.name!r} has no bound on its slope, which the guarantee rests on; use Huber(reach), "
+            "or LinearRegression, which bounds the coefficients"
+        )
 
 
 def read_fields(query: Any) -> None:
@@ -43,13 +53,23 @@ class Problem(Query):
 
     def __post_init__(self) -> None:
         read_fields(self)
+        check_bounded(self.loss)
 
     def distance(self, relation: Relation) -> Distance:
         twice = 1 if relation == "add_remove" else 2
         one = self.design.most_weight * self.loss.slope
         move = twice * self.design.rows * one
         bend = self.design.most_weight * self.loss.curvature
-        bent = Smoothness(bend, self.design.rows, twice == 2, self.loss.one_sided, self.loss.free_jacobian)
+        bent = Smoothness(
+            bend,
+            self.design.rows,
+            twice == 2,
+            self.loss.one_sided,
+            self.loss.free_jacobian,
+            width=self.design.width,
+            most_rows=self.design.most_rows,
+            extended=self.loss.extended,
+        )
         return Distance(move * self.design.width, move, move, None, bent)
 
     def evaluate(self, source: Any) -> Objective:
@@ -68,8 +88,7 @@ class Minimiser(Query):
 
     Proof: the objective is ridge-strongly convex, so a move of its gradient by m moves the minimiser by at most m / ridge
     (Chaudhuri, Monteleoni and Sarwate 2011, lemma 7), and a point with a gradient of at most the tolerance lies within
-    tolerance / ridge of it, on either side. A table with so many rows that doubles cannot certify the tolerance
-    is answered from the public start, 0; the guarantee is for tables below that, as for
+    tolerance / ridge of it, on either side. The guarantee is for tables of up to ``most_rows`` rows, as for
     ``ObjectivePerturbation``.
     """
 
@@ -95,7 +114,9 @@ class Minimiser(Query):
 
     @property
     def _residual(self) -> Fraction:
-        return self.tolerance * self.design.most_weight * self.loss.slope * self.design.rows
+        distance = self.problem.distance("add_remove")
+        assert distance.problem is not None
+        return max(self.tolerance * distance.l2, certifiable(distance.problem, distance.l2, self.ridge, Fraction(0)))
 
     def evaluate(self, source: Any) -> Floats:
         return self._of(self.problem.evaluate(source))
@@ -104,6 +125,6 @@ class Minimiser(Query):
         return self._of(self.problem.blank(rows))
 
     def _of(self, objective: Objective) -> Floats:
-        zeros = np.zeros(self.design.width)
-        found = objective.minimise(zeros, float(self.ridge), float(self._residual))
-        return zeros if found is None else found
+        # The other half of the tolerance is for rounding the minimiser to doubles.
+        found = objective.minimise(np.zeros(self.design.width), float(self.ridge), float(self._residual) / 2)
+        return objective.start if found is None else found

@@ -21,7 +21,7 @@ from discreet.core.release import Release
 from discreet.core.result import Reading, Result, readings
 from discreet.core.runner import Procedure
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, NoNoise
-from discreet.models.design import Design
+from discreet.models.design import Design, scores
 from discreet.models.perturbation import Price
 
 Integers = npt.NDArray[np.int64]
@@ -66,7 +66,7 @@ class Hits(FoldQuery):
 
     def step(self, batch: Any) -> Integers:
         rows = self.design.block(batch)
-        right = ((rows.x @ np.array(self.theta) > 0) == (rows.y > 0)).astype(np.int64)
+        right = ((scores(rows.x, self.theta) > 0) == (rows.y > 0)).astype(np.int64)
         one = int(1 / self.grid)
         if rows.weight is not None:
             right *= np.rint(rows.weight * (one / self.design.weight.most)).astype(np.int64)  # type: ignore[union-attr]

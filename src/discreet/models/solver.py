@@ -98,6 +98,9 @@ def _certified(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
 def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
     """Newton's method; the Hessian is formed again when steps with the last one stop shrinking the gradient enough."""
     many = tilted.objective.width > _FEW
+    if tilted.fine:
+        # Rounded to doubles, a point could miss the tolerance by itself.
+        theta = np.asarray(theta, np.longdouble)
     cheap = tilted.objective.width <= 16 and not many  # a Hessian then costs no more than a gradient
     factors: Floats | None = None
     totals, gradient = tilted.at(theta, "first" if many or tilted.fine else "second")

@@ -20,7 +20,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.query import FoldQuery, Relation, queries
 from discreet.errors import InvalidRequest
-from discreet.models.design import Design, Floats, Rows
+from discreet.models.design import Design, Floats, Rows, scores
 from discreet.models.losses import Loss, losses
 
 _BITS = 16  # a factor is at most 2**16 steps long, and products of two are whole numbers of at most 2**32
@@ -101,7 +101,7 @@ class SumAt(FoldQuery):
         for start in range(0, len(rows.x), _RUN):
             part = slice(start, start + _RUN)
             x, weight = rows.x[part], None if rows.weight is None else rows.weight[part]
-            slope, bend = self.loss.both(_scores(x, theta), rows.y[part])
+            slope, bend = self.loss.both(scores(x, theta), rows.y[part])
             if weight is not None:
                 slope, bend = slope * weight, bend * weight
             curved = np.trunc(x * (np.sqrt(bend) / float(self._curvature[1]))[:, None])
@@ -231,14 +231,6 @@ class SlopeAt(SumAt):
     def people(self, value: Any) -> float:
         """The released number of people."""
         return float(np.asarray(value, np.float64)[-1]) / float(self.unit)
-
-
-def _scores(x: Floats, theta: Floats) -> Floats:
-    """x . theta, each row by the same operations in the same order wherever it stands."""
-    score: Floats = x[:, 0] * theta[0]
-    for column in range(1, len(theta)):
-        score += x[:, column] * theta[column]
-    return score
 
 
 def _grid(most: Fraction) -> Fraction:

@@ -24,7 +24,7 @@ from discreet.core.release import Release
 from discreet.core.runner import Procedure, plan
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Exponential, NoNoise
-from discreet.models.design import Design
+from discreet.models.design import Design, scores
 from discreet.models.estimator import Columns, Privacy, PrivateModel
 from discreet.models.perturbation import Price
 
@@ -51,7 +51,7 @@ class Rule:
     def errors(self, batch: Any) -> int:
         """The number of wrong classes, or the sum of squared errors in steps of (hi - lo)^2 / 2^20."""
         rows, target = self.design.block(batch), self.design.target
-        score = rows.x @ np.array(self.theta)
+        score = scores(rows.x, self.theta)
         if target.classes:
             return int(((score > 0) != (rows.y > 0)).sum())
         lo, hi = target.lo / target.unit, target.hi / target.unit
@@ -177,8 +177,14 @@ def read_candidates(
     candidates: Sequence[PrivateModel | Mapping[str, Any]], model: PrivateModel | None, price: Price | None
 ) -> list[PrivateModel]:
     """Fresh copies of the candidates, at one price."""
-    if isinstance(candidates, Mapping | str | PrivateModel) or not len(candidates):
-        raise InvalidRequest("candidates must be a list of at least one model, or of dicts of parameters; got none")
+    if isinstance(candidates, Mapping):
+        raise InvalidRequest(
+            f"candidates must be a list of models, or of dicts with one value each, got one dict of {list(candidates)}; "
+            "write [{'ridge': 1}, {'ridge': 10}], or list(sklearn.model_selection.ParameterGrid(...))"
+        )
+    if isinstance(candidates, str | PrivateModel) or not isinstance(candidates, Sequence) or not len(candidates):
+        kind = "none" if isinstance(candidates, Sequence) and not len(candidates) else type(candidates).__name__
+        raise InvalidRequest(f"candidates must be a list of at least one model, or of dicts of parameters; got {kind}")
     made: list[PrivateModel] = []
     for given in candidates:
         base = model if isinstance(given, Mapping) else given
