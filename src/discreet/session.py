@@ -59,18 +59,32 @@ class Preview:
             wrong = f"within {self.rank_error:.0f} rows of the rank asked for, 95 times in 100"
         return f"costs {self.cost}; {wrong}; {after}"
 
+    def __repr__(self) -> str:
+        return f"Preview({self})"
+
 
 @dataclass(frozen=True)
 class FitPreview:
-    """What a fit would cost and whether it fits. No data was touched."""
+    """What a fit would cost, whether it fits, and with which ridge it would be made. No data was touched.
+
+    ``asked_ridge`` is the ridge asked for, where a larger one has to be used.
+    """
 
     cost: Cost
     fits: bool
     remaining: Remaining | None
+    ridge: float | None = None
+    asked_ridge: float | None = None
 
     def __str__(self) -> str:
+        from discreet.models.estimator import raised
+
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
-        return f"costs {self.cost}; {after}"
+        used = raised(self.ridge, self.asked_ridge) or ("" if self.ridge is None else f"; ridge {self.ridge:g}")
+        return f"costs {self.cost}{used}; {after}"
+
+    def __repr__(self) -> str:
+        return f"FitPreview({self})"
 
 
 class Session:
@@ -223,6 +237,7 @@ class Session:
 
         Bounds and classes are those of the schema. ``propensity`` is for treatment rules: what ``weight`` is divided by.
         """
+        _check_model(model, self)
         columns = self._columns(features, target, weight, propensity, self._table(bool(where)).rows)
         self._check_whole(model, columns, where or {})
         model._accept_table(self._run(model._procedure(columns, self.schema.neighbors), where or {}), columns)
@@ -244,6 +259,8 @@ class Session:
         from discreet.models.tuning import read_candidates, tuning
 
         made = read_candidates(candidates, model, Price(**price) if price else None)
+        for each in made:
+            _check_model(each, self)
         columns = self._columns(features, target, None, None, self._table(bool(where)).rows)
         winner = self._run(tuning(made, columns, self.schema.neighbors, selection_epsilon), where or {})
         winner.model._accept_table(winner.fitted, columns)
@@ -259,15 +276,20 @@ class Session:
         propensity: str | None = None,
         where: dict[str, Any] | None = None,
     ) -> FitPreview:
-        """What a fit would cost and whether it fits; touches no data and does not change the model."""
+        """What a fit would cost, whether it fits, and its ridge; touches no data and does not change the model."""
+        from discreet.models.estimator import raised_from
+
+        _check_model(model, self)
         self._narrowed(where or {})  # refuses a filter that names nothing
         guess = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         rows = guess if self._rows_are_public(bool(where)) else None
         columns = self._columns(features, target, weight, propensity, rows)
-        _, asked = plan(model._procedure(columns, self.schema.neighbors), self.schema.neighbors, guess)
+        fitted, asked = plan(model._procedure(columns, self.schema.neighbors), self.schema.neighbors, guess)
         cost = sum((_price(each, self.schema.neighbors) for each in asked), Cost.nothing())
         would = self.ledger.preview(cost)
-        return FitPreview(cost, would.fits, would.remaining)
+        ridge = None if getattr(fitted, "ridge", None) is None else float(fitted.ridge)
+        asked_ridge = None if ridge is None else raised_from(model.ridge, ridge)
+        return FitPreview(cost, would.fits, would.remaining, ridge, asked_ridge)
 
     def score(
         self,
@@ -285,7 +307,10 @@ class Session:
         from discreet.models.perturbation import Price
 
         if not hasattr(model, "_judging"):
-            raise InvalidRequest(f"score is for classifiers with two classes, got {type(model).__name__}")
+            raise InvalidRequest(
+                f"score is for classifiers of discreet.models with two classes, got {type(model).__name__}; a regression "
+                "has paid_score on arrays"
+            )
         judging: Procedure[Result] = model._judging(self.schema, Price(epsilon, delta, rho))
         return self._run(judging, where or {})
 
@@ -300,9 +325,11 @@ class Session:
         first, source = asked[0], self._narrowed(where)
         known = isinstance(first, Ask) and first.query.described and self.ledger.recall(first, source, relation) is not None
         if not would.fits and not known:
+            other = self.ledger.budget is not None and self.ledger.budget.rho is None and would.cost.epsilon is None
+            remedy = "such a budget pays for epsilon, and for no rho: give epsilon" if other else "ask for less"
             raise BudgetExceeded(
                 f"the budget of the ledger {self.ledger.name!r} is {self.ledger.budget}: this fit asks for {would.cost}, "
-                f"and {would.remaining} is left; ask for less. Nothing was charged"
+                f"and {would.remaining} is left; {remedy}. Nothing was charged"
             )
 
     def _columns(
@@ -364,6 +391,37 @@ def _price(asked: Ask | Open, relation: Relation) -> Cost:
     if isinstance(asked, Open):
         return asked.cost
     return Cost.nothing() if asked.account is not None else asked.mechanism.cost(asked.query.distance(relation))
+
+
+def _check_model(model: Any, session: Session) -> None:
+    """Refuse what is no private model, and what it says of the table or the noise against what the session says."""
+    from discreet.models.estimator import PrivateModel
+
+    if not isinstance(model, PrivateModel):
+        kind = (
+            f"the class {model.__name__}" if isinstance(model, type) else f"{type(model).__module__}.{type(model).__name__}"
+        )
+        raise InvalidRequest(
+            f"a session fits models of discreet.models, got {kind}; use one of them, such as LogisticRegression(epsilon=1)"
+        )
+    name, given = type(model).__name__, model.get_params(deep=False)
+    for word in ("bounds", "target_bounds", "classes"):
+        if given.get(word) is not None:
+            raise InvalidRequest(
+                f"in a session {word} come from the schema, got {name}({word}={given[word]!r}); leave it out"
+            )
+    if given.get("neighbors", "add_remove") not in ("add_remove", session.schema.neighbors):
+        raise InvalidRequest(
+            f"in a session neighbors is that of the schema, {session.schema.neighbors!r}, got "
+            f"{name}(neighbors={given['neighbors']!r}); leave it out, or declare it in the schema"
+        )
+    if given.get("ledger") is not None and given["ledger"] is not session.ledger:
+        raise InvalidRequest(f"in a session the session's ledger pays, got another in {name}(ledger=...); leave it out")
+    if given.get("random_state") is not None:
+        raise InvalidRequest(
+            f"in a session noise comes from the session, got {name}(random_state={given['random_state']!r}); leave it out, "
+            "or for tests make Session(..., ledger='test', seed=...)"
+        )
 
 
 def _size(batch: Any) -> int:

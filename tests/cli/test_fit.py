@@ -79,18 +79,25 @@ def test_a_regression_has_intervals_in_any_case(run: Run, here: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert "95 % interval" in ran.out
     assert np.isfinite(ds.models.load(here / "model.json").predict({"age": [50], "sex": ["f"]})).all()
-    assert "need method 'statistics'" in run(*options(model="linear"), "--intervals", "--method", "objective").err
-    assert "takes no 'intervals'" in run(*options(model="kernel"), "--intervals").err
+    assert "use method='statistics'" in run(*options(model="linear"), "--intervals", "--method", "objective").err
+    assert "leave intervals out" in run(*options(model="kernel"), "--intervals").err
 
 
 def test_a_plan_reads_no_rows_and_makes_nothing(run: Run, here: Path) -> None:
     before = sorted(p.name for p in here.iterdir())
     ran = run(*options(), "--plan")
     assert "would cost ε=0.4" in ran.out
+    assert "raised from 1: this price needs as much" in ran.out
     assert "It fits: ε=0.6 would be left. No row was read" in ran.out
     assert run(*options(epsilon="1.5"), "--plan", "--json").doc["fits"] is False
     assert "does NOT fit" in run(*options(epsilon="1.5"), "--plan").out
     assert sorted(p.name for p in here.iterdir()) == before
+
+
+def test_options_that_cannot_be_meant(run: Run, here: Path) -> None:
+    assert "there is no such folder" in run(*options(), "--out", "nowhere/model.json").err
+    assert not (here / "nowhere").exists()
+    assert "repeat it: --set a=1 --set b=2" in run(*options(), "--set", "ridge=1,width=2").err
 
 
 def test_fit_files(run: Run, here: Path) -> None:

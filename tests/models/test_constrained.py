@@ -152,6 +152,23 @@ def test_prices_are_paid_and_releases_read_back(method: Any, price: Any) -> None
     assert again.distance == release.distance
 
 
+@pytest.mark.parametrize("method", ["objective", "output"])
+def test_what_noise_moved_out_of_a_set_is_put_back(method: Any) -> None:
+    X = np.random.default_rng(7).uniform(-1, 1, (50, 2))
+    y = np.where(X[:, 0] > 0, "n", "y")
+    kind = {"loss": Logistic(), "region": m.Box(0), "bounds": (-1, 1), "classes": ["n", "y"], "method": method}
+    for seed in range(10):
+        made = m.ConstrainedClassifier(epsilon=0.5, random_state=seed, **kind).fit(X, y)
+        assert min([*made.coef_[0], *made.intercept_]) >= 0
+    free = m.ConstrainedClassifier(epsilon=math.inf, free_intercept=True, **kind).fit(X - 0.9, np.full(50, "n"))
+    assert free.intercept_[0] < -0.1, "the intercept alone may be negative"
+    assert (free.coef_ >= 0).all()
+    release = free.privacy_.releases[0]
+    assert Release.from_json(release.to_json()).query == release.query
+    with pytest.raises(InvalidRequest, match="no set holds back"):
+        m.ConstrainedClassifier(epsilon=1, intervals=True, **kind).fit(X, y)
+
+
 def test_output_moves_no_further_than_its_distance() -> None:
     rng = np.random.default_rng(5)
     region = m.Box(0, "0.4")

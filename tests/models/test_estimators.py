@@ -186,7 +186,7 @@ def test_treatment_rules() -> None:
         ({"propensity": 1.5}, "within"),
         ({"benefit": np.ones((2, 2))}, "one number for each row"),
         ({"benefit": np.ones(3), "propensity": np.ones(4)}, "one number for each row"),
-        ({"benefit": np.ones(3)}, "one number in"),
+        ({"benefit": np.ones(3)}, "one number for each of 20 rows"),
     ],
 )
 def test_bad_treatment_data(change: dict[str, Any], words: str) -> None:
@@ -329,3 +329,84 @@ def test_how_far_one_row_moves_a_score(weighted: bool, relation: str) -> None:
     assert max(np.abs(v).sum() for v in moves) == float(distance.l1)
     assert max(np.sqrt((v**2).sum()) for v in moves) == pytest.approx(float(distance.l2), abs=1e-9)
     assert max(np.abs(v).max() for v in moves) == float(distance.linf)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"bounds": "ab"}, "list with a pair for each of 3 features, got 'ab'"),
+        ({"bounds": 3}, "got 3"),
+        ({"bounds": ([-2, -2, -2], [2, 2, 2])}, r"write list\(zip\(lows, highs\)\)"),
+        ({"bounds": [(-2, 2), (-2, 2)]}, "got 2 pairs"),
+        ({"bounds": (math.nan, 2)}, "finite lo < hi"),
+        ({"delta": 0}, "leave it out for a pure guarantee"),
+        ({"epsilon": None, "delta": 1e-6}, "give epsilon beside it"),
+        ({"ridge": 0}, "ridge must be positive, got 0; give one such as 1"),
+        ({"classes": [0, 1]}, "got 'no'; declare classes=|got 'yes'; declare classes="),
+    ],
+)
+def test_refusals_say_what_to_do(change: Any, message: str) -> None:
+    X, y = data(30)
+    with pytest.raises(InvalidRequest, match=message):
+        m.LogisticRegression(**{"epsilon": 1, "bounds": (-2, 2), "classes": LABELS} | change).fit(X, y)
+
+
+def test_words_of_other_libraries() -> None:
+    with pytest.raises(InvalidRequest, match="takes no 'C'; here it is ridge="):
+        m.LogisticRegression(epsilon=1, C=1)  # type: ignore[call-arg]
+    with pytest.raises(InvalidRequest, match="did you mean 'neighbors'"):
+        m.LinearRegression(epsilon=1, neighbours="replace")  # type: ignore[call-arg]
+    with pytest.raises(InvalidRequest, match="has no confidence intervals"):
+        m.MLPClassifier(epsilon=1, intervals=True)  # type: ignore[call-arg]
+
+
+def test_things_that_are_no_rows() -> None:
+    X, y = data(30)
+    made = m.LogisticRegression(epsilon=1, bounds=(-2, 2), classes=LABELS).fit(X, y)
+    for wrong in ({"x0": [1.0]}, "rows.csv"):
+        with pytest.raises(InvalidRequest, match="an array or a data frame"):
+            made.predict(wrong)
+    with pytest.raises(InvalidRequest, match="read the file first"):
+        made.predictor.predict("rows.csv")
+    X[3, 1] = math.nan
+    with pytest.raises(InvalidRequest, match="got NaN in row 3, column 1; leave out"):
+        made.fit(X, y)
+    with pytest.raises(InvalidRequest, match="Input y contains NaN"):
+        made.set_params(classes=[0, 1]).fit(X[:3], [0.0, 1.0, math.nan])
+
+
+def test_intervals_are_refused_with_the_reason() -> None:
+    X, y = data(30)
+    with pytest.raises(InvalidRequest, match="random features mean nothing"):
+        m.KernelSVC(epsilon=1, intervals=True, classes=LABELS).fit(X, y)
+    with pytest.raises(InvalidRequest, match="use method='statistics'"):
+        m.LinearRegression(epsilon=1, intervals=True, method="objective", bounds=(-2, 2), target_bounds=(0, 1)).fit(
+            X, X[:, 0]
+        )
+
+
+def test_the_largest_weight_of_a_treatment_rule() -> None:
+    X, y = data(30)
+    with pytest.raises(InvalidRequest, match="needs a public weight_bound="):
+        m.OutcomeWeightedLearner(epsilon=1, bounds=(-2, 2), classes=LABELS, propensity=0.5).fit(X, y, benefit=np.ones(30))
+    columns = {"x": ds.Real(-2, 2), "good": ds.Real(0, 3), "chance": ds.Real(0.25, 1), "any": ds.Real(0, 1)}
+    schema = ds.Schema({**columns, "drug": ds.Categories(LABELS)})
+    table = {"x": X[:, 0], "good": np.ones(30), "chance": np.full(30, 0.5), "any": np.full(30, 0.5), "drug": y}
+    session = ds.Session(table, schema, ds.Budget(epsilon=5))
+    for rule, over, most in (
+        (m.OutcomeWeightedLearner(epsilon=1, propensity=0.5), None, 6),
+        (m.OutcomeWeightedLearner(epsilon=1), "chance", 12),
+        (m.OutcomeWeightedLearner(epsilon=1, weight_bound=4), "any", 4),
+    ):
+        session.fit(rule, ["x"], "drug", weight="good", propensity=over)
+        assert rule.fitted_.design.weight.most == most
+    with pytest.raises(InvalidRequest, match="declare a smallest propensity above 0"):
+        session.fit(m.OutcomeWeightedLearner(epsilon=1), ["x"], "drug", weight="good", propensity="any")
+
+
+def test_a_raised_ridge_is_said() -> None:
+    X, y = data(30)
+    made = m.LogisticRegression(epsilon=0.01, bounds=(-2, 2), classes=LABELS).fit(X, y)
+    assert made.privacy_.asked_ridge == 1 < made.ridge_ == made.privacy_.ridge
+    assert f"ridge raised from 1 to {made.ridge_:.4g}" in repr(made.privacy_)
+    assert made.set_params(ridge=made.ridge_ * 2).fit(X, y).privacy_.asked_ridge is None

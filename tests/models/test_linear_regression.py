@@ -18,6 +18,7 @@ from scipy import integrate, optimize, special
 import discreet as ds
 from discreet.core.cost import ORDERS, Distance
 from discreet.core.release import Release
+from discreet.core.result import Result
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms import objective_perturbation as law_module

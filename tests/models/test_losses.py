@@ -81,7 +81,7 @@ def test_a_loss_of_ones_own() -> None:
     own = own_loss("round", square, slope, curve, slope=1, curvature="0.5")
     assert (own.slope, own.curvature) == (1, Fraction(1, 2))
     assert not own.one_sided
-    with pytest.raises(InvalidRequest, match="declared slope of 0.5, got 1 at"):
+    with pytest.raises(InvalidRequest, match=r"declared slope of 0\.5, got 1 at"):
         own_loss("too little", square, slope, curve, slope="0.5", curvature="0.5")
     with pytest.raises(InvalidRequest, match="convex"):
         own_loss("hollow", square, slope, lambda z, y: -curve(z, y), slope=1, curvature=1)

@@ -53,11 +53,35 @@ def table(rows: int = 500) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (m.LogisticRegression(epsilon=0.1, bounds=(0, 1)), "bounds come from the schema"),
+        (m.LogisticRegression(epsilon=0.1, classes=["no", "yes"]), "classes come from the schema"),
+        (m.LinearRegression(epsilon=0.1, target_bounds=(0, 1)), "target_bounds come from the schema"),
+        (m.LogisticRegression(epsilon=0.1, neighbors="replace"), "neighbors is that of the schema"),
+        (m.LogisticRegression(epsilon=0.1, random_state=1), "noise comes from the session"),
+        (m.LogisticRegression(epsilon=0.1, ledger=ds.Ledger("sqlite://", ds.Budget(epsilon=1))), "session's ledger pays"),
+        (m.LogisticRegression(rho=0.1), "give epsilon"),
+        (m.LogisticRegression, "models of discreet.models"),
+        (object(), "models of discreet.models"),
+    ],
+)
+def test_a_model_that_says_what_the_session_says(model: Any, message: str) -> None:
+    session = ds.Session(table(), SCHEMA, ds.Budget(epsilon=1))
+    with pytest.raises(ds.errors.DiscreetError, match=message):
+        session.fit(model, FEATURES, "ill")
+    assert str(session.spent()) == "ε=0"
+
+
 def test_the_ledger_pays() -> None:
     session = ds.Session(table(), SCHEMA, ds.Budget(epsilon=1), version="1")
     model = m.LogisticRegression(epsilon=0.4)
     before = session.preview_fit(model, FEATURES, "ill")
-    assert str(before) == "costs ε=0.4; ε=0.6 would be left"
+    assert str(before).startswith("costs ε=0.4; ridge raised from 1 to 1.1")
+    assert str(before).endswith("; ε=0.6 would be left")
+    assert repr(before) == f"FitPreview({before})"
+    assert session.preview_fit(m.LogisticRegression(epsilon=0.4, ridge=3), FEATURES, "ill").asked_ridge is None
     assert not hasattr(model, "coef_")
     assert session.fit(model, FEATURES, "ill") is model
     assert str(session.spent()) == "ε=0.4"

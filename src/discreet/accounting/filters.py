@@ -47,6 +47,9 @@ class Remaining:
         parts = [f"{sign}={float(v):.6g}" for sign, v in (("ε", self.epsilon), ("ρ", self.rho)) if v is not None]
         return ", ".join([*parts, f"δ={float(self.delta):.3g}"] if self.delta else parts) or "nothing"
 
+    def __repr__(self) -> str:
+        return f"Remaining({self})"
+
 
 @dataclass(frozen=True)
 class Filter:

@@ -53,7 +53,8 @@ def fit(
     """Fit a private model to TABLE, or as a FILE in TOML says, and publish it as JSON.
 
     All or nothing: an error in what is asked, a budget that is too small or an output that cannot be written charge
-    nothing. Bounds and classes are those of the schema. What was fitted before, to the same version of the table, is free.
+    nothing. Bounds and classes are those of the schema. What was fitted before, to the same version of the table, is free;
+    without --version a file that was touched counts as a new version.
     """
     from discreet.cli import fitfile
     from discreet.errors import InvalidRequest
@@ -130,6 +131,8 @@ def planned(wanted: Fit) -> dict[str, Any]:
             "budget": str(ledger.budget),
             "cost": str(seen.cost),
             "price": price(seen.cost),
+            "ridge": seen.ridge,
+            "asked_ridge": seen.asked_ridge,
             "fits": seen.fits,
             "left_now": str(ledger.remaining()),
             "left_after": str(seen.remaining) if seen.fits else None,
@@ -143,8 +146,13 @@ def fitted(wanted: Fit) -> dict[str, Any]:
     from discreet.cli import work
     from discreet.cli.output import folder_for
     from discreet.core.cost import Cost
-    from discreet.errors import BudgetExceeded
+    from discreet.errors import BudgetExceeded, InvalidRequest
 
+    if not wanted.out.parent.is_dir():
+        raise InvalidRequest(
+            f"the output must be a place that can be written, got {str(wanted.out)!r} (there is no such folder); make it "
+            "first, or choose another --out"
+        )
     with folder_for(wanted.out.parent, [wanted.out.name]) as write:
         work.open_table(wanted.base)
         with work.open_ledger(wanted.base, create=False) as trial:
@@ -224,6 +232,10 @@ def _describe(wanted: Fit, model: Any, published: dict[str, Any], ledger: Any, b
 
 def _say_plan(doc: dict[str, Any]) -> None:
     show.say(f"A {doc['model']} model of {doc['target']} from {', '.join(doc['features'])} would cost {doc['cost']}.")
+    if doc["ridge"] is not None:
+        asked = doc["asked_ridge"]
+        why = "" if asked is None else f", raised from {asked:g}: this price needs as much; method output needs none"
+        show.say(f"Its ridge would be {doc['ridge']:.4g}{why}.")
     show.say(f"Ledger {doc['ledger']!r}: budget {doc['budget']}, left now {doc['left_now']}.")
     if doc["fits"]:
         show.say(f"It fits: {doc['left_after']} would be left. No row was read, nothing was charged.")

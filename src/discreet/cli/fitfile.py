@@ -62,8 +62,6 @@ class Fit:
             made = getattr(discreet.models, KINDS[self.kind])
             known = [name for name in inspect.signature(made).parameters if name not in _ELSEWHERE]
             given = dict(self.parameters)
-            if self.kind == "linear" and given.pop("intervals", False) and given.get("method") == "objective":
-                raise InvalidRequest("intervals of a linear model need method 'statistics', which has them in any case")
             for name in given:
                 if name in _ELSEWHERE:
                     raise InvalidRequest(f"{name!r} is public and comes from the schema or the ledger; leave it out")
@@ -174,5 +172,7 @@ def settings(given: Sequence[str]) -> dict[str, Any]:
         try:
             made[name.strip()] = tomllib.loads(f"x = {value}")["x"]
         except tomllib.TOMLDecodeError:
+            if "," in value and "=" in value:
+                raise InvalidRequest(f"--set takes one name=value, got {each!r}; repeat it: --set a=1 --set b=2") from None
             made[name.strip()] = value.strip()
     return made

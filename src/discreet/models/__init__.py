@@ -6,10 +6,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.models.callers import FittedBefore as FittedBefore
+    from discreet.models.callers import RepeatedFits as RepeatedFits
     from discreet.models.classifier import Classifier as Classifier
     from discreet.models.constrained_models import ConstrainedClassifier as ConstrainedClassifier
     from discreet.models.constrained_models import ConstrainedRegression as ConstrainedRegression
-    from discreet.models.estimator import RepeatedFits as RepeatedFits
     from discreet.models.evaluation import confusion_matrix as confusion_matrix
     from discreet.models.evaluation import roc_curve as roc_curve
     from discreet.models.gradient.clip_quantile import ClipQuantile as ClipQuantile
@@ -54,7 +55,8 @@ _HOMES = {
     "LinearSVC": "discreet.models.linear_svc",
     "LogisticRegression": "discreet.models.logistic_regression",
     "OutcomeWeightedLearner": "discreet.models.outcome_weighted",
-    "RepeatedFits": "discreet.models.estimator",
+    "FittedBefore": "discreet.models.callers",
+    "RepeatedFits": "discreet.models.callers",
     "document": "discreet.models.publish",
     "load": "discreet.models.predictor",
     "own_loss": "discreet.models.losses",

@@ -8,38 +8,55 @@ where only declarations raise.
 from __future__ import annotations
 
 import inspect
-import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from discreet.core import numbers
 from discreet.core.cost import Cost
 from discreet.core.query import Relation, check_relation
 from discreet.core.random import chosen
 from discreet.core.release import Release
 from discreet.core.runner import Desk, NoLedger, Procedure
-from discreet.core.schema import Column, Real, Schema
+from discreet.core.schema import Column, Real, Schema, closest
 from discreet.errors import InvalidRequest
+from discreet.models.callers import look_at_callers
 from discreet.models.perturbation import Price
 from discreet.sources import open_source
 
-REPEATED = ("sklearn.model_selection._validation", "sklearn.model_selection._search")
 RIDGE_ONLY = ("ridge", "l2")
 _ANY = Real(-1e100, 1e100)  # the declaration of a column that is read without bounds
 
 
-class RepeatedFits(UserWarning):
-    """Every fit inside a cross-validation or a search spends by itself."""
+# What other libraries call things, and what they are called here.
+_ELSEWHERE = {
+    "C": "ridge=, of the sum of losses: a large C is a small ridge",
+    "alpha": "ridge=, of the sum of losses",
+    "gamma": "beta= of a KernelSVC",
+    "data_norm": "bounds=, public for each feature",
+    "class_weight": "sample_weight in fit, with its public weight_bound=",
+    "solver": "nothing: minimisers are certified",
+    "max_iter": "nothing: minimisers are certified",
+    "tol": "nothing: minimisers are certified",
+    "n_jobs": "nothing: one fit is one pass of exact sums",
+    "intervals": "nothing: this model has no confidence intervals; linear models have",
+    "shares": "nothing: this model has no confidence intervals; linear models have",
+}
 
 
 @dataclass(frozen=True)
 class Privacy:
-    """What a fit cost, under which relation, and whether its noise was private."""
+    """What a fit cost, under which relation, and whether its noise was private.
+
+    ``ridge`` is the one that was minimised with, ``asked_ridge`` the one asked for where it had to be raised; ``releases``
+    are the noisy numbers that everything was read from, each with its own cost, law and ledger entry.
+    """
 
     cost: Cost
     relation: Relation
@@ -47,10 +64,28 @@ class Privacy:
     method: str
     ridge: float
     releases: tuple[Release, ...]
+    asked_ridge: float | None = field(default=None, kw_only=True)
 
     def __str__(self) -> str:
         mark = "" if self.private else "; not private (seeded, or without noise)"
-        return f"{self.cost}; neighbors: {self.relation}; noise: {self.method}{mark}"
+        return f"{self.cost}; neighbors: {self.relation}; noise: {self.method}{raised(self.ridge, self.asked_ridge)}{mark}"
+
+    def __repr__(self) -> str:
+        return f"Privacy({self})"
+
+
+def raised(ridge: float | None, asked: float | None) -> str:
+    """Says that a ridge had to be raised, where it had."""
+    return "" if ridge is None or asked is None else f"; ridge raised from {asked:g} to {ridge:.4g}, as this price needs"
+
+
+def raised_from(asked: Any, used: float) -> float | None:
+    """The ridge that was asked for, where one that is larger by more than a hundredth was used."""
+    try:
+        given = float(asked)
+    except (TypeError, ValueError):  # "1/10"
+        given = float(numbers.rational(asked, "ridge"))
+    return given if used > 1.01 * given else None
 
 
 @dataclass(frozen=True)
@@ -81,6 +116,15 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     ledger: Any
     random_state: Any
 
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        known = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+        for name in given:
+            if name not in known:
+                other = f"; here it is {_ELSEWHERE[name]}" if name in _ELSEWHERE else closest(name, known)
+                raise InvalidRequest(f"{cls.__name__} takes no {name!r}{other}")
+        made: Self = super().__new__(cls)
+        return made
+
     @abstractmethod
     def _procedure(self, columns: Columns, relation: Relation) -> Procedure[Any]:
         """The asks that fit the model; returns what ``_accept`` takes."""
@@ -97,12 +141,15 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def price(self) -> Price:
         """What a fit may cost."""
         if self.epsilon is None and self.rho is None:
-            raise InvalidRequest(f"{type(self).__name__} needs epsilon, epsilon and delta, or rho; none has a default")
+            alone = "" if self.delta is None else f", got delta={self.delta} alone; give epsilon beside it"
+            raise InvalidRequest(
+                f"{type(self).__name__} needs epsilon, epsilon and delta, or rho{alone or '; none has a default'}"
+            )
         return Price(self.epsilon, self.delta, self.rho)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to arrays, for someone who holds them. Spends what the model was made with, at ``ledger`` if there is one."""
-        _say_if_repeated()
+        look_at_callers(self)
         return self._fit_arrays(X, y, sample_weight)
 
     def publish(self, path: str | Path) -> Path:
@@ -119,9 +166,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def _read_arrays(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Columns]:
         """Validated arrays as a table, and which columns of it the model is fitted to."""
-        from sklearn.utils.validation import validate_data
-
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
+        X = rows_of(self, X, reset=True)
         goal, declared = self._target(y)
         if len(goal) != len(X):
             raise InvalidRequest(f"X and y must have as many rows, got {len(X)} and {len(goal)}")
@@ -138,7 +183,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             if not table[weight].any():
                 raise InvalidRequest("weights must not all be zero: no row would count")
         relation = check_relation(self.neighbors)
-        schema = Schema({**columns, target: declared}, neighbors=relation)
+        public = len(X) if relation == "replace" else None
+        schema = Schema({**columns, target: declared}, neighbors=relation, expected_rows=public)
         where = Columns(
             schema,
             names,
@@ -191,15 +237,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} needs public bounds=(lo, hi), or one pair for each feature; "
                 "they are never read off the data"
             )
-        array = np.asarray(bounds, np.float64)
-        if array.shape == (2,):
-            array = np.tile(array, (features, 1))
-        if array.shape != (features, 2):
-            raise InvalidRequest(f"bounds must be one pair for each of {features} features, got shape {array.shape}")
-        for lo, hi in array.tolist():
-            if not lo < hi:
-                raise InvalidRequest(f"bounds must have lo < hi, got ({lo:g}, {hi:g}); leave out a column that never varies")
-        return [(float(lo), float(hi)) for lo, hi in array]
+        return read_bounds(bounds, features)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Refused: how well a model does on private rows is itself a release that has to be paid for."""
@@ -209,18 +247,77 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         )
 
 
+def rows_of(model: Any, X: Any, *, reset: bool = False) -> Any:
+    """A matrix of finite numbers, checked as scikit-learn does; ``reset`` where the model is fitted to it."""
+    from sklearn.utils.validation import validate_data
+
+    if isinstance(X, Mapping | str | bytes | Path) and not hasattr(X, "shape"):  # a sparse matrix may be a dict
+        kind = "a dict" if isinstance(X, Mapping) else repr(X)
+        raise InvalidRequest(
+            f"X must be an array or a data frame with a column for each feature, got {kind}; make one of it first "
+            "(pandas.DataFrame, pandas.read_csv), or fit to named columns with Session.fit"
+        )
+    rows = validate_data(model, X, dtype=np.float64, reset=reset, ensure_min_samples=1, ensure_all_finite=False)
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0].tolist()
+        found = "NaN" if np.isnan(rows[row, column]) else "infinity (inf)"
+        raise InvalidRequest(
+            f"X must hold finite numbers, got {found} in row {row}, column {column}; leave out or fill such rows by a "
+            "public rule, or use a Session, where the schema says what a missing value becomes"
+        )
+    return rows
+
+
+def read_bounds(bounds: Any, features: int) -> list[tuple[float, float]]:
+    """One public pair (lo, hi) for each feature, from one pair for all or from a list of pairs."""
+    wanted = f"bounds must be one pair (lo, hi), or a list with a pair for each of {features} features"
+    try:
+        array = np.asarray(bounds, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidRequest(f"{wanted}, got {bounds!r}; as in bounds=[(0, 110), (0, 1)]") from None
+    if array.shape == (2,):
+        array = np.tile(array, (features, 1))
+    if array.shape != (features, 2):
+        got = f"{bounds!r}" if array.ndim == 0 else f"shape {array.shape}"
+        if array.shape == (2, features):
+            got = f"a list of {features} lows and one of highs; write list(zip(lows, highs))"
+        elif array.ndim == 2 and array.shape[1] == 2:
+            got = f"{len(array)} pairs"
+        raise InvalidRequest(f"{wanted}, got {got}")
+    for lo, hi in array.tolist():
+        if not lo < hi or not np.isfinite([lo, hi]).all():
+            raise InvalidRequest(
+                f"bounds must have finite lo < hi, got ({lo:g}, {hi:g}); bounds are pairs for each feature. Leave out a "
+                "column that never varies"
+            )
+    return [(float(lo), float(hi)) for lo, hi in array]
+
+
 def checked_weights(given: Any, rows: int, most: float) -> Any:
     """One weight in [0, most] for each row, or an error that says the bound."""
     from sklearn.utils.validation import check_array
 
     given = np.full(rows, given) if np.isscalar(given) else given
     weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name="weights")
-    if weights.shape != (rows,) or weights.min() < 0 or weights.max() > most:
+    if weights.shape != (rows,):
+        raise InvalidRequest(f"weights must be one number for each of {rows} rows, got shape {weights.shape}")
+    if weights.min() < 0 or weights.max() > most:
         raise InvalidRequest(
-            f"weights must be one number in [0, {most:g}] for each row, got shape {weights.shape} "
-            f"from {weights.min():g} to {weights.max():g}; the public bound is weight_bound="
+            f"weights must be within [0, {most:g}], got {weights.min():g} to {weights.max():g}; give a public "
+            f"weight_bound= of at least the largest, or divide them by a public number"
         )
     return weights
+
+
+def positive_ridge(ridge: Any) -> Fraction:
+    """A ridge above 0."""
+    exact = numbers.rational(ridge, "ridge")
+    if exact <= 0:
+        raise InvalidRequest(
+            f"ridge must be positive, got {ridge}; give one such as 1 (of the sum of losses): without it one person could "
+            "move the minimiser by any amount"
+        )
+    return exact
 
 
 def check_penalty(penalty: Any) -> None:
@@ -236,20 +333,6 @@ def _other(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def _say_if_repeated() -> None:
-    """Warn where a search or a cross-validation fits again and again: found by who calls, as clones carry no memory."""
-    frame = inspect.currentframe()
-    while frame is not None:
-        if frame.f_globals.get("__name__") in REPEATED:
-            warnings.warn(
-                "each fit inside a cross-validation or a search spends its whole price again; use discreet.models.tune",
-                RepeatedFits,
-                stacklevel=3,
-            )
-            return
-        frame = frame.f_back
 
 
 def declared_classes(classes: Sequence[Any] | None, name: str) -> tuple[Any, Any]:

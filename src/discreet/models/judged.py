@@ -96,11 +96,18 @@ def codes(y: Any, pair: tuple[Any, Any]) -> Any:
     from sklearn.utils.validation import column_or_1d
 
     goal = column_or_1d(y, warn=True)
+    if goal.dtype.kind == "f" and not np.isfinite(goal).all():
+        found = "NaN" if np.isnan(goal).any() else "infinity"
+        raise InvalidRequest(
+            f"Input y contains {found}: it must hold the declared classes {list(pair)} only; leave out rows without a label"
+        )
     check_classification_targets(goal)
     strange = ~np.isin(goal, np.array(pair))
     if strange.any():
+        found = np.asarray(goal[strange][:1]).tolist()[0]
+        many = " Only binary classification is supported." if type_of_target(goal) == "multiclass" else ""
         raise InvalidRequest(
-            f"y must hold the declared classes {list(pair)} only, got {goal[strange][0]!r}. Only binary classification is "
-            f"supported. The type of the target is {type_of_target(goal)}."
+            f"y must hold the declared classes {list(pair)} only, got {found!r}; declare classes=[...] as they are "
+            f"written in y, or convert y.{many}"
         )
     return (goal == pair[1]).astype(np.int64)

@@ -48,6 +48,7 @@ class KernelSVC(LinearClassifier):
         penalty: str = "ridge",
         radius: Number | None = None,
         weight_bound: Number = 1.0,
+        intervals: bool = False,
         neighbors: Relation = "add_remove",
         ledger: Any = None,
         random_state: Any = None,
@@ -67,6 +68,7 @@ class KernelSVC(LinearClassifier):
         self.penalty = penalty
         self.radius = radius
         self.weight_bound = weight_bound
+        self.intervals = intervals
         self.neighbors = neighbors
         self.ledger = ledger
         self.random_state = random_state
@@ -74,6 +76,13 @@ class KernelSVC(LinearClassifier):
     @property
     def _loss(self) -> Loss:
         return HuberHinge(self.width)  # type: ignore[arg-type]
+
+    def _check_intervals(self) -> None:
+        if self.intervals:
+            raise InvalidRequest(
+                "intervals are about coefficients of columns, and those of random features mean nothing by themselves; "
+                "leave intervals out, or use a LinearSVC"
+            )
 
     def _bounds(self, features: int) -> list[tuple[float, float]] | None:
         return None if self.bounds is None else super()._bounds(features)

@@ -20,7 +20,15 @@ from discreet.core.runner import Procedure
 from discreet.core.schema import Categories, Column
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats, Fourier, Weight
-from discreet.models.estimator import Columns, Privacy, check_penalty, declared_classes
+from discreet.models.estimator import (
+    Columns,
+    Privacy,
+    check_penalty,
+    declared_classes,
+    positive_ridge,
+    raised_from,
+    rows_of,
+)
 from discreet.models.intervals import Certainty, Intervals, certainty_asks, shares_of
 from discreet.models.judged import Judged, codes
 from discreet.models.losses import Loss
@@ -126,6 +134,7 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
                 f"got {list(design.target.classes) or 'a number'}"
             )
         ridge, price = self._least_ridge, self.price
+        self._check_intervals()
         if not self.intervals:
             if self.shares is not None:
                 raise InvalidRequest("shares are for fits with intervals=True; leave them out, or ask for intervals")
@@ -134,10 +143,13 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
         ask = ask_for(design, self._loss, ridge, self.method, first, relation)
         return self._ask_more(ask, design, columns, relation, (rest[0], rest[1]))
 
+    def _check_intervals(self) -> None:
+        """For a model that has no intervals: refuses to pay for some, with the reason."""
+
     @property
     def _least_ridge(self) -> Fraction:
         """The ridge asked for. Only a descent does without one."""
-        return (numbers.non_negative if str(self.method) == "opera" else numbers.positive)(self.ridge, "ridge")
+        return numbers.non_negative(self.ridge, "ridge") if str(self.method) == "opera" else positive_ridge(self.ridge)
 
     def _ask(self, ask: Ask, design: Design, columns: Columns) -> Procedure[Fitted]:
         release: Release = yield ask
@@ -160,7 +172,7 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
         self.classes_ = np.array(fitted.design.target.classes)
         self.feature_names_ = fitted.design.names
         self.ridge_ = float(fitted.ridge)
-        self.privacy_ = fitted.privacy
+        self.privacy_ = replace(fitted.privacy, asked_ridge=raised_from(self.ridge, self.ridge_))
         self.fitted_ = fitted
 
     def confidence_intervals(self, level: float = 0.95) -> Intervals:
@@ -206,10 +218,10 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
 
     def _columns_of(self, X: Any) -> Any:
         """Columns to predict from: arrays validated as scikit-learn does, tables of a session by their names."""
-        from sklearn.utils.validation import check_is_fitted, validate_data
+        from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        return X if getattr(self, "fitted_to_table_", False) else validate_data(self, X, dtype=np.float64, reset=False)
+        return X if getattr(self, "fitted_to_table_", False) else rows_of(self, X)
 
     def decision_function(self, X: Any) -> Floats:
         """The score of each row: positive for the second class. Values outside the bounds are clipped, as in ``fit``."""

@@ -20,7 +20,7 @@ from discreet.mechanisms.objective_perturbation import SETTLED, ObjectivePerturb
 from discreet.models.ball import BallProblem
 from discreet.models.constrained import ConstrainedMinimiser
 from discreet.models.design import Design
-from discreet.models.estimator import Columns, check_penalty
+from discreet.models.estimator import Columns, check_penalty, positive_ridge
 from discreet.models.intervals import Intervals
 from discreet.models.perturbation import Price, inside, ridge_of
 from discreet.models.regressor import FittedNumber, Regressor
@@ -42,8 +42,8 @@ class LinearRegression(Regressor):
     squares with every feature divided by its largest bound, and the target by its own over the number p of features (the
     constant counted). On that scale "objective" holds coefficients to a norm of sqrt(p), and raises a ridge that would
     leave too little of the price to the noise (``ridge_`` says to what). ``weight_bound`` is the public bound of
-    ``sample_weight``. ``neighbors`` is "add_remove", "replace" or "both". ``random_state`` is for tests only: what it
-    makes is not private.
+    ``sample_weight``. ``intervals`` is taken as by the other models: "statistics" has them without it. ``neighbors`` is
+    "add_remove", "replace" or "both". ``random_state`` is for tests only: what it makes is not private.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class LinearRegression(Regressor):
         fit_intercept: bool = True,
         penalty: str = "ridge",
         weight_bound: Number = 1.0,
+        intervals: bool = False,
         neighbors: Relation = "add_remove",
         ledger: Any = None,
         random_state: Any = None,
@@ -73,6 +74,7 @@ class LinearRegression(Regressor):
         self.fit_intercept = fit_intercept
         self.penalty = penalty
         self.weight_bound = weight_bound
+        self.intervals = intervals
         self.neighbors = neighbors
         self.ledger = ledger
         self.random_state = random_state
@@ -81,7 +83,12 @@ class LinearRegression(Regressor):
         check_penalty(self.penalty)
         if self.method not in METHODS:
             raise InvalidRequest(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
-        design, ridge = self._design(columns), numbers.positive(self.ridge, "ridge")
+        if self.intervals and self.method != "statistics":
+            raise InvalidRequest(
+                f"intervals are made from released sums, which method={self.method!r} does not have; use "
+                "method='statistics', which has them for nothing, or leave intervals out"
+            )
+        design, ridge = self._design(columns), positive_ridge(self.ridge)
         if self.method == "statistics":
             return self._from_sums(design, ridge, columns, relation)
         # Rows of norm 1 and targets within [-1, 1]: the ridge of columns over their bounds is divided by the blocks.

@@ -7,9 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from discreet.core import numbers
 from discreet.core.numbers import Number
 from discreet.core.query import Relation
 from discreet.core.result import Result
+from discreet.core.schema import Categories
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Weight
 from discreet.models.estimator import Columns
@@ -26,7 +28,11 @@ class OutcomeWeightedLearner(LinearClassifier):
     2012). A rule that agrees with treatments that did good has a small loss. ``classes`` are the two treatments.
     ``propensity`` is the one of a trial with a public probability, such as 0.5; ``fit`` takes one for each row instead.
 
-    Through a session, ``weight=`` names the column of benefits and ``propensity=`` the one of propensities.
+    ``weight_bound`` has no default on arrays: where it is too small all rows weigh alike, and the rule learns who was
+    treated instead of who should be. Benefits up to 3 in a trial of 0.5 need 6.
+
+    Through a session, ``weight=`` names the column of benefits and ``propensity=`` the one of propensities, and
+    ``weight_bound`` is the largest declared benefit over the smallest declared propensity where none is given.
 
     Proof: a weight is a function of its own row and lies within [0, weight_bound], which multiplies slope and curvature.
     """
@@ -46,7 +52,7 @@ class OutcomeWeightedLearner(LinearClassifier):
         fit_intercept: bool = True,
         penalty: str = "ridge",
         radius: Number | None = None,
-        weight_bound: Number = 1.0,
+        weight_bound: Number | None = None,
         intervals: bool = False,
         shares: Any = None,
         neighbors: Relation = "add_remove",
@@ -78,7 +84,7 @@ class OutcomeWeightedLearner(LinearClassifier):
 
     def fit(self, X: Any, y: Any, benefit: Any = None, propensity: Any = None) -> Self:
         """Fit to arrays: ``y`` holds the treatments, ``benefit`` and ``propensity`` a number for each row."""
-        return super().fit(X, y, self._ratio(benefit, propensity))
+        return super().fit(X, y, self._ratio(benefit, propensity, self._most_weight()))
 
     def value(
         self,
@@ -95,15 +101,27 @@ class OutcomeWeightedLearner(LinearClassifier):
 
         A paid release on private rows, weights clipped as in ``fit``. Judge a rule on rows it was not fitted to.
         """
-        weights = self._ratio(benefit, propensity)
-        return self._judge(X, treatment, (weights, self._most_weight()), Price(epsilon, delta, rho))
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        most = float(self.fitted_.design.most_weight)
+        weights = self._ratio(benefit, propensity, most)
+        return self._judge(X, treatment, (weights, most), Price(epsilon, delta, rho))
 
     def _judged(self) -> Design:
         """In a session the score of a rule is its value."""
         return replace(super()._judged(), weight=self.fitted_.design.weight)
 
-    def _ratio(self, benefit: Any, propensity: Any) -> Any:
-        """benefit / propensity within [0, weight_bound], from arrays that are checked."""
+    def _most_weight(self) -> float:
+        if self.weight_bound is None:
+            raise InvalidRequest(
+                "a treatment rule needs a public weight_bound=, the largest benefit / propensity (6 for benefits up to 3 in "
+                "a trial of 0.5), got none; it is never read off the data"
+            )
+        return float(numbers.positive(self.weight_bound, "weight_bound"))
+
+    def _ratio(self, benefit: Any, propensity: Any, most: float) -> Any:
+        """benefit / propensity within [0, most], from arrays that are checked."""
         if benefit is None:
             raise InvalidRequest("a treatment rule needs benefit=, a number of 0 or more for each row, larger is better")
         chances = self._public_propensity() if propensity is None else propensity
@@ -116,7 +134,7 @@ class OutcomeWeightedLearner(LinearClassifier):
             raise InvalidRequest(f"benefit must be finite and 0 or more, got {good.min()}; add a public constant to all")
         if not ((chance > 0) & (chance <= 1)).all():
             raise InvalidRequest(f"propensity must lie within (0, 1], got {chance.min()} to {chance.max()}")
-        return np.clip(good / chance, 0.0, self._most_weight())
+        return np.clip(good / chance, 0.0, most)
 
     def _public_propensity(self) -> float | None:
         if self.propensity is None:
@@ -128,13 +146,30 @@ class OutcomeWeightedLearner(LinearClassifier):
     def _weight(self, columns: Columns) -> str | Weight | None:
         if columns.weight is None:
             raise InvalidRequest("a treatment rule needs weight=, the column of benefits; larger is better")
-        most = self._most_weight()
         if columns.arrays:
-            return Weight(columns.weight, most)  # the quotient of arrays, which were checked
+            return Weight(columns.weight, self._most_weight())  # the quotient of arrays, which were checked
         over = columns.propensity if columns.propensity is not None else self._public_propensity()
         if over is None:
             raise InvalidRequest(
                 "a treatment rule needs propensity=: the column of probabilities of the treatments that were given, or "
                 "OutcomeWeightedLearner(propensity=0.5) for a trial"
             )
-        return Weight(columns.weight, most, over)
+        return Weight(columns.weight, self._most_declared(columns, over), over)
+
+    def _most_declared(self, columns: Columns, over: str | float) -> float:
+        """The bound that was given, or what the schema declares: the largest benefit over the smallest propensity."""
+        if self.weight_bound is not None:
+            return self._most_weight()
+        good = columns.schema[str(columns.weight)]
+        chance = columns.schema[over] if isinstance(over, str) else None
+        if isinstance(good, Categories) or isinstance(chance, Categories):
+            raise InvalidRequest(
+                "benefits and propensities must be declared as numbers, got categories; declare Real(0, 10)"
+            )
+        least = float(over) if chance is None else float(chance.lo)
+        if not least > 0:
+            raise InvalidRequest(
+                f"a treatment rule needs a public weight_bound=, as propensities {over!r} are declared from {least:g} on; "
+                "give it, or declare a smallest propensity above 0"
+            )
+        return float(good.hi) / least

@@ -34,8 +34,20 @@ class Price:
     rho: Number | None = None
 
     def __post_init__(self) -> None:
-        if not self.is_infinite:
-            Claim(self.epsilon, self.delta, self.rho)
+        if self.is_infinite:
+            return
+        for word in ("epsilon", "rho"):
+            given: Number | None = getattr(self, word)
+            if given is not None and numbers.rational(given, word) <= 0:
+                raise InvalidRequest(f"{word} must be positive, got {given}; write a number such as {word}=0.1")
+        if self.delta is not None and self.rho is None:
+            if self.epsilon is None:
+                raise InvalidRequest(f"delta comes with epsilon, got delta={self.delta} alone; give epsilon, or rho")
+            if numbers.rational(self.delta, "delta") == 0:
+                raise InvalidRequest(
+                    "delta must lie strictly between 0 and 1, got 0; leave it out for a pure guarantee of epsilon alone"
+                )
+        Claim(self.epsilon, self.delta, self.rho)
 
     @property
     def is_infinite(self) -> bool:

@@ -73,6 +73,36 @@ class Box(Region):
         return np.clip(point, lo, hi)
 
 
+@regions("free_last")
+@dataclass(frozen=True)
+class FreeLast(Region):
+    """A set for all coefficients but the last, the intercept, which is free.
+
+    Proof: a product of closed convex sets is one, and its projection is that of each part; free is the whole line.
+    """
+
+    of: Region
+
+    def __post_init__(self) -> None:
+        if isinstance(self.of, dict):
+            object.__setattr__(self, "of", regions.read(self.of))
+
+    @property
+    def accuracy(self) -> float:  # type: ignore[override]
+        return self.of.accuracy
+
+    @property
+    def described(self) -> bool:
+        """Whether a document holds all of it."""
+        return getattr(self.of, "described", True) is True
+
+    def project(self, point: Floats) -> Floats:
+        return np.append(self.of.project(point[:-1]), point[-1])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": "free_last", "of": self.of.to_dict()}
+
+
 @dataclass(frozen=True)
 class OwnRegion(Region):
     """A set of one's own, by its projection. The guarantee rests on the set being closed and convex, and on the accuracy."""

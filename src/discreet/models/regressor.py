@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from discreet.core.ask import Ask
 from discreet.core.cost import Cost
 from discreet.core.numbers import Number
-from discreet.core.query import Relation, check_relation
+from discreet.core.query import check_relation
 from discreet.core.release import Release
-from discreet.core.runner import Procedure
+from discreet.core.result import Result
 from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
-from discreet.models.estimator import Columns, Privacy, PrivateModel
+from discreet.models.determination import determination_of
+from discreet.models.estimator import Columns, Privacy, PrivateModel, raised_from, rows_of
 from discreet.models.number_predictor import NumberPredictor
 from discreet.models.perturbation import Price
 from discreet.models.predictor import Input
-from discreet.models.sufficient import Moments, RegressionSums, read
+from discreet.models.sufficient import Moments, RegressionSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +60,15 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     """A regression that is linear in its features."""
 
     target_bounds: Any
+    ridge: Any
     fit_intercept: bool
-    score = PrivateModel.score  # refused: ahead of the score of scikit-learn's mixin
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Refused: how well a model does on private rows is itself a release that has to be paid for."""
+        raise InvalidRequest(
+            "score on private rows is itself a release; pay for a coefficient of determination from noisy sums "
+            "(paid_score(X, y, epsilon=...)), or use public_score(X, y) on rows that are public"
+        )
 
     def _design(self, columns: Columns) -> Design:
         if columns.propensity is not None:
@@ -80,7 +87,7 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.intercept_ = float(fitted.table[features]) if fitted.design.intercept else 0.0
         self.feature_names_ = fitted.design.names
         self.ridge_ = float(fitted.ridge)
-        self.privacy_ = fitted.privacy
+        self.privacy_ = replace(fitted.privacy, asked_ridge=raised_from(self.ridge, self.ridge_))
         self.fitted_ = fitted
 
     def _target(self, y: Any) -> tuple[Any, Column]:
@@ -107,11 +114,10 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:
         """The number predicted for each row. Values outside the bounds are clipped, as in ``fit``."""
-        from sklearn.utils.validation import check_is_fitted, validate_data
+        from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        table = getattr(self, "fitted_to_table_", False)
-        return self.predictor.predict(X if table else validate_data(self, X, dtype=np.float64, reset=False))
+        return self.predictor.predict(X if getattr(self, "fitted_to_table_", False) else rows_of(self, X))
 
     def public_score(self, X: Any, y: Any) -> float:
         """The coefficient of determination on rows that are public: it is exact, and not private."""
@@ -121,11 +127,11 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     def paid_score(
         self, X: Any, y: Any, *, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None
-    ) -> float:
+    ) -> Result:
         """The coefficient of determination on private rows, from noisy sums: a release that costs what is given.
 
-        Predictions and targets are clipped to the target's bounds. The release is kept as ``paid_``. A model does better
-        on the rows it was fitted to than on others: judge it on others.
+        Predictions and targets are clipped to the target's bounds. A model does better on the rows it was fitted to than
+        on others: judge it on others.
         """
         guess = self.predict(X)
         goal, _ = self._target(y)
@@ -135,15 +141,6 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         declared = {"guess": Real(target.lo, target.hi), "truth": Real(target.lo, target.hi)}
         schema = Schema(declared, neighbors=check_relation(self.neighbors))
         query = RegressionSums(Design.of(schema, ["guess"], "truth"))
-        price = Price(epsilon, delta, rho)
+        rows = len(goal) if schema.neighbors == "replace" else None
         desk = self._desk({"guess": guess, "truth": goal}, schema)
-        self.paid_: Release = desk.run(_once(query, price, schema.neighbors))
-        sums = read(self.paid_, len(goal) if schema.neighbors == "replace" else None).repaired
-        missed = np.array([1.0, 0.0, -1.0]) @ sums @ np.array([1.0, 0.0, -1.0])
-        spread = sums[2, 2] - sums[1, 2] ** 2 / max(sums[1, 1], 1e-300)
-        return float(1.0 - missed / spread) if spread > 0 else 0.0
-
-
-def _once(query: RegressionSums, price: Price, relation: Relation) -> Procedure[Release]:
-    release: Release = yield Ask(query, price.law(query, relation, query.shape[0]))
-    return release
+        return desk.run(determination_of(query, Price(epsilon, delta, rho), schema.neighbors, rows))
