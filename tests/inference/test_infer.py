@@ -88,13 +88,24 @@ def test_large_tables_are_quick_and_exact() -> None:
 
 
 def test_many_records_are_summarised_and_say_so() -> None:
-    """n = 10**5 numbers: the total is taken as normal. The exact posterior of the mean is known, and so is the label."""
-    law, n = ds.Gaussian(100), 10**5
-    made = infer(ds.Release.of(law, 2.0 * n), Normal(0, 10, variance=1.0), n=n, statistic=lambda x: x, draws=200, warmup=50,
-                 chains=16, seed=3)  # fmt: skip
+    """About 10**4 normal numbers, their count and sum with Laplace(100): the total of normal numbers is normal, so that the
+    approximation is none, and quadrature over n and the mean tells the posterior."""
+    from scipy.special import log_ndtr
+
+    scale, seen = 100.0, np.array([1.005e4, 2.02e4])
+    release = ds.Release.of(ds.Laplace(100), seen)
+    made = infer(release, Normal(0, 10, variance=4.0), n=UniformRows(9000, 11_000), statistic=lambda x: jnp.stack([1.0, x]),
+                 draws=150, warmup=50, chains=24, seed=3)  # fmt: skip
     assert made.sampler == "summary"
     assert made.approximate
-    close(made.draws["mean"], 2.0, float(np.sqrt(1 / n + 100**2 / n**2)))
+    count, mean = np.linspace(9000, 11_000, 801)[:, None], np.linspace(1.6, 2.4, 801)
+    apart, ratio = np.abs(seen[1] - count * mean), 2 * np.sqrt(count) / scale  # the total's deviation, in scales
+    sides = [sign * apart / scale + log_ndtr(-ratio - sign * apart / scale / ratio) for sign in (1, -1)]
+    logs = np.logaddexp(*sides) + ratio**2 / 2 - np.abs(seen[0] - count) / scale - mean**2 / 200
+    weight = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
+    for name, values in (("n", count), ("mean", mean)):
+        first = float((weight * values).sum())
+        close(made.draws[name], first, float(np.sqrt((weight * (values - first) ** 2).sum())))
 
 
 def test_one_s_own_model_gets_its_step() -> None:

@@ -63,6 +63,7 @@ def test_unknown_number_of_people(sampler: str | None) -> None:
                  statistic=lambda x: [1, x], chains=32, draws=400, warmup=100, seed=5, sampler=sampler)  # fmt: skip
     close(made.draws["theta"], 0.674098, 0.208451)
     close(made.draws["n"], 10.5293)
+    assert made.model["rows"] == {"law": "poisson", "mean": 12.0}
 
 
 def reports() -> ds.Release:

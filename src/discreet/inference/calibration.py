@@ -18,9 +18,10 @@ from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import doubles, jax, jnp
+from discreet.inference.compiled import once
 from discreet.inference.inferring import choose, kernel_of, prepare
 from discreet.inference.models.base import Array, DataModel, FiniteModel, Records, Theta
-from discreet.inference.run import compiled_for, run
+from discreet.inference.run import run
 from discreet.mechanisms import RandomizedResponse
 
 _FROM_RECORDS = ("sweep", "gibbs", "interweaving")
@@ -55,14 +56,14 @@ def ranks(
             theta = model.draw_prior(first)
             return theta, model.simulate(second, theta, n)
 
-        thetas, records = _once(jax.vmap(draw), jax.random.split(prior_key, tables), jax.random.split(data_key, tables))
+        thetas, records = once(jax.vmap(draw), jax.random.split(prior_key, tables), jax.random.split(data_key, tables))
         if isinstance(law, RandomizedResponse):
             problem, seen = _reported(model, law, n, records, seed)
         else:
             size = _size(model, statistic, records)
             problem = prepare(Release.of(law, np.zeros(size)), model, n, statistic)
             total = jax.vmap(lambda r: jnp.sum(problem.evidence.each(r, jnp.arange(n), jnp.zeros(size)), 0))
-            exact, random = np.asarray(_once(total, records)), Random(seed)
+            exact, random = np.asarray(once(total, records)), Random(seed)
             lines = [law.release(line, seed=random) for line in exact]
             seen = np.array(lines, np.float64)
         named = sampler or choose(problem)
@@ -70,18 +71,13 @@ def ranks(
         truth = None
         if named in _FROM_RECORDS:  # the true records are themselves a draw given the release: as good a start as any
             place = jax.vmap(lambda t, r, v: problem.place(t, r, jnp.asarray(n), v))
-            truth = _once(place, thetas, records, jnp.asarray(seen))
+            truth = once(place, thetas, records, jnp.asarray(seen))
         drawn = run(kernel, seen, draws=draws * thin, warmup=warmup, chains=tables, key=run_key, progress=False, state=truth)
     found = {}
     for name, values in drawn.theta.items():
         kept = values[:, thin - 1 :: thin].reshape(tables, draws, -1)
         found[name] = (kept < np.asarray(thetas[name]).reshape(tables, 1, -1)).sum(1)
     return found
-
-
-def _once(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function makes of arguments, compiled for one use."""
-    return compiled_for(function, True, *arguments)[0](*arguments)
 
 
 def _size(model: DataModel, statistic: Callable[..., Any] | None, records: Any) -> int:

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.inference._jax import jax, jnp
+from discreet.inference.compiled import once
 from discreet.inference.models.base import Array, FiniteModel, Theta
 from discreet.inference.problem import Problem
 from discreet.inference.rows import Rows
@@ -104,7 +105,7 @@ def _enumerate(problem: Problem, key: Array, size: int) -> Tables:
     tables = _compositions(most, model.cells if known else model.cells + 1)[:, : model.cells]
     values, counts = jnp.asarray(problem.evidence.values), tables.astype(np.float64)
     totals = jnp.asarray(counts @ _contributions(problem))
-    seen = np.asarray(jax.jit(jax.vmap(lambda total: problem.evidence.log_prob(values, total)))(totals))
+    seen = np.asarray(once(jax.vmap(problem.evidence.log_prob, (None, 0)), values, totals))
     logs = _log_weight(model.weights, counts).sum(1) + seen + _log_total(problem, counts.sum(1))
     chances = np.cumsum(np.exp(logs - logs.max()))
     drawn = np.asarray(jax.random.uniform(key, (size,))) * chances[-1]

@@ -14,6 +14,7 @@ from discreet.core.release import Release
 from discreet.core.result import Result
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.inference._jax import jax, jnp
+from discreet.inference.compiled import once
 from discreet.inference.laws import Density, density, response_matrix
 from discreet.inference.models.base import Array, DataModel, FiniteModel, Records
 from discreet.inference.models.dirichlet_multinomial import DirichletMultinomial
@@ -158,9 +159,12 @@ def _identity(release: Release) -> Any:
 
 
 def gather(
-    releases: Sequence[Release], model: DataModel, statistic: Callable[..., Any] | None = None
+    releases: Sequence[Release], model: DataModel, statistic: Callable[..., Any] | None = None, count: bool = True
 ) -> tuple[Evidence, DataModel]:
-    """The evidence of releases for a model; the model comes back with its shape filled in."""
+    """The evidence of releases for a model; the model comes back with its shape filled in.
+
+    ``count=False`` where it does not matter whether a user's statistic counts records.
+    """
     if isinstance(model, DirichletMultinomial) and model.shape is None:
         model = model.with_shape(_table_shape(releases))
     reader = Reader(model, _positions(releases, model))
@@ -171,12 +175,12 @@ def gather(
                 raise InvalidRequest("several sets of reports cannot be told apart by person; give infer one of them")
             reports = _reports(release, model)
         else:
-            parts.append(_part(release, model, reader, statistic))
+            parts.append(_part(release, model, reader, statistic, count))
     values = [p.values for p in parts] + ([reports.codes.astype(np.float64)] if reports is not None else [])
     return Evidence(tuple(releases), tuple(parts), reports, np.concatenate(values)), model
 
 
-def _part(release: Release, model: DataModel, reader: Reader, statistic: Callable[..., Any] | None) -> Part:
+def _part(release: Release, model: DataModel, reader: Reader, statistic: Callable[..., Any] | None, count: bool) -> Part:
     try:
         values = np.ravel(np.asarray(release.value, np.float64))
     except (TypeError, ValueError):
@@ -187,7 +191,7 @@ def _part(release: Release, model: DataModel, reader: Reader, statistic: Callabl
     if release.query is not None:
         made = translate(release.query, reader)
     elif statistic is not None:
-        made = own_statistic(statistic, model, values)
+        made = own_statistic(statistic, model, values, count)
     else:
         made = _default(model, values)
 
@@ -203,7 +207,7 @@ def _part(release: Release, model: DataModel, reader: Reader, statistic: Callabl
     return Part(values, made, law)
 
 
-def own_statistic(function: Callable[..., Any], model: DataModel, values: Floats) -> Statistic:
+def own_statistic(function: Callable[..., Any], model: DataModel, values: Floats, counting: bool = False) -> Statistic:
     """A user's statistic of one record, of (record), (record, index) or (record, index, released)."""
     count = check_arguments(function, "statistic", 1, 3)
 
@@ -223,7 +227,7 @@ def own_statistic(function: Callable[..., Any], model: DataModel, values: Floats
         raise InvalidRequest(
             f"statistic makes {size} numbers of a record and the release has {values.size}; they must match"
         )
-    return Statistic(each, size, ones=_counting(each, model, values) if count == 1 else None, indexed=count > 1)
+    return Statistic(each, size, ones=_counting(each, model, values) if counting and count == 1 else None, indexed=count > 1)
 
 
 def _counting(each: Callable[..., Any], model: DataModel, values: Floats) -> Floats | None:
@@ -233,7 +237,7 @@ def _counting(each: Callable[..., Any], model: DataModel, values: Floats) -> Flo
         theta_key, record_key = jax.random.split(key)
         return each(model.simulate(record_key, model.draw_prior(theta_key), _TRIED), jnp.arange(_TRIED), jnp.asarray(values))
 
-    tried = np.asarray(jax.jit(jax.vmap(some))(jax.random.split(jax.random.key(0), 8))).reshape(8 * _TRIED, -1)
+    tried = np.asarray(once(jax.vmap(some), jax.random.split(jax.random.key(0), 8))).reshape(8 * _TRIED, -1)
     if not np.isfinite(tried).all():
         return None
     weights = np.linalg.lstsq(tried, np.ones(len(tried)), rcond=None)[0]

@@ -94,8 +94,9 @@ def prepare(
             raise InvalidRequest(f"the PrivacyModel has n = {model.n}, infer was given {n}; leave one out")
         one = release if isinstance(release, Release) else Release.of(model.law, release)
         return Problem(model, model.evidence(one), model.n)
-    evidence, model = gather(as_releases(release), model, statistic)
-    return Problem(model, evidence, decide_rows(evidence, check_rows(n)))
+    rows = check_rows(n)
+    evidence, model = gather(as_releases(release), model, statistic, not isinstance(rows, int))
+    return Problem(model, evidence, decide_rows(evidence, rows))
 
 
 def _sample(

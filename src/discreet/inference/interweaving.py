@@ -22,6 +22,7 @@ import numpy as np
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import doubles, jax, jnp
 from discreet.inference.births import births_and_deaths
+from discreet.inference.compiled import once
 from discreet.inference.models.base import Array, NoiseModel
 from discreet.inference.problem import Kernel, Problem, State
 from discreet.inference.slices import slice_sweep
@@ -62,6 +63,7 @@ def interweaving(problem: Problem) -> Kernel:
 def prior_widths(model: NoiseModel) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The middle half of the prior along each free coordinate: the widths of the slices."""
     with doubles():
-        drawn = jax.vmap(lambda key: model.to_free(model.draw_prior(key)))(jax.random.split(jax.random.key(0), _PRIOR_DRAWS))
+        keys = jax.random.split(jax.random.key(0), _PRIOR_DRAWS)
+        drawn = once(jax.vmap(lambda key: model.to_free(model.draw_prior(key))), keys)
     low, high = np.quantile(np.asarray(drawn), [0.25, 0.75], axis=0)
     return np.asarray(np.maximum(high - low, 1e-6))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import sys
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ import numpy.typing as npt
 
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
+from discreet.inference.compiled import compiled_for
 from discreet.inference.models.base import Array
 from discreet.inference.problem import Kernel
 
@@ -104,29 +103,6 @@ def run(
         made = len(pieces) * piece
         stats["acceptance_per_record"] = sum(p[1] for p in pieces) / made
     return Drawn(theta, stats, time.perf_counter() - began - compiled, compiled, interrupted)
-
-
-_KNOWN: OrderedDict[tuple[str, bool], Callable[..., Any]] = OrderedDict()
-_KEPT = 32
-
-
-def compiled_for(function: Callable[..., Any], quickly: bool, *arguments: Any) -> tuple[Callable[..., Any], float]:
-    """The function compiled for these arguments, and how long that took; ``quickly`` where it will not run for long.
-
-    What was released is an argument, so a second release of the same shape under the same model and law is the same
-    program, and is not compiled again: programs are known by their text, constants and all.
-    """
-    began = time.perf_counter()
-    lowered = jax.jit(function).lower(*arguments)
-    quickly = quickly and jax.default_backend() == "cpu"
-    text = hashlib.sha256(lowered.as_text().encode()).hexdigest()
-    made = _KNOWN.get((text, quickly))
-    if made is None:
-        made = lowered.compile({"xla_backend_optimization_level": 0} if quickly else None)
-        _KNOWN[text, quickly] = made
-        if len(_KNOWN) > _KEPT:
-            _KNOWN.popitem(last=False)
-    return made, time.perf_counter() - began
 
 
 def check_start(state: dict[str, Any]) -> None:

@@ -128,9 +128,8 @@ def assumed(model: Mapping[str, Any]) -> list[str]:
     if isinstance(rows, int | float):
         lines.append(f"The number of people is public: {rows:,.0f}.")
     elif "rows" in model:
-        lines.append(
-            f"The number of people is not known either, and was drawn along; before, its law was {_prior_of_rows(model['rows'])}."
-        )
+        prior = _prior_of_rows(model["rows"])
+        lines.append(f"The number of people is not known either, and was drawn along; before, its law was {prior}.")
     return lines
 
 

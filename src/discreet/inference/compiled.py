@@ -1,0 +1,39 @@
+"""Programs compiled once: well where they run for long, quickly where they do not, and kept for the next call."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from discreet.inference._jax import jax
+
+_KNOWN: OrderedDict[tuple[str, bool], Callable[..., Any]] = OrderedDict()
+_KEPT = 32
+
+
+def compiled_for(function: Callable[..., Any], quickly: bool, *arguments: Any) -> tuple[Callable[..., Any], float]:
+    """The function compiled for these arguments, and how long that took; ``quickly`` where it will not run for long.
+
+    What was released is an argument, so a second release of the same shape under the same model and law is the same
+    program, and is not compiled again: programs are known by their text, constants and all.
+    """
+    began = time.perf_counter()
+    lowered = jax.jit(function).lower(*arguments)
+    quickly = quickly and jax.default_backend() == "cpu"
+    text = hashlib.sha256(lowered.as_text().encode()).hexdigest()
+    made = _KNOWN.get((text, quickly))
+    if made is None:
+        options: Any = {"xla_backend_optimization_level": 0} if quickly else None
+        made = lowered.compile(options)
+        _KNOWN[text, quickly] = made
+        if len(_KNOWN) > _KEPT:
+            _KNOWN.popitem(last=False)
+    return made, time.perf_counter() - began
+
+
+def once(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function makes of its arguments, compiled for one use."""
+    return compiled_for(function, True, *arguments)[0](*arguments)
