@@ -23,7 +23,7 @@ from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, NotPr
 from discreet.ledger import Ledger
 from discreet.mechanisms import Gaussian
 from discreet.models.design import Design
-from discreet.models.gradient import clipping
+from discreet.models.gradient import clipping, exact
 from discreet.models.gradient.clipping import clipped_sum
 from discreet.models.gradient.engine import Run, State, Trained, descend
 from discreet.models.gradient.lots import SLACK, LotGradient
@@ -189,6 +189,147 @@ def test_where_products_are_not_steady_sums_are_made_without_them(monkeypatch: p
     monkeypatch.setattr("discreet.models.gradient.network.steady", lambda *_: False)
     there = clipped_sum(network, network.start(1), network.widen(x), y, 0.1, room=Room())
     assert np.abs(here - there).max() < 1e-14
+
+
+def crowd(generator: Any, network: Network, counts: Any) -> tuple[Any, Any, Any]:
+    """Rows of people with so many rows each, some of which cancel almost."""
+    people = np.repeat(np.arange(len(counts)), counts)
+    x = generator.uniform(-1, 1, (len(people), network.widths[0]))
+    y = np.where(generator.uniform(size=len(people)) < 0.5, 1.0, -1.0)
+    first = np.flatnonzero(np.append(True, people[1:] != people[:-1]))
+    for place in first[counts > 1][::2]:
+        x[place + 1], y[place], y[place + 1] = x[place] * (1 - 1e-7), 1.0, -1.0
+    return network.widen(x), y, people
+
+
+@pytest.mark.parametrize(
+    "network", [Network((1, 1), Logistic(), bias=False), classifier(5, (31,), 2), classifier(3, (8, 100), 2)]
+)
+def test_a_person_is_measured_alone(network: Network) -> None:
+    """Lengths and factors, bit by bit, with one row and with hundreds, whoever else is in the chunk, in any place."""
+    generator = np.random.default_rng(3)
+    flat = network.start(2) if len(network.widths) > 2 else np.zeros(network.size)
+    counts = generator.choice([1, 2, 3, 7, 31, 32, 33, 200], 60)
+    x, y, people = crowd(generator, network, counts)
+    whole = clipping.lengths(network, flat, x, y, people=people, most=500)
+    alone = [
+        clipping.lengths(network, flat, x[m], y[m], people=people[m], most=500)[0] for m in people == np.arange(60)[:, None]
+    ]
+    assert (whole == alone).all()
+
+    def factors(mine: Any) -> Any:
+        parts = clipping._shortened(network, flat, x[mine], y[mine], 1e-3, None, people[mine], 500, np, Room())
+        return np.concatenate([part.factors for part in parts])
+
+    known = factors(people >= 0)
+    for _ in range(8):
+        kept = generator.uniform(size=60) < generator.uniform(0.1, 1)
+        mine = kept[people]
+        some = clipping.lengths(network, flat, x[mine], y[mine], people=people[mine], most=500)
+        assert (some == whole[kept]).all()
+        assert (factors(mine) == known[mine]).all()
+
+
+@pytest.mark.parametrize("clip", [1e-8, 1e-3, 1.0])
+def test_nobody_moves_a_sum_beyond_the_distance(clip: float) -> None:
+    """Many people whose rows cancel almost, and one with sixty rows of gradient zero: in doubles and in whole numbers."""
+    schema = Schema({"a": Real(-1, 1), "y": Categories((0, 1))}, person="id", max_rows=60)
+    design = Design.of(schema, ["a"], "y", intercept=False)
+    question = LotGradient(design, Network((1, 1), Logistic(), False), Fraction(clip), np.zeros(1))
+    n = 500
+    here = {"a": np.tile([0.9, 0.9 * (1 - 1.5e-7)], n), "y": np.tile([1, 0], n), "id": np.repeat(np.arange(n), 2)}
+    more = {"a": np.zeros(60), "y": np.ones(60, int), "id": np.full(60, 10**6)}
+    there = {name: np.append(here[name], more[name]) for name in here}
+    sums = []
+    for rows in (here, there):
+        source = open_source(rows, schema)
+        sums += [question.evaluate(source), question.of_lot(question.gather(source), None)]
+    far = float(question.distance("add_remove").l2)
+    assert max(abs(a - b).max() for a in sums for b in sums) <= 1e-3 * far
+
+
+def test_sums_in_whole_numbers_are_those_of_a_loop_and_exact() -> None:
+    """To 1e-12 of the loop; and the same to the last bit in any order and any parts, with one long person among them."""
+    generator = np.random.default_rng(8)
+    for network, most in (
+        (classifier(4, (7, 5), 2), 1),
+        (classifier(4, (6,), 3), 1),
+        (Network((4, 1), Logistic(), False), 9),
+    ):
+        x, y = rows(300, 4)
+        y = y if network.loss else generator.integers(0, network.widths[-1], 300).astype(float)
+        people = np.arange(300) if most == 1 else np.repeat(np.arange(60), 5)
+        flat, wide = network.start(1) + 0.3 * generator.normal(size=network.size), network.widen(x)
+        unit = exact.unit(0.3, most)
+
+        def made(
+            mine: Any, net: Any = network, f: Any = flat, w: Any = wide, t: Any = y, p: Any = people, m: int = most
+        ) -> Any:
+            return clipping.exact_sum(net, f, w[mine], t[mine], 0.3, people=p[mine], most=m, room=Room())
+
+        whole = made(np.arange(300))
+        true = by_loop(network, flat, x, y, 0.3, people)
+        assert np.abs(exact.number(whole, unit) - true).max() <= 1e-12 * np.abs(true).max()
+        order = np.concatenate([np.flatnonzero(people == p) for p in generator.permutation(people.max() + 1)])
+        parts = made(order[:100]) + made(order[100:])
+        assert (exact.number(parts, unit) == exact.number(whole, unit)).all()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(clipping, "CHUNK", 4)
+            long = exact.number(made(np.arange(300)), unit)
+        assert np.abs(long - true).max() <= 1e-12 * np.abs(true).max()
+
+
+def test_large_lots_are_added_up_in_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, schema = table_of(300, person="id", max_rows=3)
+    design = Design.of(schema, ["x0", "x1", "x2"], "y", intercept=False)
+    question = LotGradient(design, classifier(3, (5,), 2), Fraction(1, 3), classifier(3, (5,), 2).start(0))
+    source = open_source(table, schema)
+    gathered = question.gather(source)
+    in_doubles = question.of_lot(gathered, None)
+    monkeypatch.setattr("discreet.models.gradient.lots.IN_DOUBLES_OF_SEVERAL", 10)
+    in_numbers = question.of_lot(gathered, None)
+    assert (in_numbers == question.evaluate(source)).all()
+    assert np.abs(in_numbers - in_doubles).max() < 1e-13
+
+
+def test_a_person_with_very_many_rows_is_one_person() -> None:
+    """Ten thousand rows of one, more than a chunk: within the clip norm, beside others, in little memory."""
+    network = classifier(3, (6,), 2)
+    x, y = rows(10_500, 3)
+    people = np.append(np.zeros(10_000, int), np.arange(1, 501))
+    flat, wide = network.start(0), network.widen(x)
+    rest = clipped_sum(network, flat, wide[10_000:], y[10_000:], 0.2, people=people[10_000:], most=10_000, room=Room())
+    both = clipped_sum(network, flat, wide, y, 0.2, people=people, most=10_000, room=Room())
+    assert np.sqrt(np.sum(np.square(both - rest))) == pytest.approx(0.2, rel=1e-9)
+    length = clipping.lengths(network, flat, wide, y, people=people, most=10_000)
+    one = gradient_sum(network, flat, wide[:10_000], y[:10_000])
+    assert length.shape == (501,)
+    assert length[0] == pytest.approx(float(np.sqrt(one @ one)), rel=1e-12)
+    worse = y.copy()
+    worse[77] = np.nan
+    left = clipped_sum(network, flat, wide, worse, 0.2, people=people, most=10_000, room=Room())
+    assert np.abs(left - rest).max() < 1e-13
+
+
+def gradient_sum(network: Network, flat: Any, wide: Any, y: Any) -> Any:
+    return clipped_sum(network, flat, wide, y, 1e18, room=Room())
+
+
+def test_clip_norms_that_doubles_cannot_keep_are_refused() -> None:
+    _, schema = table_of(10)
+    for clip in (Fraction(1, 10**200), Fraction(10**30)):
+        with pytest.raises(InvalidRequest, match="clip must lie"):
+            plan(descend(run_of(schema, clip=clip)), "add_remove", 10)
+
+
+def test_rows_that_cannot_be_measured_contribute_nothing() -> None:
+    """A tiny input and a huge derivative: their product is moderate, and its square is lost to underflow."""
+    network = Network((1, 1), Squared(), bias=False)
+    x, y = np.array([[1e-170], [0.5]]), np.array([1e160, 1.0])
+    for people in (None, np.arange(2)):
+        for room in (None, Room()):
+            found = clipped_sum(network, np.zeros(1), x, y, 1e-15, people=people, most=2, room=room)
+            assert abs(found[0]) <= 1e-15 * (1 + 1e-9)
 
 
 def test_long_lots_go_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -458,7 +599,6 @@ def test_refusals() -> None:
         ({"iterate": "best"}, "iterate"),
         ({"ridge": -1.0}, "ridge"),
         ({"expected_rows": 1.5}, "expected_rows"),
-        ({"lot": 1 << 23, "expected_rows": 1 << 24}, "a lot must hold at most"),
         ({"epsilon": 1e-12, "delta": 1e-280}, "no noise multiplier"),
     ):
         with pytest.raises(InvalidRequest, match=word):

@@ -18,10 +18,10 @@ from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
 from discreet.models.estimator import Columns, Privacy, PrivateModel
+from discreet.models.gradient.clipping import to_numpy
 from discreet.models.gradient.descent import Descends, privacy_of
 from discreet.models.gradient.device import DeviceTable, namespace
 from discreet.models.gradient.engine import Trained
-from discreet.models.gradient.lots import to_numpy
 from discreet.models.gradient.network import Activation, Network, classifier
 from discreet.models.network_predictor import NetworkPredictor
 from discreet.models.predictor import Input

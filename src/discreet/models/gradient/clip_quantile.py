@@ -37,7 +37,9 @@ class ClipQuantile:
     def __post_init__(self) -> None:
         numbers.probability(self.q, "q")
         numbers.positive(self.epsilon, "epsilon")
-        numbers.positive(self.most, "most")
+        most = numbers.positive(self.most, "most")
+        if not Fraction(1, 1 << 40) <= most <= 1 << 64:
+            raise InvalidRequest(f"most must lie between 2**-40 and 2**64, got {float(most):g}; lengths are about 1")
 
 
 @queries("gradient_lengths")
@@ -47,8 +49,8 @@ class GradientLengths(FoldQuery):
 
     ``distance``: 1 under add/remove; 2 in L1 and sqrt(2) in L2 under replace and both.
 
-    Proof: a person's gradient has one length, so the person counts 1 in one cell; a length that is not finite counts in
-    none.
+    Proof: a person's gradient has one length, made of the person's own rows to the last bit whoever else is there (see
+    ``LotGradient``), so the person counts 1 in one cell; a length that is not finite counts in none.
     """
 
     design: Design

@@ -5,6 +5,9 @@ gradient of the layer is a_i d_i^T, so |g_i|^2 = sum over layers of |a_i|^2 |d_i
 sum over layers and pairs of rows of (a_j . a_k)(d_j . d_k). One factor c_i = min(1, C / |g_i|) shortens the whole
 gradient, and the sum of shortened gradients is one product A^T (c D) a layer, as it would be without privacy
 (Goodfellow 2015; Li, Tramer, Liang and Hashimoto 2022).
+
+A factor depends on the person's own rows alone, to the last bit: people are measured among those with as many rows, each by
+products of a shape that is their own.
 """
 
 from __future__ import annotations
@@ -12,14 +15,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from discreet.models.gradient import exact
+from discreet.models.gradient.exact import CANCELS
 from discreet.models.gradient.network import BLOCK, Network, Room
 
 CHUNK = 4096  # rows at a time: bounds both the memory and the rounding of a sum
-_UNIT = 2.0**-53
+_FEW = 32  # rows of a person up to which pairs of them are cheaper than their gradient
+_LARGEST = 2.0**400  # a squared norm beyond is as good as infinite, so that no product loses a factor to underflow
+
+
+class Part(NamedTuple):
+    """A chunk of rows: the inputs of each layer, the derivatives of what it puts out, and the factor of each row.
+
+    The factors are None where they are all 1. For a person with more rows than a chunk holds there is the
+    shortened gradient itself.
+    """
+
+    ups: list[Any]
+    downs: list[Any]
+    factors: Any
+    whole: Any = None
 
 
 def clipped_sum(
@@ -41,11 +60,29 @@ def clipped_sum(
     A person whose gradient is not a finite number contributes nothing.
     """
     total = None
-    for part, mine in _parts(people, x.shape[0]):
-        factor = None if weight is None else weight[part]
-        made = _chunk(network, flat, x[part], y[part], clip, factor, mine, most, xp, room)
+    for part in _shortened(network, flat, x, y, clip, weight, people, most, xp, room):
+        made = gradient(network, part.ups, part.downs, part.factors, xp, room) if part.whole is None else part.whole
         total = made if total is None else total + made
     return np.zeros(network.size) if total is None else total
+
+
+def exact_sum(
+    network: Network, flat: Any, x: Any, y: Any, clip: float, *, weight: Any = None, people: Any = None, most: int = 1,
+    xp: ModuleType = np, room: Room | None = None,
+) -> Any:  # fmt: skip
+    """The same sum in whole numbers, see ``exact``: slower, and free of rounding however many people there are."""
+    unit = exact.unit(clip, most)
+    total = exact.nothing(network.size)
+    for part in _shortened(network, flat, x, y, clip, weight, people, most, xp, room):
+        if part.whole is not None:
+            total += exact.digits(part.whole, unit)
+            continue
+        ups, downs = ([np.asarray(to_numpy(rows)) for rows in each] for each in (part.ups, part.downs))
+        if part.factors is not None:
+            factors = to_numpy(part.factors)[:, None]
+            downs = [d * factors for d in downs]
+        total += exact.products(network, ups, downs, unit)
+    return total
 
 
 def lengths(network: Network, flat: Any, x: Any, y: Any, *, weight: Any = None, people: Any = None, most: int = 1) -> Any:
@@ -53,13 +90,43 @@ def lengths(network: Network, flat: Any, x: Any, y: Any, *, weight: Any = None, 
     room, found = Room(), []
     for part, mine in _parts(people, x.shape[0]):
         factor = None if weight is None else weight[part]
+        if part.stop - part.start > CHUNK:
+            found.append(np.sqrt(_long(network, flat, x[part], y[part], factor, room)[1][None]))
+            continue
         _, _, square = _passes(network, flat, x[part], y[part], factor, mine, most, np, room)
         found.append(np.sqrt(square if mine is None else square[_starts(mine)]))
     return np.concatenate(found) if found else np.empty(0)
 
 
+def _shortened(
+    network: Network, flat: Any, x: Any, y: Any, clip: float, weight: Any, people: Any, most: int, xp: Any, room: Any
+) -> Iterator[Part]:
+    for part, mine in _parts(people, x.shape[0]):
+        factor = None if weight is None else weight[part]
+        if part.stop - part.start > CHUNK:
+            whole, square = _long(network, flat, x[part], y[part], factor, room)
+            short = min(1.0, clip / math.sqrt(square)) if 0 < square < math.inf else float(square == 0)
+            yield Part([], [], None, whole * short if short else np.zeros(network.size))
+            continue
+        yield _chunk(network, flat, x[part], y[part], clip, factor, mine, most, xp, room)
+
+
+def _long(network: Network, flat: Any, x: Any, y: Any, weight: Any, room: Room | None) -> tuple[Any, Any]:
+    """The gradient of one person with many rows, in chunks of them, and its squared norm as ``_person_squares`` has it."""
+    whole, reach = np.zeros(network.size), np.zeros(len(network.shapes))
+    with np.errstate(all="ignore"):
+        for start in range(0, len(x), CHUNK):
+            part = slice(start, start + CHUNK)
+            factor = None if weight is None else weight[part]
+            ups, downs, square = _passes(network, flat, x[part], y[part], factor, None, 1, np, room)
+            whole += gradient(network, ups, downs, None, np, room)
+            each = [np.sqrt(_squares(a, np) * _squares(d, np)).sum() for a, d in zip(ups, downs, strict=True)]
+            reach += each if np.isfinite(square).all() else math.inf
+        return whole, np.maximum(np.sum(np.square(whole)), np.sum(np.square(reach)) / CANCELS**2)
+
+
 def _parts(people: Any, rows: int) -> Iterator[tuple[slice, Any]]:
-    """Chunks of rows with whole people in them, and the people of each."""
+    """Chunks of rows with whole people in them, and the people of each; one person alone may fill more than a chunk."""
     starts = None if people is None else _starts(people)
     start = 0
     while start < rows:
@@ -84,16 +151,29 @@ def _passes(
         ups, downs = [a[:rows] for a in ups[:-1]], [d[:rows] for d in downs]
         if weight is not None:
             downs = [d * weight[:, None] for d in downs]
+        above, below = [_squares(a, xp) for a in ups], [_squares(d, xp) for d in downs]
         if people is None or most == 1:
-            square = sum(_squares(a, xp) * _squares(d, xp) for a, d in zip(ups, downs, strict=True))
+            square = sum(a * d for a, d in zip(above, below, strict=True))
         else:
-            square = _gram_squares(ups, downs, people, xp)
+            square = _person_squares(ups, downs, above, below, people)
+        for each in (*above, *below):
+            if xp is not np or not (each.size == 0 or float(each.max()) < _LARGEST):
+                measured = _of_person(each < _LARGEST, people if most > 1 else None)
+                square = xp.where(measured, square, xp.full_like(square, math.inf))
     return ups, downs, square
+
+
+def _of_person(good: Any, people: Any) -> Any:
+    """Whether all rows of a row's person are good."""
+    if people is None:
+        return good
+    starts = _starts(people)
+    return np.repeat(np.logical_and.reduceat(good, starts), np.diff(np.append(starts, len(people))))
 
 
 def _chunk(
     network: Network, flat: Any, x: Any, y: Any, clip: float, weight: Any, people: Any, most: int, xp: Any, room: Any
-) -> Any:
+) -> Part:
     ups, downs, square = _passes(network, flat, x, y, weight, people, most, xp, room)
     with np.errstate(all="ignore"):
         factors = clip / xp.sqrt(square)
@@ -107,7 +187,7 @@ def _chunk(
         downs = [_emptied(d, good, xp) for d in downs]
     elif factors.size and factors.min() >= 1.0:
         factors = None  # nobody's is too long
-    return gradient(network, ups, downs, factors, xp, room)
+    return Part(ups, downs, factors)
 
 
 def gradient(network: Network, ups: list[Any], downs: list[Any], factors: Any, xp: Any, room: Any) -> Any:
@@ -142,33 +222,32 @@ def _squares(rows: Any, xp: Any) -> Any:
     return np.vecdot(rows, rows) if xp is np else xp.sum(rows * rows, axis=1)
 
 
-def _gram_squares(ups: list[Any], downs: list[Any], people: Any, xp: Any) -> Any:
+def _person_squares(ups: list[Any], downs: list[Any], above: list[Any], below: list[Any], people: Any) -> Any:
     """The squared norm of each person's gradient, repeated for each of its rows.
 
-    Rows are laid out person by person in a table padded with rows of zeros, whose products are zero. Rows of a person may
-    cancel, and then rounding could hide what is left of them: its bound is added to the square.
+    Rows of a person may cancel, and rounding could then hide what is left of them: the norm counts as no less than a
+    64th of the sum of the rows' own norms.
     """
     starts = _starts(people)
     counts = np.diff(np.append(starts, len(people)))
-    line = np.repeat(np.arange(len(starts)), counts)
-    place = np.arange(len(people)) - np.repeat(starts, counts)
-    most = int(counts.max()) if len(counts) else 1
-    where = np.full((len(starts), most), len(people))
-    where[line, place] = np.arange(len(people))
-    index = xp.asarray(where.reshape(-1), **({} if xp is np else {"device": ups[0].device}))
-    square: Any = 0.0
-    for up, down in zip(ups, downs, strict=True):
-        a = _padded(up, index, where.shape, xp)
-        d = _padded(down, index, where.shape, xp)
-        square = square + xp.sum((a @ xp.matrix_transpose(a)) * (d @ xp.matrix_transpose(d)), axis=(1, 2))
-        lengths = xp.sum(xp.sqrt(xp.sum(a * a, axis=2) * xp.sum(d * d, axis=2)), axis=1)
-        square = square + (2 * (a.shape[2] + d.shape[2]) + most * most + 8) * _UNIT * lengths * lengths
-    return xp.take(square, xp.asarray(line, **({} if xp is np else {"device": ups[0].device})), axis=0)
-
-
-def _padded(rows: Any, index: Any, shape: tuple[int, int], xp: Any) -> Any:
-    zero = xp.zeros((1, rows.shape[1]), dtype=rows.dtype, **({} if xp is np else {"device": rows.device}))
-    return xp.reshape(xp.take(xp.concat([rows, zero], axis=0), index, axis=0), (*shape, rows.shape[1]))
+    found = np.zeros(len(starts))
+    for rows in np.unique(counts).tolist():
+        mine = np.flatnonzero(counts == rows)
+        index = starts[mine][:, None] + np.arange(rows)
+        square, reach, ones = np.zeros(len(mine)), np.zeros(len(mine)), np.ones(rows)
+        for up, down, high, low in zip(ups, downs, above, below, strict=True):
+            length = np.vecdot(np.sqrt(high[index] * low[index]), ones)
+            reach += length * length
+            if rows <= _FEW:
+                a, d = up[index], down[index]
+                pairs = [np.matmul(r, r.transpose(0, 2, 1)).reshape(len(mine), -1) for r in (a, d)]
+                square += np.vecdot(*pairs)
+            else:
+                for place, start in enumerate(starts[mine].tolist()):
+                    whole = np.matmul(up[start : start + rows].T, down[start : start + rows])
+                    square[place] += np.sum(np.square(whole))
+        found[mine] = np.maximum(square, reach / CANCELS**2)
+    return np.repeat(found, counts)
 
 
 def _starts(people: Any) -> Any:
@@ -178,3 +257,12 @@ def _starts(people: Any) -> Any:
 
 def _emptied(rows: Any, good: Any, xp: Any) -> Any:
     return xp.where(good[:, None], rows, xp.zeros_like(rows))
+
+
+def to_numpy(array: Any) -> Any:
+    """An array of another namespace on the host."""
+    if hasattr(array, "detach"):
+        array = array.detach().cpu()
+    elif hasattr(array, "get"):
+        array = array.get()
+    return np.asarray(array, np.float64)

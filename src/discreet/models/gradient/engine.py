@@ -24,7 +24,7 @@ from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, NoNoise
 from discreet.models.design import Design
-from discreet.models.gradient.lots import MOST_ROWS, SLACK, LotGradient
+from discreet.models.gradient.lots import SLACK, LotGradient
 from discreet.models.gradient.network import LARGEST_WEIGHT, Network
 from discreet.models.gradient.steps import StepSize, step_sizes
 
@@ -60,11 +60,6 @@ class Run:
     def __post_init__(self) -> None:
         if isinstance(self.expected_rows, bool) or not isinstance(self.expected_rows, int) or self.expected_rows < 1:
             raise InvalidRequest(f"expected_rows must be a whole number of at least 1, got {self.expected_rows!r}")
-        if self.rate * self.expected_rows > MOST_ROWS:
-            raise InvalidRequest(
-                f"a lot must hold at most {MOST_ROWS} rows, got {float(self.rate * self.expected_rows):.4g} expected; "
-                "take smaller lots"
-            )
         if not 0 <= self.momentum < 1:
             raise InvalidRequest(f"momentum must lie in [0, 1), got {self.momentum}")
         if self.ridge < 0:

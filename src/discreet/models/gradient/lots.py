@@ -12,12 +12,16 @@ import numpy as np
 from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.query import LotQuery, Relation, queries
+from discreet.errors import InvalidRequest
 from discreet.models.design import Design
-from discreet.models.gradient.clipping import CHUNK, clipped_sum
+from discreet.models.gradient import exact
+from discreet.models.gradient.clipping import CHUNK, clipped_sum, exact_sum, to_numpy
 from discreet.models.gradient.network import Network, Room
 
 SLACK = Fraction(1, 1 << 15)  # what the rounding of doubles may add to the distance, relatively
-MOST_ROWS = 1 << 22  # rows of a lot up to which it covers it
+IN_DOUBLES = 1 << 22  # rows of a lot that are added up in doubles; more of them are in whole numbers
+IN_DOUBLES_OF_SEVERAL = 1 << 17  # the same where a person may have several rows
+_CLIPS = Fraction(1, 1 << 64), Fraction(1 << 64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +51,24 @@ class LotGradient(LotQuery):
     ``distance``: L2 is clip under add/remove and twice that under replace and both, times 1 + 2**-15; L1 and L-infinity
     follow from it.
 
-    Proof: a person's gradient is shortened to clip by its computed norm, a root of sums of squares of at most 2**16 terms a
-    layer, which is right to 2**-34; so adding or removing a person moves the sum of the computed gradients by at most
-    clip (1 + 2**-34), and replacing one by twice that. The doubles of the sum differ from it: chunks of at most 4096
-    rows are added by products, and at most 2**14 chunks one by one, so each coordinate is wrong by at most
-    u' = (4096 + 2**14 + 3) 2**-53 times the sum of its terms' sizes, hence the vector by u' clip times the number of rows
-    in the lot. Twice that for two neighbours, and 2**-34, are below 2**-15 for lots of up to 2**22 rows. A person whose
-    gradient is not finite contributes nothing, whatever the others do. A row's own gradient does not depend on who else is
-    in the lot, to the last bit: see ``rowwise``; its norm may in the last digits, which changes the sum by less than u'.
+    Proof. What a person's rows contribute does not depend on who else is in the lot, to the last bit: not the inputs
+    and derivatives of the rows (see ``rowwise``), and not the factor, made of the person's own rows in products of a
+    shape that is their own. The factor is right: a norm of one row is a root of sums of squares of at most 2**16 terms a
+    layer, right to 2**-34. Of several rows, with L the root of the sum over layers of the squared sum of the rows' norms,
+    the computed square is wrong by less than 2**-35 L**2 (pairs, up to 32 rows) or the norm by r 2**-53 L (r rows in one
+    product, up to 2**24 of them); as it counts as no less than L / 64, it falls short by 2**-22 at most, and the
+    shortened rows together are at most 64 clip long. No square is lost to underflow: squared norms beyond 2**400 count as
+    infinite, and clip is at least 2**-64. So a person contributes at most clip (1 + 2**-22).
+
+    Lots of more than 2**22 rows (2**17 where people may have several), and all lots of files and clusters, are added up in
+    whole numbers, where each row is cut to a grid by itself and sums are exact (see ``exact``): the person's own cuts
+    move the sum by less than 2**-20 clip, and the one rounding at the end by 2**-53 of a sum that is at most clip
+    times the number of people, of whom there are fewer than 2**34. Smaller lots in memory are added up in doubles: products
+    of at most 4096 rows, at most 2**12 of them one by one, so that the sum is wrong by at most 2**13 2**-53 times the
+    sizes of its terms, which is clip (64 clip) times the number of rows: by 2**-17 clip, for each of two neighbours.
+    Where one neighbour is added up in one way and the other in the other, the two ways differ by that and by the cuts
+    of at most 2**22 rows, below 2**-18 clip. All of it is below 2**-15 clip. A person whose gradient is not finite
+    contributes nothing, whatever the others do.
     """
 
     design: Design
@@ -68,6 +82,10 @@ class LotGradient(LotQuery):
         if isinstance(self.network, dict):
             object.__setattr__(self, "network", Network(**self.network))
         object.__setattr__(self, "clip", numbers.positive(self.clip, "clip"))
+        if not _CLIPS[0] <= self.clip <= _CLIPS[1]:
+            raise InvalidRequest(
+                f"clip must lie between 2**-64 and 2**64, got {float(self.clip):g}; scale the features, or take a larger one"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         parts = {"design": self.design.to_dict(), "network": self.network.to_dict(), "clip": numbers.write(self.clip)}
@@ -91,17 +109,16 @@ class LotGradient(LotQuery):
 
     def step(self, batch: Any) -> Any:
         rows = ordered(self.design.block(batch))
-        room = Room()
-        return clipped_sum(
+        return exact_sum(
             self.network, self.weights, self.network.widen(rows.x), rows.y, float(self.clip), weight=rows.weight,
-            people=rows.people, most=self.design.rows, room=room,
+            people=rows.people, most=self.design.rows, room=Room(),
         )  # fmt: skip
 
     def combine(self, left: Any, right: Any) -> Any:
         return left + right
 
     def finish(self, total: Any) -> Any:
-        return total
+        return exact.number(total, exact.unit(float(self.clip), self.design.rows))
 
     def blank(self, rows: int) -> Any:
         return np.zeros(self.network.size)
@@ -142,10 +159,14 @@ class LotGradient(LotQuery):
         if chosen is not None:
             x, y = x[chosen], y[chosen]
             weight = None if weight is None else weight[chosen]
-        return clipped_sum(
-            self.network, self.weights, x, y, float(self.clip), weight=weight, people=people, most=self.design.rows,
-            room=gathered.room,
-        )  # fmt: skip
+        return self._added(x, y, self.weights, len(x), weight=weight, people=people, room=gathered.room)
+
+    def _added(self, x: Any, y: Any, weights: Any, rows: int, **rest: Any) -> Any:
+        """The sum over rows that were picked, in doubles where there are few of them."""
+        several, clip = self.design.rows > 1, float(self.clip)
+        if rows <= (IN_DOUBLES_OF_SEVERAL if several else IN_DOUBLES):
+            return clipped_sum(self.network, weights, x, y, clip, most=self.design.rows, **rest)
+        return self.finish(exact_sum(self.network, weights, x, y, clip, most=self.design.rows, **rest))
 
     def _elsewhere(self, gathered: Gathered, chosen: Any) -> Any:
         """The same on another library's arrays: always whole chunks, filled up with rows that weigh nothing.
@@ -157,10 +178,10 @@ class LotGradient(LotQuery):
         index, weight = np.zeros(whole, np.int64), np.zeros(whole)
         index[: len(chosen)], weight[: len(chosen)] = chosen, 1.0
         place = xp.asarray(index, **device)
-        total = clipped_sum(
-            self.network, xp.asarray(self.weights, dtype=xp.float64, **device), xp.take(gathered.x, place, axis=0),
-            xp.take(gathered.y, place, axis=0), float(self.clip), weight=xp.asarray(weight, dtype=xp.float64, **device),
-            xp=xp,
+        total = self._added(
+            xp.take(gathered.x, place, axis=0), xp.take(gathered.y, place, axis=0),
+            xp.asarray(self.weights, dtype=xp.float64, **device), len(chosen),
+            weight=xp.asarray(weight, dtype=xp.float64, **device), xp=xp,
         )  # fmt: skip
         return to_numpy(total)
 
@@ -176,12 +197,3 @@ def ordered(rows: Any) -> Any:
 
 def _joined(left: list[Any], right: list[Any]) -> list[Any]:
     return left + right
-
-
-def to_numpy(array: Any) -> Any:
-    """An array of another namespace on the host."""
-    if hasattr(array, "detach"):
-        array = array.detach().cpu()
-    elif hasattr(array, "get"):
-        array = array.get()
-    return np.asarray(array, np.float64)

@@ -37,13 +37,13 @@ def rowwise(x: Any, weight: Any, out: Any = None) -> Any:
     products and a number of rows that kernels divide evenly avoid that; ``steady`` checks it for each shape on this
     machine, and where it does not hold sums are made without a BLAS.
     """
-    blocks = x.reshape(-1, BLOCK, x.shape[1])
-    place = None if out is None else out.reshape(-1, BLOCK, out.shape[1])[:, :, : weight.shape[1]]
+    blocks = x.reshape(len(x) // BLOCK, BLOCK, x.shape[1])
+    place = None if out is None else out.reshape(len(x) // BLOCK, BLOCK, out.shape[1])[:, :, : weight.shape[1]]
     if steady(*weight.shape, bool(weight.flags.c_contiguous)):
         made = np.matmul(blocks, weight, out=place)
     else:
         made = np.einsum("bij,jk->bik", blocks, weight, out=place)
-    return made.reshape(len(x), -1) if out is None else made
+    return made.reshape(len(x), weight.shape[1]) if out is None else made
 
 
 @lru_cache(maxsize=256)
@@ -103,6 +103,11 @@ class Network(Named):
     def to_dict(self) -> dict[str, Any]:
         loss = None if self.loss is None else self.loss.to_dict()
         return {"widths": list(self.widths), "loss": loss, "bias": self.bias, "activation": self.activation}
+
+    @property
+    def described(self) -> bool:
+        """Whether its document says all of it: a loss of someone's own has a title there only."""
+        return getattr(self.loss, "described", True) is True
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, int], ...]:
