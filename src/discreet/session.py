@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from discreet.accounting.filters import Remaining
-from discreet.core.ask import Ask, Open
+from discreet.core.ask import Ask, Open, Reopen
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
 from discreet.core.numbers import Number
@@ -322,7 +322,7 @@ class Session:
         relation = self.schema.neighbors
         _, asked = plan(model._procedure(columns, relation), relation, self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS)
         would = self.ledger.preview(sum((_price(each, relation) for each in asked), Cost.nothing()))
-        first, source = asked[0], self._narrowed(where)
+        first, source = asked[0] if asked else None, self._narrowed(where)
         known = isinstance(first, Ask) and first.query.described and self.ledger.recall(first, source, relation) is not None
         if not would.fits and not known:
             other = self.ledger.budget is not None and self.ledger.budget.rho is None and would.cost.epsilon is None
@@ -356,7 +356,7 @@ class Session:
         ranks = None if rank is None else float(rank(result.releases))
         return Preview(result.cost, result.expected_error, would.fits, would.remaining, ranks)
 
-    def _plan(self, question: Question, spend: Spend, rows: int) -> tuple[Result, list[Ask | Open]]:
+    def _plan(self, question: Question, spend: Spend, rows: int) -> tuple[Result, list[Ask | Open | Reopen]]:
         return plan(ask(question, spend, self.schema.neighbors), self.schema.neighbors, rows)
 
     def _run(self, procedure: Procedure[R], where: dict[str, Any]) -> R:
@@ -386,11 +386,13 @@ class Session:
         return Table(self.schema, self._rows)
 
 
-def _price(asked: Ask | Open, relation: Relation) -> Cost:
+def _price(asked: Ask | Open | Reopen, relation: Relation) -> Cost:
     """What the ledger would be charged; steps of a prepaid account are free."""
     if isinstance(asked, Open):
         return asked.cost
-    return Cost.nothing() if asked.account is not None else asked.mechanism.cost(asked.query.distance(relation))
+    if isinstance(asked, Reopen) or asked.account is not None:
+        return Cost.nothing()
+    return asked.mechanism.cost(asked.query.distance(relation))
 
 
 def _check_model(model: Any, session: Session) -> None:

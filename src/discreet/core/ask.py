@@ -86,7 +86,8 @@ class Open:
 class Reopen:
     """Continue a plan that was broken off: ``steps`` more of it, by the account that was opened for it.
 
-    The answer is how many the account still has, at most ``steps``. Nothing is paid. Proof: the account keeps to the steps
+    The answer is how many the account still has, at most ``steps``. Nothing is paid, so only a ledger that kept the account
+    can answer. Proof: the account keeps to the steps
     it was opened for, whoever asks for them; a step that was paid and lost stays lost.
     """
 

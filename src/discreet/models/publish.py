@@ -60,7 +60,8 @@ def document(model: PrivateModel) -> dict[str, Any]:
     if not hasattr(model, "predictor"):
         raise InvalidRequest(f"{type(model).__name__} has nothing that predicts to publish")
     privacy = model.privacy_
-    entries = [vars(r.entry).copy() for r in privacy.releases if r.entry is not None and r.entry.number > 0]
+    paid = [*(r.entry for r in privacy.releases), getattr(privacy, "entry", None)]  # a descent is charged as a whole
+    entries = [vars(entry).copy() for entry in paid if entry is not None and entry.number > 0]
     doc = {
         "kind": "model",
         "schema": VERSION,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from discreet.core import numbers
-from discreet.core.ask import Account, Ask, Open
+from discreet.core.ask import Account, Ask, Open, Reopen
 from discreet.core.cost import Cost, Distance
 from discreet.core.numbers import Number
 from discreet.core.query import FoldQuery, Relation, queries
@@ -273,10 +273,10 @@ def _design(fitted: Any) -> Design:
     return replace(design, weight=None)
 
 
-def _cost_of(asked: Sequence[Ask | Open], relation: Relation) -> Cost:
+def _cost_of(asked: Sequence[Ask | Open | Reopen], relation: Relation) -> Cost:
     total = Cost.nothing()
     for ask in asked:
-        if isinstance(ask, Open) or ask.account is not None:
+        if isinstance(ask, Open | Reopen) or ask.account is not None:
             raise InvalidRequest("a model that opens accounts of its own cannot be tuned; tune linear models")
         total = total + ask.mechanism.cost(ask.query.distance(relation))
     return total

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from discreet.core.ask import Account
-from discreet.core.cost import Cost
 from discreet.core.registry import SCHEMA_VERSION, check_version
+from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.models.gradient.engine import Run, State
 
 KIND = "gradient checkpoint"
 
 
-def save(path: str | Path, run: Run, state: State, extra: Cost | None = None) -> None:
+def save(path: str | Path, run: Run, state: State, bought: Release | None = None) -> None:
     """Write where a run stands, whole or not at all."""
     if state.account is None:
         raise InvalidRequest("a run is kept once it has been paid for; take a step first")
@@ -35,7 +35,9 @@ def save(path: str | Path, run: Run, state: State, extra: Cost | None = None) ->
         "run": run.to_dict(),
         "step": state.step,
         "account": account,
-        "extra": None if extra is None else extra.to_dict(),
+        "ledger": state.ledger,
+        "private": state.private,
+        "bought": None if bought is None else bought.to_dict(),
         "arrays": {name: _packed(getattr(state, name)) for name in ("flat", "velocity", "total")},
     }
     target = Path(path)
@@ -49,8 +51,8 @@ def save(path: str | Path, run: Run, state: State, extra: Cost | None = None) ->
         raise
 
 
-def load(path: str | Path) -> tuple[Run, State, Cost | None]:
-    """The run a file holds, where it stands, and what was paid beside it."""
+def load(path: str | Path) -> tuple[Run, State, Release | None]:
+    """The run a file holds, where it stands, and the clip norm that was bought for it, if one was."""
     try:
         doc = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as problem:
@@ -62,14 +64,15 @@ def load(path: str | Path) -> tuple[Run, State, Cost | None]:
         account = doc["account"]
         kept = Account(int(account["number"]), seal=str(account["seal"]), version=str(account["version"]))
         step = int(doc["step"])
-        extra = None if doc["extra"] is None else Cost.from_dict(doc["extra"])
+        ledger, private = str(doc["ledger"]), doc["private"] is True
+        bought = None if doc["bought"] is None else Release.from_dict(doc["bought"])
     except (KeyError, TypeError, ValueError) as problem:
         if isinstance(problem, UnsupportedFormat):
             raise
         raise UnsupportedFormat(f"{path}: a checkpoint lacks or garbles a field: {problem}") from None
     if not 0 <= step <= run.steps:
         raise UnsupportedFormat(f"{path}: a checkpoint after step {step} of {run.steps}")
-    return run, State(step, account=kept, **arrays), extra
+    return run, State(step, account=kept, private=private, ledger=ledger, **arrays), bought
 
 
 def check_same(path: str | Path, kept: Run, asked: Run) -> None:

@@ -15,9 +15,8 @@ from typing import Any
 from discreet.accounting.lots import Lots
 from discreet.core import numbers
 from discreet.core.ask import Account
-from discreet.core.cost import Cost
 from discreet.core.query import Relation
-from discreet.core.release import Release
+from discreet.core.release import Entry, Release
 from discreet.core.runner import Desk, Procedure
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
@@ -39,6 +38,8 @@ class DescentPrivacy(Privacy):
 
     run: Run | None = None
     account: Account | None = None  # where a ledger keeps it
+    taken: int = 0
+    entry: Entry | None = None  # the one charge
 
     @property
     def noise(self) -> float:
@@ -52,8 +53,13 @@ class DescentPrivacy(Privacy):
 
     @property
     def steps(self) -> int:
-        """The number of lots."""
-        return 0 if self.run is None else self.run.steps
+        """The number of lots that the model was made of."""
+        return self.taken
+
+    @property
+    def lost(self) -> int:
+        """How many more were paid for, and lost when a run was broken off."""
+        return 0 if self.run is None else self.run.steps - self.taken
 
     @property
     def lots(self) -> Lots | None:
@@ -62,11 +68,13 @@ class DescentPrivacy(Privacy):
 
     @cached_property
     def curve(self) -> list[tuple[float, float]]:
-        """(delta, epsilon) of the descent: every pair of them holds."""
-        return [] if self.lots is None else self.lots.curve()
+        """(delta, epsilon) of the whole fit, a clip norm that was bought included: every pair of them holds."""
+        beside = sum(float(r.cost.epsilon) for r in self.releases if r.cost is not None and r.cost.epsilon is not None)
+        return [] if self.lots is None else [(d, (e + beside) * (1 + 2.0**-50)) for d, e in self.lots.curve()]
 
     def __str__(self) -> str:
-        lots = f"noise multiplier {self.noise:.4g}, rate {self.rate:.4g}, {self.steps} steps"
+        lost = f" and {self.lost} paid for and lost" if self.lost else ""
+        lots = f"noise multiplier {self.noise:.4g}, rate {self.rate:.4g}, {self.steps} steps{lost}"
         paid = "" if self.account is None or not self.account.seal else f", paid by account {self.account.number}"
         return f"{super().__str__()} ({lots}{paid})"
 
@@ -79,8 +87,9 @@ class Descends:
     average, unless ``steps`` is given. ``clip`` is the public norm to which a person's gradient is shortened, or a
     ``ClipQuantile``. ``learning_rate`` is a number, a step size of ``gradient.steps``, or "auto". ``iterate`` is "last"
     or "average" (of the later half of the path). ``checkpoint`` is a file that keeps the run every ``checkpoint_every``
-    steps; a fit that finds it there goes on from it with the account it was paid by, and needs the same
-    ``data_version`` for arrays in memory.
+    steps; a fit that finds it there goes on from it with the account it was paid by, so it needs a ledger, and the same
+    ``data_version`` for arrays in memory. Steps are paid 64 at a time: those that a crash loses stay lost, and
+    ``privacy_.steps`` says how many were taken.
     """
 
     epsilon: Any
@@ -145,25 +154,24 @@ class Descends:
                 expected_rows=expected, relation=relation, momentum=self.momentum, iterate=self.iterate, noise=noise, **rest,
             )  # fmt: skip
 
-        extra: Cost | None = None
-        bought: tuple[Release, ...] = ()
+        bought: Release | None = None
         state: State | None = None
         if kept is not None and path is not None:
             run = run_at(kept[0].clip if asked is not None else self.clip, kept[0].noise)
             checkpoints.check_same(path, kept[0], run)
-            state, extra = kept[1], kept[2]
+            state, bought = kept[1], kept[2]
         elif asked is not None:
             run_at(1)  # refuses what it would refuse later before anything is paid
-            clip, release = yield from clip_norm(asked, design, network, relation, rest.get("start", 0))
-            run, extra, bought = run_at(clip), release.cost, (release,)
+            clip, bought = yield from clip_norm(asked, design, network, relation, rest.get("start", 0))
+            run = run_at(clip)
         else:
             run = run_at(self.clip)
-        with self._watching(run, path, extra) as watch:
-            trained: Trained = yield from descend(run, state, watch, extra)
-        return trained, bought
+        with self._watching(run, path, bought) as watch:
+            trained: Trained = yield from descend(run, state, watch, None if bought is None else bought.cost)
+        return trained, () if bought is None else (bought,)
 
     @contextlib.contextmanager
-    def _watching(self, run: Run, path: Path | None, extra: Cost | None) -> Iterator[Watch | None]:
+    def _watching(self, run: Run, path: Path | None, bought: Release | None) -> Iterator[Watch | None]:
         """Keeps the run on the disk now and then, and shows how far it is; steps are public."""
         every = self.checkpoint_every
         if path is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
@@ -172,7 +180,7 @@ class Descends:
 
         def watch(run: Run, state: State) -> None:
             if path is not None and (state.step % every == 0 or state.step == run.steps):
-                checkpoints.save(path, run, state, extra)
+                checkpoints.save(path, run, state, bought)
             if bar is not None:
                 bar.update(bar.task_ids[0], completed=state.step)
 
@@ -200,5 +208,6 @@ def privacy_of(trained: Trained, bought: tuple[Release, ...], relation: Relation
     """What a fit by descent says of its price."""
     private = trained.private and all(r.private for r in bought)
     return DescentPrivacy(
-        trained.cost, relation, private, "gradient descent", float(ridge), bought, trained.run, trained.account
-    )
+        trained.cost, relation, private, "gradient descent", float(ridge), bought, trained.run, trained.account,
+        trained.steps, trained.entry,
+    )  # fmt: skip

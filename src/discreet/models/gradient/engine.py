@@ -19,7 +19,7 @@ from discreet.core.ask import Account, Ask, Open, Reopen
 from discreet.core.cost import Cost
 from discreet.core.mechanism import Mechanism
 from discreet.core.query import Relation
-from discreet.core.release import Release
+from discreet.core.release import Entry, Release
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, NoNoise
@@ -138,13 +138,18 @@ class Run:
 
 @dataclass(eq=False)
 class State:
-    """Where a run stands: how many steps it has taken, the parameters, and what the next step needs of the last ones."""
+    """Where a run stands: how many steps it has taken, the parameters, and what the next step needs of the last ones.
+
+    ``private`` is whether the noise of all steps so far was, and ``ledger`` the name of the one that paid.
+    """
 
     step: int
     flat: Any
     velocity: Any
     total: Any
     account: Account | None = None
+    private: bool = True
+    ledger: str = ""
 
     @staticmethod
     def fresh(run: Run) -> State:
@@ -154,7 +159,11 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The parameters that a run ended with, how it was run, and by what noise."""
+    """The parameters that a run ended with, how it was run, and by what noise.
+
+    ``steps`` are those taken: a run that was broken off may have lost some that were paid ahead. ``entry`` is where the
+    ledger wrote the one charge, None where there is none.
+    """
 
     run: Run
     flat: Any
@@ -162,6 +171,7 @@ class Trained:
     cost: Cost
     private: bool
     account: Account
+    entry: Entry | None = None
 
 
 Watch = Callable[[Run, State], None]
@@ -170,7 +180,7 @@ Watch = Callable[[Run, State], None]
 def descend(
     run: Run, state: State | None = None, watch: Watch | None = None, extra: Cost | None = None
 ) -> Procedure[Trained]:
-    """Take the steps of a run; ``state`` continues one that was broken off, ``watch`` sees every step.
+    """Take the steps of a run; ``state`` continues one that was broken off, ``watch`` sees every step that was paid for.
 
     Proof: the account was paid ``run.cost``, which ``Lots`` proves for exactly this sequence: each step is one ask of a
     ``LotGradient`` at the run's rate under the run's law. All the rest is a function of releases and public numbers.
@@ -187,18 +197,21 @@ def descend(
     else:
         left = yield Reopen(state.account, plan, run.steps - state.step)
     assert state.account is not None
-    private = True
     scale = 1.0 / float(run.rate * run.expected_rows)
     for place in range(left):
         ahead = min(AHEAD, left - place)
         release: Release = yield Ask(question.at(state.flat), law, state.account, run.rate, ahead)
-        private = private and release.private
+        state.private = state.private and release.private
         _move(run, state, release.value, scale)
-        if watch is not None:
-            watch(run, state)
+        if release.entry is not None:  # else it was made up, for a plan
+            state.ledger = release.entry.ledger
+            if watch is not None:
+                watch(run, state)
     later = state.step - min(state.step, run.steps // 2)
     flat = state.total / later if run.iterate == "average" and later else state.flat
-    return Trained(run, flat, state.step, cost if extra is None else cost + extra, private, state.account)
+    entry = Entry(state.ledger, state.account.number, state.account.seal) if state.account.seal else None
+    private = state.private and cost.is_finite
+    return Trained(run, flat, state.step, cost if extra is None else cost + extra, private, state.account, entry)
 
 
 def _move(run: Run, state: State, noisy: Any, scale: float) -> None:
