@@ -1,6 +1,6 @@
 """The three examples of the R package dapper, with the same tables, laws and priors.
 
-    python examples/dapper.py [--quick] [folder]
+    python examples/dapper.py [--quick] [--out DIR]
 
 1. Randomised response: two bits of 400 people, each flipped with probability 1/4.
 2. A table of four counts, each with discrete Gaussian noise of standard deviation 6.25.
@@ -11,7 +11,7 @@ For the first two the posterior is known exactly (by enumeration); it is printed
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,8 @@ def main(folder: Path, quick: bool = False) -> list[Path]:
     responses, counts = randomized_response(500 if quick else 6000), table(500 if quick else 6000)
     beside("1. Randomised response", responses, EXACT_1)
     beside("2. A table with discrete Gaussian noise", counts, EXACT_2)
+    if quick:
+        print("\nThe 300 quick draws of the third example are too few: a warning and its picture say so.")
     aware, ignoring = regression(300, "sweep") if quick else regression(25_000)
     print(f"\n3. Linear regression\n{aware.summary()}")
     truth = {"theta": TRUE_TABLE, "odds_ratio": odds_ratio(TRUE_TABLE)}
@@ -112,6 +114,13 @@ def main(folder: Path, quick: bool = False) -> list[Path]:
 
 
 if __name__ == "__main__":
-    words = [a for a in sys.argv[1:] if a != "--quick"]
-    for made in main(Path(words[0] if words else "pictures"), quick="--quick" in sys.argv):
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--quick", action="store_true", help="fewer rows and runs, for a first look")
+    options.add_argument("--out", type=Path, default=Path("pictures"), metavar="DIR", help="where pictures go; pictures/")
+    given = options.parse_args()
+    for made in main(given.out, given.quick):
         print(made)
+    print("What to see: where the noise is part of the model the truth lies within the intervals;")
+    print("taken at face value, noisy numbers make intervals too short.")
+    if given.quick:
+        print("These are quick pictures, of few runs: they show what is drawn, not what holds.")

@@ -6,7 +6,9 @@ noise. DPpack's relation is "bounded" (replace, n public); ours by default also 
 
 from __future__ import annotations
 
+import argparse
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,10 +103,40 @@ def tables() -> list[dict[str, Any]]:
     return rows
 
 
-def main() -> list[dict[str, Any]]:
-    """All of them."""
-    return [*mechanisms(), *moments(), *tables()]
+def picture(row: dict[str, Any], folder: Path) -> Path:
+    """The noisy histogram, its 95 % intervals, and the exact counts."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
+    result, place = row["result"], np.arange(np.size(row["value"]))
+    low, high = result.interval(0.95)
+    axes.bar(place, row["value"], color="tab:purple", alpha=0.4, label="released, ε = 1")
+    axes.vlines(place, low, high, color="tab:purple", label="95 % interval")
+    axes.plot(place, row["truth"], "k_", ms=12, label="exact")
+    axes.set(xlabel="bin", ylabel="people", title="A private histogram of 500 normals")
+    axes.legend(frameon=False)
+    path = folder / "dppack_histogram.png"
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+    return path
+
+
+def main(folder: Path | None = None, quick: bool = False) -> list[dict[str, Any]]:
+    """All of them, and a picture where there is a folder for it; they are quick in any case."""
+    rows = [*mechanisms(), *moments(), *tables()]
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        print(picture(next(row for row in rows if row["title"].startswith("histogram")), folder))
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--quick", action="store_true", help="fewer rows and runs, for a first look")
+    options.add_argument("--out", type=Path, default=Path("pictures"), metavar="DIR", help="where pictures go; pictures/")
+    given = options.parse_args()
+    main(given.out, given.quick)
+    print("What to see: noise is small beside the answers, and each result says how wrong it is expected to be.")

@@ -1,6 +1,6 @@
 """The model examples every user of DPpack knows, with the same points, bounds and budgets.
 
-    python examples/dppack_models.py [--quick] [folder]
+    python examples/dppack_models.py [--quick] [--out DIR]
 
 1. Logistic regression on 360 points of two bands, epsilon 1, ridge 0.1.
 2. A support vector machine with a Gaussian kernel on a disc.
@@ -14,8 +14,8 @@ Each prints its mean over repeated fits beside the fit without noise, and saves 
 
 from __future__ import annotations
 
+import argparse
 import math
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,43 +148,54 @@ def plane(axes: Any, X: Any, y: Any, row: dict[str, Any]) -> None:
     side = np.linspace(-1, 1, 81)
     grid = np.column_stack([v.ravel() for v in np.meshgrid(side, side)])
     for label, mark in ((0, "o"), (1, "^")):
-        axes.plot(*X[y == label].T, mark, ms=3, alpha=0.5)
+        axes.plot(*X[y == label].T, mark, ms=3, alpha=0.5, label=f"class {label}")
     for model in row["fits"][:5]:
         axes.contour(side, side, model.decision_function(grid).reshape(81, 81), [0.0], colors="tab:purple", linewidths=0.8)
     scores = row["plain"].decision_function(grid).reshape(81, 81)
     axes.contour(side, side, scores, [0.0], colors="black", linestyles="dashed")
+    axes.plot([], [], color="tab:purple", lw=0.8, label="private, ε = 1")
+    axes.plot([], [], "k--", label="without noise")
+    axes.set(xlabel="first feature", ylabel="second feature")
     axes.set_title(f"{row['title']}\nright: {row['exact']:.2f}, private {np.mean(row['scores']):.2f}", fontsize=9)
 
 
 def pictures(rows: list[dict[str, Any]], lines: list[dict[str, Any]], tuning: dict[str, Any], folder: Path) -> list[Path]:
     """Save three pictures."""
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     figure, axes = plt.subplots(1, 4, figsize=(14, 3.8), layout="constrained")
     X, y, _, _ = bands()
     round_X, round_y, _, _ = disc()
     for place, (row, points) in enumerate(zip(rows, ((X, y), (round_X, round_y), (X, y), (X, X[:, 0] > 0)), strict=True)):
         plane(axes[place], points[0], np.asarray(points[1]).astype(int), row)
+    axes[0].legend(fontsize=7, loc="lower right")
     made = [save(figure, folder / "dppack_classifiers.png")]
 
     figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained", width_ratios=(1, 1, 1.1))
     x, z = line()
     for place, row in enumerate(lines):
-        axes[place].plot(x[:, 0], z, ".", ms=2, alpha=0.4)
+        axes[place].plot(x[:, 0], z, ".", ms=2, alpha=0.4, label="people")
         for model in row["fits"][:10]:
             axes[place].plot(x[:, 0], model.predict(x), color="tab:purple", lw=0.8)
-        axes[place].plot(x[:, 0], row["plain"].predict(x), "k--")
-        axes[place].set(title=f"{row['title']} {np.mean(row['scores']):.3f}", ylim=(-2, 2))
+        axes[place].plot([], [], color="tab:purple", lw=0.8, label="private, ε = 1")
+        axes[place].plot(x[:, 0], row["plain"].predict(x), "k--", label="without noise")
+        axes[place].legend(fontsize=8)
+        axes[place].set(
+            xlabel="feature", ylabel="target", title=f"{row['title']} {np.mean(row['scores']):.3f}", ylim=(-2, 2)
+        )
     for place, (low, high) in enumerate(lines[1]["intervals"]):
         axes[2].plot([low, high], [place, place], "o-", color="tab:purple")
         axes[2].plot([(0.5, -0.3)[place]], [place], "k|", ms=18)
-    axes[2].set(yticks=[0, 1], yticklabels=["slope", "intercept"], ylim=(-0.5, 1.5), title="95 % intervals, and the truth")
+    axes[2].set(yticks=[0, 1], yticklabels=["slope", "intercept"], ylim=(-0.5, 1.5), xlabel="coefficient")
+    axes[2].set_title("95 % intervals, and the truth")
     made.append(save(figure, folder / "dppack_regression.png"))
 
     figure, axes = plt.subplots(figsize=(5.5, 3.4), layout="constrained")
     for shift, (kind, counts) in zip((-0.2, 0.2), tuning["counts"].items(), strict=True):
         axes.bar(np.arange(3) + shift, counts, 0.38, label=kind)
     axes.set(xticks=range(3), xticklabels=tuning["ridges"], xlabel="ridge", ylabel="times chosen", title="private tuning")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend()
     return [*made, save(figure, folder / "dppack_tuning.png")]
 
@@ -208,6 +219,13 @@ def main(folder: Path, quick: bool = False) -> tuple[list[dict[str, Any]], list[
 
 
 if __name__ == "__main__":
-    words = [a for a in sys.argv[1:] if a != "--quick"]
-    for path in main(Path(words[0] if words else "pictures"), quick="--quick" in sys.argv)[1]:
-        print(path)
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--quick", action="store_true", help="fewer rows and runs, for a first look")
+    options.add_argument("--out", type=Path, default=Path("pictures"), metavar="DIR", help="where pictures go; pictures/")
+    given = options.parse_args()
+    for made in main(given.out, given.quick)[1]:
+        print(made)
+    print("What to see: borders and lines of private fits (purple) scatter around those without noise (dashed);")
+    print("of the two regressions the one from noisy sums scatters less.")
+    if given.quick:
+        print("These are quick pictures, of few runs: they show what is drawn, not what holds.")

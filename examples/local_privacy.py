@@ -1,14 +1,14 @@
 """Local privacy in three pictures: a mean in one dimension, 27 means at once, a classifier.
 
-    python examples/local_privacy.py [--quick] [folder]
+    python examples/local_privacy.py [--quick] [--out DIR]
 
 All data are simulated here, with numbers like those of the studies they stand for.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
-import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -183,6 +183,13 @@ def main(folder: Path, quick: bool = False) -> list[Path]:
 
 
 if __name__ == "__main__":
-    words = [a for a in sys.argv[1:] if a != "--quick"]
-    for made in main(Path(words[0] if words else "pictures"), quick="--quick" in sys.argv):
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--quick", action="store_true", help="fewer rows and runs, for a first look")
+    options.add_argument("--out", type=Path, default=Path("pictures"), metavar="DIR", help="where pictures go; pictures/")
+    given = options.parse_args()
+    for made in main(given.out, given.quick):
         print(made)
+    print("What to see: a custodian's noise fades faster with people than the noise of everybody's own report;")
+    print("of 27 answers it is better to report one, or a law made for all, than each with a share of epsilon.")
+    if given.quick:
+        print("These are quick pictures, of few runs: they show what is drawn, not what holds.")

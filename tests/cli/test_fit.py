@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.cli.ledger import question_in_words
 from tests.cli.conftest import Run
 
 FILE = """\
@@ -71,6 +72,13 @@ def test_intervals(run: Run, here: Path) -> None:
     assert "95 % interval" in ran.out
     assert "regularised minimiser" in ran.out
     assert spent(here) == "ε=0.4", "of the same price"
+    with ds.Ledger(f"sqlite:///{here / 'ledger.db'}", name="people") as ledger:
+        words = [question_in_words(event.question) for event in ledger.events() if event.kind == "charge"]
+    assert [w.split(" model")[0].split(" of")[0] for w in words] == [
+        "model",
+        "intervals (curvature),",
+        "intervals (slopes),",
+    ]
     assert len(json.loads((here / "model.json").read_text())["intervals"]["lower"]) == 3
 
 

@@ -197,6 +197,8 @@ def _place(wanted: Fit, work: Any) -> Any:
         return work()
     except DiscreetError as problem:
         text = str(problem)
+        if "needs expected_rows" in text:
+            text += "; write expected_rows in the schema, or --set expected_rows=1000"
         raise type(problem)(f"{'' if text.startswith(wanted.place) else wanted.place}{with_remedy(text)}") from None
 
 

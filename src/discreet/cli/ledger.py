@@ -95,6 +95,15 @@ def verify(
         show.say(f"Head {book.head}")
 
 
+# Questions about a model besides the one that fits it: the two of its intervals, and its score.
+_PARTS = {
+    "curvature_at": "intervals (curvature), model of",
+    "slope_at": "intervals (slopes), model of",
+    "hits": "score of a model of",
+    "regression_sums": "sums for a model of",
+}
+
+
 def question_in_words(question: str) -> str:
     """A stored question in a few words: ``sums over pressure, by smoker`` or ``median of bmi``."""
     import json
@@ -111,9 +120,9 @@ def question_in_words(question: str) -> str:
     match doc:
         case {"name": "cells", "factors": [*factors]}:
             return _cells_in_words(factors)
-        case {"name": str(), "design": {"features": [*features], "target": {"column": str(target)}}}:
+        case {"name": str(name), "design": {"features": [*features], "target": {"column": str(target)}}}:
             columns = ", ".join(str(f.get("column")) for f in features if isinstance(f, dict))
-            return f"model of {target} from {columns}"
+            return f"{_PARTS.get(name, 'model of')} {target} from {columns}"
         case {"name": "ranks", "column": column, "q": str(q)}:
             return f"median of {column}" if q == "1/2" else f"quantile {_decimal(q)} of {column}"
     kind = str(doc.get("name", "question"))
