@@ -67,7 +67,7 @@ class Preview:
 class FitPreview:
     """What a fit would cost, whether it fits, and with which ridge it would be made. No data was touched.
 
-    ``asked_ridge`` is the ridge asked for, where a larger one has to be used.
+    ``asked_ridge`` is the ridge asked for, where a larger one has to be used; ``asks`` are the questions it consists of.
     """
 
     cost: Cost
@@ -75,6 +75,7 @@ class FitPreview:
     remaining: Remaining | None
     ridge: float | None = None
     asked_ridge: float | None = None
+    asks: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
         from discreet.models.estimator import raised
@@ -289,7 +290,7 @@ class Session:
         would = self.ledger.preview(cost)
         ridge = None if getattr(fitted, "ridge", None) is None else float(fitted.ridge)
         asked_ridge = None if ridge is None else raised_from(model.ridge, ridge)
-        return FitPreview(cost, would.fits, would.remaining, ridge, asked_ridge)
+        return FitPreview(cost, would.fits, would.remaining, ridge, asked_ridge, tuple(asked))
 
     def score(
         self,

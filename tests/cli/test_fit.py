@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,14 @@ def test_a_plan_reads_no_rows_and_makes_nothing(run: Run, here: Path) -> None:
     assert run(*options(epsilon="1.5"), "--plan", "--json").doc["fits"] is False
     assert "does NOT fit" in run(*options(epsilon="1.5"), "--plan").out
     assert sorted(p.name for p in here.iterdir()) == before
+
+
+def test_a_table_that_was_touched_is_said_to_be_new(run: Run, here: Path) -> None:
+    assert "Note" not in run(*options()).out
+    assert "to this version of the table: it costs nothing now" in run(*options(), "--plan").out
+    os.utime(here / "people.csv", (1, 1))
+    assert "give --version a word" in run(*options(), "--plan").out
+    assert "the table changed since entry" in run(*options()).out
 
 
 def test_options_that_cannot_be_meant(run: Run, here: Path) -> None:

@@ -136,6 +136,7 @@ def planned(wanted: Fit) -> dict[str, Any]:
             "fits": seen.fits,
             "left_now": str(ledger.remaining()),
             "left_after": str(seen.remaining) if seen.fits else None,
+            "note": _note(wanted, seen, ledger),
         }
 
 
@@ -157,6 +158,7 @@ def fitted(wanted: Fit) -> dict[str, Any]:
         work.open_table(wanted.base)
         with work.open_ledger(wanted.base, create=False) as trial:
             seen = _preview(wanted, trial)
+            note = _note(wanted, seen, trial)
             if not seen.fits and trial.spent() == Cost.nothing():
                 raise BudgetExceeded(
                     f"this fit asks for {seen.cost}, more than the budget; ask for less. Nothing was charged"
@@ -170,7 +172,7 @@ def fitted(wanted: Fit) -> dict[str, Any]:
 
             published = document(model)
             write(wanted.out.name, json.dumps(published, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
-            return _describe(wanted, model, published, ledger, before)
+            return _describe(wanted, model, published, ledger, before) | {"note": note}
 
 
 def _arguments(wanted: Fit) -> dict[str, Any]:
@@ -186,6 +188,30 @@ def _session(wanted: Fit, ledger: Any) -> Any:
 
 def _preview(wanted: Fit, ledger: Any) -> Any:
     return _place(wanted, lambda: _session(wanted, ledger).preview_fit(wanted.model(), **_arguments(wanted)))
+
+
+def _note(wanted: Fit, seen: Any, ledger: Any) -> str | None:
+    """Says where the same fit was paid for already: to this version of the table, or to another."""
+    from discreet.cli import work
+    from discreet.core.ask import Ask
+    from discreet.ledger.events import canonical
+
+    first, source = seen.asks[0], work.open_table(wanted.base)
+    if not isinstance(first, Ask) or not first.query.described:
+        return None
+    narrowed = source.where(**wanted.where) if wanted.where else source
+    if ledger.recall(first, narrowed, wanted.base.schema.neighbors) is not None:
+        return "this was fitted before, to this version of the table: it costs nothing now"
+    key = (canonical(first.query.to_dict()), canonical(first.mechanism.to_dict()))
+    entries = [e.number for e in ledger.events() if e.kind == "charge" and (e.question, e.law) == key]
+    if not entries:
+        return None
+    if wanted.base.version is not None:
+        return f"entry {entries[-1]} paid for the same for another version, filter or schema; this counts as a new question"
+    return (
+        f"the table changed since entry {entries[-1]} (file time, size or place; or the schema, or a filter): this counts "
+        "as a new question; if it is the same table, give --version a word, and from then on it stays free"
+    )
 
 
 def _place(wanted: Fit, work: Any) -> Any:
@@ -239,6 +265,8 @@ def _say_plan(doc: dict[str, Any]) -> None:
         why = "" if asked is None else f", raised from {asked:g}: this price needs as much; method output needs none"
         show.say(f"Its ridge would be {doc['ridge']:.4g}{why}.")
     show.say(f"Ledger {doc['ledger']!r}: budget {doc['budget']}, left now {doc['left_now']}.")
+    if doc["note"]:
+        show.say(f"Note: {doc['note']}.")
     if doc["fits"]:
         show.say(f"It fits: {doc['left_after']} would be left. No row was read, nothing was charged.")
     else:
@@ -261,6 +289,8 @@ def _say_fit(doc: dict[str, Any]) -> None:
     if found is not None:
         show.say(f"An interval covers {found['covers']}.")
     paid = "" if doc["paid"] else " This was fitted before: nothing was paid now."
+    if doc["note"] and doc["paid"]:
+        show.say(f"Note: {doc['note']}.")
     show.say(f"The guarantee: {doc['guarantee']}; ridge {doc['ridge']:g}.{paid}")
     show.say(f"Spent in all: {doc['spent']} of {doc['budget']}. Left: {doc['remaining']}.")
     show.say(f"Wrote {doc['written']}.")
