@@ -19,12 +19,14 @@ from discreet.core.random import Random
 from discreet.core.runner import Desk, NoLedger
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, UnsupportedFormat
 from discreet.models import MLPClassifier, SGDClassifier, SGDRegressor
+from discreet.models.design import Design
 from discreet.models.evaluation import accuracy_by_size, confusion_matrix, plot_accuracy, question_of, roc_curve
 from discreet.models.gradient import checkpoint
 from discreet.models.gradient.clip_quantile import ClipQuantile, GradientLengths
 from discreet.models.gradient.clipping import lengths
 from discreet.models.gradient.engine import AHEAD, State
 from discreet.models.gradient.grpua import GRPUA, printed_epsilon
+from discreet.models.gradient.lots import LotGradient
 from discreet.models.gradient.network import Network, classifier
 from discreet.models.gradient.steps import InverseRoot, StronglyConvex
 from discreet.models.losses import Logistic, Squared
@@ -163,8 +165,8 @@ class Stop(Exception):
 def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     real = checkpoint.save
 
-    def save(path: Any, run: Any, state: State, extra: Any = None) -> None:
-        real(path, run, state, extra)
+    def save(path: Any, run: Any, state: State, bought: Any = None) -> None:
+        real(path, run, state, bought)
         if state.step >= step:
             raise Stop
 
@@ -211,9 +213,12 @@ def test_a_broken_run_goes_on_without_paying_again(tmp_path: Path) -> None:
     kinds = [e.kind for e in ledger.events()]
     assert kinds == ["open"] + ["step"] * 100  # steps paid ahead and lost in the crash stay lost
     assert model.fitted_.trained.steps == 40 + 100 - AHEAD
+    assert (model.privacy_.steps, model.privacy_.lost) == (40 + 100 - AHEAD, AHEAD - 40)
+    assert "24 paid for and lost" in str(model.privacy_)
+    assert model.privacy_.private
     assert model.public_score(x, y) > 0.85
     again = checkpointed(file, ledger=ledger).fit(x, y)  # nothing is left: the same model, for nothing
-    assert np.allclose(again.coef_, model.coef_, rtol=0, atol=1.0)
+    assert np.array_equal(again.coef_, model.coef_)
     assert len(list(ledger.events())) == 101
     assert ledger.verify() == 101
 
@@ -245,6 +250,141 @@ def test_an_altered_plan_is_refused_by_the_ledger_itself(tmp_path: Path) -> None
         file.write_text(bad)
         with pytest.raises(UnsupportedFormat):
             checkpoint.load(file)
+
+
+def test_what_was_not_private_stays_so_after_a_resume(tmp_path: Path) -> None:
+    x, y = table()
+    for price, seed in ((2.0, 3), (math.inf, None)):
+        ledger, file = ds.Ledger("test"), tmp_path / f"run-{price}.json"
+        with pytest.MonkeyPatch.context() as patch:
+            crash_at(90, patch)
+            with pytest.raises(Stop):
+                checkpointed(file, ledger=ledger, epsilon=price, random_state=seed).fit(x, y)
+        for _ in range(2):  # on to the end, and read back
+            model = checkpointed(file, ledger=ledger, epsilon=price).fit(x, y)
+            assert not model.privacy_.private
+            assert "not private" in str(model.privacy_)
+
+
+def test_without_a_ledger_a_checkpoint_makes_no_second_model(tmp_path: Path) -> None:
+    x, y = table()
+    file = tmp_path / "run.json"
+    with pytest.MonkeyPatch.context() as patch:
+        crash_at(40, patch)
+        with pytest.raises(Stop):
+            checkpointed(file).fit(x, y)
+    with pytest.raises(AccountClosed, match="open that ledger"):
+        checkpointed(file).fit(x, y)
+
+
+def test_a_bought_clip_norm_is_kept_and_counted(tmp_path: Path) -> None:
+    x, y = table()
+    ledger, file = ds.Ledger("sqlite://", ds.Budget(epsilon=2, delta=1e-5)), tmp_path / "run.json"
+    with pytest.MonkeyPatch.context() as patch:
+        crash_at(70, patch)
+        with pytest.raises(Stop):
+            checkpointed(file, ledger=ledger, clip=ClipQuantile(epsilon=0.5)).fit(x, y)
+    model = checkpointed(file, ledger=ledger, clip=ClipQuantile(epsilon=0.5)).fit(x, y)
+    privacy = model.privacy_
+    assert (privacy.cost.epsilon, len(privacy.releases), privacy.private) == (2, 1, True)
+    assert privacy.releases[0].cost.epsilon == Fraction(1, 2)
+    curve, alone = dict(privacy.curve), dict(privacy.lots.curve())
+    assert all(curve[d] == pytest.approx(alone[d] + 0.5, rel=1e-12) for d in alone)
+    assert 1.99 < curve[1e-5] <= 2
+    doc = json.loads(model.publish(tmp_path / "model.json").read_text())
+    events = {e.number: e.kind for e in ledger.events()}
+    assert [(events[e["number"]], e["ledger"]) for e in doc["ledger"]] == [("charge", ledger.name), ("open", ledger.name)]
+
+
+def test_a_dry_run_keeps_nothing_and_takes_nothing(tmp_path: Path) -> None:
+    """A fit that does not fit is planned first: no checkpoint comes of that, and none is overwritten."""
+    import pandas as pd
+
+    x, y = table(400)
+    pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": y}).to_parquet(tmp_path / "table.parquet")
+    schema = ds.Schema({"a": ds.Real(-1, 1), "b": ds.Real(-1, 1), "y": ds.Categories([0, 1])}, expected_rows=400)
+    asked = ds.Session(
+        str(tmp_path / "table.parquet"), schema, ds.Budget(epsilon="1.5", delta=1e-4), ledger=f"sqlite:///{tmp_path}/l.db"
+    )
+    file = tmp_path / "run.json"
+
+    def made(price: float = 1.0) -> SGDClassifier:
+        return SGDClassifier(epsilon=price, delta=1e-5, lot_size=40, steps=80, checkpoint=file, checkpoint_every=10)
+
+    with pytest.raises(BudgetExceeded):
+        asked.fit(made(5.0), ["a", "b"], "y")
+    asked.preview_fit(made(), ["a", "b"], "y")
+    assert not file.exists()
+    with pytest.MonkeyPatch.context() as patch:
+        crash_at(20, patch)
+        with pytest.raises(Stop):
+            asked.fit(made(), ["a", "b"], "y")
+    kept = file.read_text()
+    asked.preview_fit(made(), ["a", "b"], "y")
+    assert file.read_text() == kept
+    for _ in range(2):  # what is left no longer pays for another run, and need not
+        model = asked.fit(made(), ["a", "b"], "y")
+        assert (model.privacy_.steps, model.privacy_.lost) == (36, 44)
+        assert checkpoint.load(file)[1].step == 36
+    with pytest.raises(InvalidRequest, match="opens accounts"):
+        asked.tune([made()], ["a", "b"], "y")
+
+
+def test_questions_with_a_loss_of_ones_own_serve_for_no_other() -> None:
+    from discreet.models.losses import own_loss
+
+    loss = Logistic()
+    own = own_loss("mine", loss.value, loss.first, loss.second, slope=1, curvature=1)
+    schema = ds.Schema({"a": ds.Real(-1, 1), "y": ds.Categories([0, 1])})
+    design = Design.of(schema, ["a"], "y", intercept=False)
+    for network, known in ((Network((1, 1), own, False), False), (Network((1, 1), loss, False), True)):
+        assert GradientLengths(design, network, Fraction(4)).described is known
+        assert LotGradient(design, network, Fraction(1)).described is known
+    assert classifier(2, (3,), 3).described
+
+
+# Tables without anything to learn from.
+
+
+@pytest.mark.parametrize("kind", ["empty", "missing", "infinite", "nobody", "one"])
+@pytest.mark.parametrize("where", ["memory", "file"])
+def test_any_table_is_answered(kind: str, where: str, tmp_path: Path) -> None:
+    """Whatever records hold, fits and evaluations end with an answer."""
+    import pandas as pd
+
+    n = {"empty": 0, "one": 1}.get(kind, 60)
+    generator = np.random.default_rng(0)
+    rows: dict[str, Any] = {"a": generator.uniform(-1, 1, n), "b": generator.uniform(-1, 1, n)}
+    rows |= {"t": generator.integers(0, 3, n), "y": generator.integers(0, 2, n), "id": np.arange(n) // 2 * 1.0}
+    if kind in ("missing", "infinite"):
+        rows["a"] = np.full(n, np.nan if kind == "missing" else np.inf)
+    if kind == "nobody":
+        rows["id"] = np.full(n, np.nan)
+    declared = {"a": ds.Real(-1, 1), "b": ds.Real(-1, 1), "t": ds.Categories([0, 1, 2]), "y": ds.Categories([0, 1])}
+    given: Any = rows
+    if where == "file":
+        given = str(tmp_path / "table.parquet")
+        pd.DataFrame(rows).to_parquet(given)
+    for people in ({"person": "id", "max_rows": 3}, {}):
+        schema = ds.Schema(declared, expected_rows=60, **people)
+        asked = ds.Session(given, schema, ds.Budget(epsilon=100, delta=1e-2))
+        price = {"epsilon": 1.0, "delta": 1e-5, "steps": 2, "lot_size": 20}
+        fitted = [
+            asked.fit(MLPClassifier(hidden_layer_sizes=(4,), **price), ["a"], "t"),
+            asked.fit(SGDClassifier(clip=ClipQuantile(), **price), ["a"], "y"),
+        ]
+        asked.fit(SGDRegressor(**price), ["a"], "b")
+        for model in fitted:
+            assert confusion_matrix(model, asked, epsilon=1).counts.shape == (len(model.classes_),) * 2
+        assert roc_curve(fitted[1], asked, epsilon=1, bins=4).counts.shape == (2, 4)
+        source = open_source(given, schema)
+        for model in fitted:
+            run = model.privacy_.run
+            question = LotGradient(run.design, run.network, run.clip, run.network.start(0))
+            for sum_ in (question.evaluate(source), question.evaluate(source.sample(Fraction(1, 2), seed=Random(1)))):
+                assert np.isfinite(sum_).all()
+            counts = GradientLengths(run.design, run.network, Fraction(4)).evaluate(source)
+            assert counts.counts.sum() <= 60
 
 
 # The clip norm.

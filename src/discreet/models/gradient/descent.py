@@ -179,7 +179,7 @@ class Descends:
         bar = self._bar(run)
 
         def watch(run: Run, state: State) -> None:
-            if path is not None and (state.step % every == 0 or state.step == run.steps):
+            if path is not None and (state.step % every == 0 or not state.left):
                 checkpoints.save(path, run, state, bought)
             if bar is not None:
                 bar.update(bar.task_ids[0], completed=state.step)

@@ -140,7 +140,8 @@ class Run:
 class State:
     """Where a run stands: how many steps it has taken, the parameters, and what the next step needs of the last ones.
 
-    ``private`` is whether the noise of all steps so far was, and ``ledger`` the name of the one that paid.
+    ``private`` is whether the noise of all steps so far was, ``ledger`` the name of the one that paid, and ``left`` the
+    number of steps that are still to be taken.
     """
 
     step: int
@@ -150,6 +151,7 @@ class State:
     account: Account | None = None
     private: bool = True
     ledger: str = ""
+    left: int = 0
 
     @staticmethod
     def fresh(run: Run) -> State:
@@ -204,7 +206,7 @@ def descend(
         state.private = state.private and release.private
         _move(run, state, release.value, scale)
         if release.entry is not None:  # else it was made up, for a plan
-            state.ledger = release.entry.ledger
+            state.ledger, state.left = release.entry.ledger, left - place - 1
             if watch is not None:
                 watch(run, state)
     later = state.step - min(state.step, run.steps // 2)
