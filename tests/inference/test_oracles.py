@@ -20,8 +20,8 @@ FOUR = (  # mean and standard deviation of pi00, pi01, pi10, pi11
 def test_clamped_sum(sampler: str) -> None:
     """x ~ N(theta, 1), n = 2, prior N(0, 4), clamped to [-1, 1], Laplace(1/2): by quadrature. Records stay raw."""
     release = ds.Release.of(ds.Laplace("0.5"), 2.4)
-    made = infer(release, Normal(0, 2, variance=1.0), n=2, statistic=lambda x: jnp.clip(x, -1, 1), chains=48, draws=400,
-                 warmup=100, seed=1, sampler=sampler)  # fmt: skip
+    made = infer(release, Normal(0, 2, variance=1.0), n=2, statistic=lambda x: jnp.clip(x, -1, 1), chains=32, draws=250,
+                 warmup=50, seed=1, sampler=sampler)  # fmt: skip
     assert made.sampler == sampler
     assert not made.approximate
     close(made.draws["mean"], 2.10036, 1.24841)
@@ -32,7 +32,7 @@ def test_clamped_sum(sampler: str) -> None:
 def test_normal_mean() -> None:
     """Normal data, normal prior, Gaussian noise: the posterior is normal, mean -1.94122, deviation .342858."""
     made = infer(ds.Release.of(ds.Gaussian("1/3"), -2.0), Normal(0, 2, variance=1.0), n=100, statistic=lambda x: x / 100,
-                 chains=32, draws=500, warmup=200, seed=2)  # fmt: skip
+                 chains=24, draws=200, warmup=50, seed=2)  # fmt: skip
     close(made.draws["mean"], -1.94122, 0.342858)
 
 
@@ -40,17 +40,17 @@ def test_normal_mean() -> None:
 def test_randomised_response(sampler: str | None) -> None:
     """Seven of ten say yes, each flipped with chance 1/4: mean .7140096, deviation .2013027."""
     release = ds.Release.of(ds.RandomizedResponse.keeping("0.75", ["no", "yes"]), ["yes"] * 7 + ["no"] * 3)
-    made = infer(release, BetaBernoulli(1, 1), chains=32, draws=600, warmup=100, seed=3, sampler=sampler)
+    made = infer(release, BetaBernoulli(1, 1), chains=24, draws=300, warmup=50, seed=3, sampler=sampler)
     assert made.sampler == (sampler or "independent")
     close(made.draws["theta"], 0.7140096, 0.2013027)
     if sampler == "sweep":
-        assert made.stats["acceptance_per_record"].shape == (32, 10)
+        assert made.stats["acceptance_per_record"].shape == (24, 10)
 
 
 @pytest.mark.parametrize("sampler", [None, "gibbs"])
 def test_noisy_count(sampler: str | None) -> None:
     """A count of 12 people with discrete Laplace(.8), 5 seen: mean .428747, deviation .146947."""
-    made = infer(ds.Release.of(ds.DiscreteLaplace("0.8"), 5), BetaBernoulli(1, 1), n=12, chains=32, draws=600, warmup=100,
+    made = infer(ds.Release.of(ds.DiscreteLaplace("0.8"), 5), BetaBernoulli(1, 1), n=12, chains=24, draws=300, warmup=50,
                  seed=4, sampler=sampler)  # fmt: skip
     assert made.sampler == (sampler or "counts")
     close(made.draws["theta"], 0.428747, 0.146947)
