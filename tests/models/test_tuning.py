@@ -191,6 +191,7 @@ def test_bad_requests() -> None:
     bad: list[tuple[Any, dict[str, Any], str]] = [
         ([], {}, "at least one"),
         (one, {}, "list"),
+        ({"ridge": [1, 2]}, {}, "dicts with one value each, got one dict of"),
         ([one, other], {}, "different prices"),
         ([one], {"epsilon": 1}, "not to both"),
         ([{"ridge": 1}], {}, "need model="),
