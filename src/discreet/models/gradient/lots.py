@@ -51,7 +51,7 @@ class LotGradient(LotQuery):
     ``distance``: L2 is clip under add/remove and twice that under replace and both, times 1 + 2**-15; L1 and L-infinity
     follow from it.
 
-    Proof. What a person's rows contribute does not depend on who else is in the lot, to the last bit: not the inputs
+    Proof: what a person's rows contribute does not depend on who else is in the lot, to the last bit: not the inputs
     and derivatives of the rows (see ``rowwise``), and not the factor, made of the person's own rows in products of a
     shape that is their own. The factor is right: a norm of one row is a root of sums of squares of at most 2**16 terms a
     layer, right to 2**-34. Of several rows, with L the root of the sum over layers of the squared sum of the rows' norms,
