@@ -53,6 +53,16 @@ def test_quantiles_invert_the_characteristic_function(v: float, a: float, d: int
     assert tail(x, v, a, d) == pytest.approx(1 - p, abs=1e-9)
 
 
+@pytest.mark.parametrize("d", [1, 4, 5, 12, 37])
+@pytest.mark.parametrize("p", [0.6, 0.975])
+def test_quantiles_of_a_mixture(d: int, p: float) -> None:
+    v, a = np.array([[1.0], [0.02], [9.0]]), np.array([[0.5], [0.01], [3.0]])
+    x = quantiles(p, v, a, d)[0]
+    assert np.mean([tail(x, *pair, d) for pair in zip(v[:, 0], a[:, 0], strict=True)]) == pytest.approx(1 - p, abs=1e-5)
+    z = quantiles(p, v, np.zeros((3, 1)), d)[0]
+    assert np.mean([tail(z, own, 0.0, d) for own in v[:, 0]]) == pytest.approx(1 - p, abs=1e-9)
+
+
 def test_quantiles_at_their_limits() -> None:
     z = float(ndtri(0.975))
     assert quantiles(0.975, np.array([4.0, 0.0]), np.array([0.0, 0.0]), 5) == pytest.approx([2 * z, 0.0], abs=1e-12)
@@ -300,33 +310,48 @@ def test_bad_requests_say_what_to_do() -> None:
 def test_any_three_shares_that_add_up_to_one_are_taken(parts: list[int], word: str) -> None:
     shares = [Fraction(p, sum(parts)) for p in parts]
     price = Price(**{word: "0.7"})
-    assert list(shares_of(shares, "objective", price)) == shares
+    assert list(shares_of(shares, "objective", price, Logistic())) == shares
     assert sum(Fraction(getattr(price.share(s), word)) for s in shares) == Fraction("0.7")
     with pytest.raises(InvalidRequest, match="add up to 1"):
-        shares_of([*shares[:2], shares[2] + Fraction(1, 10**9)], "objective", price)
+        shares_of([*shares[:2], shares[2] + Fraction(1, 10**9)], "objective", price, Logistic())
 
 
 @pytest.mark.parametrize("price", [{"epsilon": 1}, {"rho": 0.5}], ids=str)
 @pytest.mark.parametrize("method", ["objective", "output"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_cover(price: Any, method: Any, kind: Any) -> None:
-    """150 runs each. P(Binomial(150, .95) <= 122) < 4e-8, for three coefficients of eight cases: false alarms below 1e-6.
+    """100 runs each. P(Binomial(100, .95) <= 79) < 4e-8, for three coefficients of eight cases: false alarms below 1e-6.
 
-    And they are not too long: half of them are shorter than 1.5 times what the spread of the released coefficients, seen
-    over these runs, would make a normal interval.
+    And they are not too long: half of them are shorter than twice what the spread of the released coefficients, seen over
+    these runs, would make a normal interval.
     """
     rng = np.random.default_rng(9)
     n, ridge, truth = 3000, 10.0, np.array([1.5, -1.0, 0.4])
-    x, y = drawn(300_000, rng, truth)
+    x, y = drawn(100_000, rng, truth)
     whole = kind(epsilon=math.inf, bounds=(-1, 1), classes=[0, 1], ridge=ridge * len(x) / n).fit(x, y)
     target = np.append(whole.coef_[0], whole.intercept_)
     model = kind(**price, bounds=(-1, 1), classes=[0, 1], ridge=ridge, method=method, intervals=True)
     hits, found, lengths = np.zeros(3), [], []
-    for _ in range(150):
+    for _ in range(100):
         i = rng.integers(0, len(x), n)
         ends = model.fit(x[i], y[i]).confidence_intervals()
         hits += (ends.lower <= target) & (target <= ends.upper)
         found.append((ends.lower + ends.upper) / 2)
         lengths.append(ends.lengths)
-    assert (hits > 122).all()
-    assert (np.median(lengths, 0) < 1.5 * 3.92 * np.std(found, 0)).all()
+    assert (hits > 79).all()
+    assert (np.median(lengths, 0) < 2 * 3.92 * np.std(found, 0)).all()
+
+
+def test_columns_that_do_not_vary_are_covered_too() -> None:
+    """400 runs. P(Binomial(400, .9) <= 327) < 4e-7, for two coefficients: false alarms below 1e-6 if 90 % are covered.
+
+    All curvature that is released is noise here. Taken at its word, as if it were exact, less than 80 % were covered.
+    """
+    x, y = np.zeros((20, 2)), np.arange(20) % 2
+    plain = {"bounds": (-1, 1), "classes": [0, 1], "neighbors": "replace", "fit_intercept": False}
+    model = LogisticRegression(epsilon=1, intervals=True, **plain)
+    hits = np.zeros(2)
+    for _ in range(400):
+        ends = model.fit(x, y).confidence_intervals()
+        hits += (ends.lower <= 0) & (ends.upper >= 0)
+    assert (hits > 327).all()

@@ -2,7 +2,8 @@
 
 A released theta differs from the regularised minimiser of the population by -H^-1 (G + b), or by -H^-1 G + b for noise on
 the output: G, the gradient of the sample, is nearly normal with covariance C; b is the noise, whose law is known. H and C
-are released too, from shares of the same price, and the quantiles of the sum are exact.
+are released too, from shares of the same price. The noise of H is known as well: the intervals are quantiles of the mixture
+over what H may have been.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from discreet.core import numbers
 from discreet.core.ask import Ask
 from discreet.core.numbers import Number
 from discreet.core.query import Relation
+from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, ObjectivePerturbation, SphericalLaplace
@@ -31,20 +33,28 @@ from discreet.models.sums_at import CurvatureAt, SlopeAt
 Shares = tuple[Fraction, Fraction, Fraction]
 COVERS = "the regularised minimiser of the population (the coefficients that this loss and ridge have on all people)"
 # Close to what leaves the shortest intervals on a table like Adult with 15,000 rows and six coefficients
-# (bench/intervals.py); noise in an objective passes through the curvature, and on harder tables too little for that costs
-# coverage. Noise falls with a share of epsilon but only with the root of a share of rho, so of rho the matrices can do
-# with less.
-_PURE: dict[Method, tuple[str, str, str]] = {"objective": ("0.65", "0.175", "0.175"), "output": ("0.84", "0.08", "0.08")}
+# (bench/intervals.py). A loss that bends more than the logistic one has a curvature with more noise, through which noise in
+# an objective passes. Noise falls with a share of epsilon but only with the root of a share of rho, so of rho the matrices
+# can do with less.
+_PURE: dict[Method, tuple[str, str, str]] = {"objective": ("0.8", "0.1", "0.1"), "output": ("0.84", "0.08", "0.08")}
+_PURE_BENT: dict[Method, tuple[str, str, str]] = {"objective": ("0.6", "0.25", "0.15"), "output": ("0.8", "0.13", "0.07")}
 _APPROXIMATE = ("0.86", "0.07", "0.07")
 _CONCENTRATED = ("0.9", "0.05", "0.05")
+_BENT = Fraction(1, 2)
+# Noise that is drawn to undo that of the curvature is a little wider than its law. Draws of the law itself would do if any
+# curvature were as likely as any other; but where columns hardly vary the exact one lies at its least, and of a lone such
+# direction they cover too little.
+_WIDER = 1.1
+_SEED = 0  # public: draws only average over what is not known, and hide nothing
 
 
-def shares_of(given: Sequence[Number] | None, method: Method, price: Price) -> Shares:
+def shares_of(given: Sequence[Number] | None, method: Method, price: Price, loss: Loss) -> Shares:
     """The shares of the price that coefficients, curvature and slopes get."""
     if method not in _PURE:
         raise InvalidRequest(f"intervals are about minimisers; use method='objective' or 'output', got {str(method)!r}")
     if given is None:
-        given = _CONCENTRATED if price.rho is not None else _PURE[method] if price.is_pure else _APPROXIMATE
+        pure = (_PURE_BENT if loss.curvature > _BENT else _PURE)[method]
+        given = _CONCENTRATED if price.rho is not None else pure if price.is_pure else _APPROXIMATE
     made = tuple(numbers.positive(s, "share") for s in given)
     if len(made) != 3 or sum(made) != 1:
         raise InvalidRequest(
@@ -108,7 +118,8 @@ class Certainty:
     """What is known of how far a released ``theta`` is from the population's, all of it from releases.
 
     ``variance`` is that of the normal part of each coefficient, ``laplace`` the scale of the part that is a coordinate of
-    spherical Laplace noise; both on the scale of the design.
+    spherical Laplace noise; both on the scale of the design, with one row for each curvature that the exact one may have
+    been.
     """
 
     variance: Floats
@@ -118,26 +129,28 @@ class Certainty:
     def read(design: Design, fit: Release, ridge: Fraction, pair: Sequence[Release], rows: int | None) -> Certainty:
         """From the three releases.
 
-        H = (sum of l'' x x') + ridge I, with eigenvalues of at least the ridge, which those of the exact matrix never fall
-        below; C = (sum of g g') - ridge^2 theta theta' / n, because at the population's minimiser a mean gradient is -ridge
-        theta / n. Where n was released it is taken three deviations too large, so that less is taken off. Of C the nearest
-        matrix without negative eigenvalues and with the same trace is taken: lifting those below 0 alone would add, on the
-        average, to what is uncertain. All this is done to what was released, and costs nothing.
+        H = (sum of l'' x x') + ridge I; C = (sum of g g') - ridge^2 theta theta' / n, because at the population's minimiser
+        a mean gradient is -ridge theta / n. Where n was released it is taken three deviations too large, so that less is
+        taken off. Of both sums the nearest matrix without negative eigenvalues and with the same trace is taken: lifting
+        those below 0 alone would add, on the average, curvature that is not there, and to what is uncertain. An error of H
+        does not average out, because its inverse is what counts: so noise is drawn again and taken off the released sum, and
+        each of the matrices that result has its row. All this is done to what was released, and costs nothing.
         """
         bend, steep = pair
         assert isinstance(bend.query, CurvatureAt)
         assert isinstance(steep.query, SlopeAt)
         theta, whole, width = np.asarray(fit.value, np.float64), float(ridge), design.width
-        values, vectors = np.linalg.eigh(bend.query.matrix(bend.value))
-        inverse = (vectors / np.maximum(values + whole, whole)) @ vectors.T
+        values, vectors = np.linalg.eigh(bend.query.matrix(bend.value) - _noise_again(bend))
+        inverse = (vectors / (_same_sum(values) + whole)[:, None, :]) @ vectors.swapaxes(1, 2)
         n = float(rows) if rows is not None else _at_most(steep)
         about = steep.query.matrix(steep.value) - whole * whole / n * np.outer(theta, theta)
         values, vectors = np.linalg.eigh(about)
         root = inverse @ (vectors * np.sqrt(_same_sum(values)))
-        variance, laplace = (root * root).sum(1), np.zeros(width)
+        variance = (root * root).sum(2)
+        laplace = np.zeros_like(variance)
         law = fit.mechanism
         if isinstance(law, ObjectivePerturbation):
-            scale = float(law.scale) * np.sqrt((inverse * inverse).sum(1))
+            scale = float(law.scale) * np.sqrt((inverse * inverse).sum(2))
             variance += (width + 1) * float(law.settling(width).scales[0]) ** 2
             if law.noise == "gaussian":
                 variance += scale * scale
@@ -146,30 +159,54 @@ class Certainty:
         elif isinstance(law, Gaussian):
             variance += float(law.scales[0]) ** 2
         elif isinstance(law, SphericalLaplace):
-            laplace = np.full(width, float(law.scales[0]))
+            laplace += float(law.scales[0])
         return Certainty(variance, laplace)
 
     def half_lengths(self, level: float) -> Floats:
         """How far an interval of that level reaches to either side, on the scale of the design."""
         if not 0 < level < 1:
             raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
-        return quantiles(0.5 + level / 2, self.variance, self.laplace, len(self.variance))
+        return quantiles(0.5 + level / 2, self.variance, self.laplace, self.variance.shape[1])
+
+
+def _noise_again(bend: Release) -> Floats:
+    """Matrices of noise like that of a released curvature, and wider: of the law's form, in pairs of opposite signs.
+
+    Lengths of spherical Laplace noise are the quantiles of their law in the middle of as many equal parts.
+    """
+    from scipy.special import gammaincinv, ndtri
+
+    query, law = bend.query, bend.mechanism
+    assert isinstance(query, CurvatureAt)
+    width, size = query.design.width, query.size
+    if not isinstance(law, (Gaussian, SphericalLaplace)):
+        return np.zeros((1, width, width))
+    pairs = max(4, min(64, 512 // width))
+    words = Random(_SEED).words(pairs * size) >> np.uint64(11)
+    noise: Floats = ndtri((words.astype(np.float64) + 0.5) * 2.0**-53).reshape(pairs, size)
+    if isinstance(law, SphericalLaplace):
+        length = gammaincinv(size, (np.arange(pairs) + 0.5) / pairs)
+        noise *= (length / np.sqrt((noise * noise).sum(1)))[:, None]
+    rows, columns = np.triu_indices(width)
+    made = np.empty((pairs, width, width))
+    made[:, rows, columns] = _WIDER * float(law.scales[0]) * np.where(rows == columns, 1.0, math.sqrt(0.5)) * noise
+    made[:, columns, rows] = made[:, rows, columns]
+    return np.concatenate((made, -made))
 
 
 def _same_sum(values: Floats) -> Floats:
-    """The nearest numbers that are not negative and have the same sum (none of them, where it is negative).
+    """The nearest numbers that are not negative and have the same sum along the last axis (all 0, where it is negative).
 
     Proof: the nearest point of a simplex is max(v - t, 0) with the t that makes the sum right; t is found among the
     candidates where the k largest stay positive (Held, Wolfe and Crowder 1974). The Frobenius-nearest matrix has the same
     eigenvectors (Higham 1988).
     """
-    total = float(values.sum())
-    if total <= 0.0:
-        return np.zeros_like(values)
-    falling = np.sort(values)[::-1]
-    beyond = (np.cumsum(falling) - total) / np.arange(1, len(values) + 1)
-    found: Floats = np.maximum(values - beyond[np.flatnonzero(falling > beyond)[-1]], 0.0)
-    return found
+    total = values.sum(-1, keepdims=True)
+    falling = np.sort(values, -1)[..., ::-1]
+    beyond = (np.cumsum(falling, -1) - total) / np.arange(1, values.shape[-1] + 1)
+    last = np.maximum((falling > beyond).sum(-1, keepdims=True) - 1, 0)
+    found: Floats = np.maximum(values - np.take_along_axis(beyond, last, -1), 0.0)
+    return np.where(total > 0.0, found, 0.0)
 
 
 def _at_most(steep: Release) -> float:

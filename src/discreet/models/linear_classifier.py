@@ -139,7 +139,7 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
             if self.shares is not None:
                 raise InvalidRequest("shares are for fits with intervals=True; leave them out, or ask for intervals")
             return self._ask(ask_for(design, self._loss, ridge, self.method, price, relation, columns.rows), design, columns)
-        first, *rest = (price.share(s) for s in shares_of(self.shares, self.method, price))
+        first, *rest = (price.share(s) for s in shares_of(self.shares, self.method, price, self._loss))
         ask = ask_for(design, self._loss, ridge, self.method, first, relation)
         return self._ask_more(ask, design, columns, relation, (rest[0], rest[1]))
 
