@@ -75,30 +75,22 @@ def _one(noise: float, rate: float, interval: float, removed: bool) -> tuple[int
     low, high = (_loss(x, noise, rate) for x in (-_REACH * noise, 1 + _REACH * noise))
     if not removed:
         low, high = -high, -low
-    start, stop = math.floor(low / interval), math.ceil(high / interval)
+    start, stop = min(-1, math.floor(low / interval)), max(1, math.ceil(high / interval))
     grid = np.arange(start, stop + 1)
     up, there = _step_profile(grid * interval, noise, rate, removed)
-    # Below 0 the profile is 1 - e^epsilon and something small; what joins the points of the former has no mass.
+    # Below 0 the profile is 1 - e^epsilon and something small; what joins the points of the former has no mass. At 0 the
+    # two forms are the same, and the mass there is made of the second alone.
     small = np.where(grid <= 0, there, up).astype(np.longdouble)
     wide, narrow = np.expm1(np.longdouble(interval)), -np.expm1(-np.longdouble(interval))
     falls = -np.diff(small)
-    turn = int(np.count_nonzero(grid <= 0))  # across it the two forms meet
-    law = np.zeros(len(grid), np.longdouble)
-    law[1:-1] = falls[:-1] / narrow - falls[1:] / wide
-    if turn == len(grid):
-        law[-1] = falls[-1] / narrow + np.exp(np.longdouble(interval) * grid[-1])
-    else:
-        law[-1] = falls[-1] / narrow
-    law[0] = -small[0] - falls[0] / wide if turn else 1 - small[0] - falls[0] / wide
-    for place in (turn - 1, turn):
-        if 0 < turn < len(grid) and 0 < place < len(grid) - 1:
-            near = (there if place < turn else up)[place - 1 : place + 2].astype(np.longdouble)
-            law[place] = (near[0] - near[1]) / narrow - (near[1] - near[2]) / wide
+    law = np.concatenate([-small[:1] - falls[:1] / wide, falls[:-1] / narrow - falls[1:] / wide, falls[-1:] / narrow])
+    last, zero, first = there[-start - 1 : -start + 2].astype(np.longdouble)
+    law[-start] = (last - zero) / narrow - (zero - first) / wide
     law = np.maximum(law, 0)
     # Both terms of the profile are at most the rate; where losses are large a logarithm as large is taken back.
     above = up + rate * (4 * _NORMAL + 2.0**-50 * max(0.0, high))
     missing = float(np.max(above - _deltas(law, interval)))
-    return start, law, min(1.0, max(0.0, missing, 1 - float(law.sum())) + 2.0**-60)
+    return start, law, min(1 - 2.0**-50, max(0.0, missing, 1 - float(law.sum())) + 2.0**-60)
 
 
 def _loss(x: float, noise: float, rate: float) -> float:
@@ -144,7 +136,8 @@ def _convolved(law: Any, steps: int) -> tuple[int, Any, float]:
     from dp_accounting.pld.common import compute_self_convolve_bounds
     from scipy import fft
 
-    low, high = compute_self_convolve_bounds(law.astype(np.float64), steps, _TAIL / 2)
+    with np.errstate(all="ignore"):  # a moment that overflows bounds nothing, and is passed over
+        low, high = compute_self_convolve_bounds(law.astype(np.float64), steps, _TAIL / 2)
     low, high = max(0, low - 2), min((len(law) - 1) * steps, high + 2)
     kept = high - low + 1
     length = fft.next_fast_len(max(kept, len(law)), real=True)
