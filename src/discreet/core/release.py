@@ -29,7 +29,8 @@ class Release:
     """A released value and its law.
 
     ``private`` is false for what was made with a seed. ``query``, ``relation``, ``distance`` and ``entry`` are None
-    for data that came from elsewhere, of which only the law is known.
+    for data that came from elsewhere, of which only the law is known. ``where`` are the categories that rows were
+    restricted to: columns and the labels they may have.
     """
 
     value: Any
@@ -40,6 +41,7 @@ class Release:
     cost: Cost | None = None
     entry: Entry | None = None
     private: bool = True
+    where: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
     @staticmethod
     def of(mechanism: Mechanism, value: Any) -> Release:
@@ -64,6 +66,7 @@ class Release:
             "cost": None if self.cost is None else self.cost.to_dict(),
             "entry": None if self.entry is None else vars(self.entry).copy(),
             "private": self.private,
+            **({"where": {column: list(labels) for column, labels in self.where}} if self.where else {}),
         }
 
     def to_json(self) -> str:
@@ -84,8 +87,9 @@ class Release:
                 None if doc["cost"] is None else Cost.from_dict(doc["cost"]),
                 None if doc["entry"] is None else Entry(**doc["entry"]),
                 doc["private"] is True,
+                tuple((str(column), tuple(labels)) for column, labels in doc.get("where", {}).items()),
             )
-        except (KeyError, TypeError, ValueError, RecursionError) as problem:
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as problem:
             if isinstance(problem, DiscreetError):
                 raise
             raise UnsupportedFormat(f"a release lacks or garbles a field: {problem}") from problem

@@ -143,7 +143,7 @@ class Desk:
         made = iter(
             [
                 Release(a.mechanism.release(v, seed=self.random), a.mechanism, a.query, self.relation, d, c, e,
-                        self.random.private and c.is_finite)
+                        self.random.private and c.is_finite, self._where)
                 for a, v, d, c, e in zip(fresh, values, distances, costs, entries, strict=True)
             ]
         )  # fmt: skip
@@ -184,7 +184,14 @@ class Desk:
             value = ask.query.of_lot(known.gathered, chosen)
         made = ask.mechanism.release(value, seed=self.random)
         private = self.random.private and known.cost.is_finite
-        return Release(made, ask.mechanism, ask.query, self.relation, known.distance, known.cost, entry, private)
+        return Release(
+            made, ask.mechanism, ask.query, self.relation, known.distance, known.cost, entry, private, self._where
+        )
+
+    @property
+    def _where(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        """What the rows were restricted to, as a release says it."""
+        return tuple(getattr(self.source, "restriction", ()))
 
     def _check_seed(self) -> None:
         if not self.random.private and not self.ledger.test:

@@ -165,6 +165,9 @@ def gather(
 
     ``count=False`` where it does not matter whether a user's statistic counts records.
     """
+    if len({release.where for release in releases}) > 1:
+        told = "; ".join(about(release) or "all rows" for release in releases)
+        raise InvalidRequest(f"releases must be about the same people, got {told}; infer from each of them by itself")
     if isinstance(model, DirichletMultinomial) and model.shape is None:
         model = model.with_shape(_table_shape(releases))
     reader = Reader(model, _positions(releases, model))
@@ -180,6 +183,11 @@ def gather(
     return Evidence(tuple(releases), tuple(parts), reports, np.concatenate(values)), model
 
 
+def about(release: Release) -> str:
+    """Which rows a release is about, in words; empty where it is about all."""
+    return " and ".join(f"{column} is {' or '.join(map(str, labels))}" for column, labels in release.where)
+
+
 def _part(release: Release, model: DataModel, reader: Reader, statistic: Callable[..., Any] | None, count: bool) -> Part:
     try:
         values = np.ravel(np.asarray(release.value, np.float64))
@@ -187,6 +195,12 @@ def _part(release: Release, model: DataModel, reader: Reader, statistic: Callabl
         raise InvalidRequest(f"a released value must be numbers, got {release.value!r}") from None
     if not values.size or not np.isfinite(values).all():
         raise InvalidRequest(f"a released value must be finite numbers, got {release.value!r}")
+    step = float(getattr(release.mechanism, "grid", 0) or 0)
+    if release.mechanism.name.startswith("discrete_") and (np.rint(values / step) * step != values).any():
+        raise InvalidRequest(
+            f"the law {release.mechanism.name} gives whole multiples of {step:g}, got {values.tolist()[:5]}; "
+            "name the law that the value was made with"
+        )
     law = density(release.mechanism, values.size)  # first: that a quantile has no density is the clearer refusal
     if release.query is not None:
         made = translate(release.query, reader)

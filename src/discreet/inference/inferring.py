@@ -22,12 +22,14 @@ from discreet.inference.interweaving import interweaving
 from discreet.inference.large_n import ADVISED, WARMUP, summary, takes_summary
 from discreet.inference.model import PrivacyModel, whole_sweep
 from discreet.inference.models.base import Array, DataModel
+from discreet.inference.models.normal import Normal
 from discreet.inference.posterior import Posterior
 from discreet.inference.problem import Kernel, Problem, decide_rows
 from discreet.inference.rows import Rows, check_rows
 from discreet.inference.run import Drawn, run
 from discreet.inference.sweep import sweep
 from discreet.inference.whole_table import whole_table
+from discreet.statistics.cells import Cells
 
 SAMPLERS = ("sweep", "gibbs", "counts", "whole_table", "interweaving", "summary", "independent")
 _FEWEST = 4
@@ -66,6 +68,8 @@ def infer(
     words = (
         problem.model.describe() | _rows(problem.rows) | {"draws": draws, "warmup": warmup, "chains": chains, "seed": seed}
     )
+    if _says_nothing_of_variance(problem):
+        words |= {"silent": ["variance"]}
     return Posterior(
         made.drawn.theta | ({"n": made.drawn.stats["n"]} if "n" in made.drawn.stats else {}),
         made.drawn.stats,
@@ -163,6 +167,14 @@ def _side_by_side(theta: Any, stats: dict[str, Any], chains: int, draws: int, be
     made = {name: shaped(array) for name, array in theta.items()}
     kept = {name: shaped(array) for name, array in stats.items()}
     return Drawn(made, kept | {"acceptance_rate": np.ones((chains, draws))}, time.perf_counter() - began, 0.0)
+
+
+def _says_nothing_of_variance(problem: Problem) -> bool:
+    """Whether a normal model with an unknown variance was given sums of the numbers only, and none of their squares."""
+    if not isinstance(problem.model, Normal) or not isinstance(problem.model.variance, tuple):
+        return False
+    asked = [release.query for release in problem.evidence.releases]
+    return all(isinstance(q, Cells) and not any(f.kind in ("square", "bins") for f in q.factors) for q in asked)
 
 
 def _rows(rows: int | Rows) -> dict[str, Any]:

@@ -131,6 +131,14 @@ class Posterior:
     def notes(self) -> list[str]:
         """What has to be said wherever results are shown."""
         said = [APPROXIMATE] if self.approximate else []
+        rows = {f"{column} is {' or '.join(map(str, labels))}" for r in self.releases for column, labels in r.where}
+        if rows:
+            said.append(f"about the rows where {' and '.join(sorted(rows))}, and about no others")
+        said += [
+            f"the releases say next to nothing about the {name}: what is seen of it is its prior; "
+            f"release it too, or give {name}= a number"
+            for name in self.model.get("silent", ())
+        ]
         if self.interrupted:
             said.append(f"interrupted: these are the first {self.count} draws of each chain")
         if not self.private:

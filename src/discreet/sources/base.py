@@ -137,6 +137,16 @@ class BaseSource(ABC):
         ]
         return blake2b("\n".join(facts).encode(), digest_size=16).hexdigest()
 
+    @property
+    def restriction(self) -> tuple[tuple[str, tuple[Label, ...]], ...]:
+        """The categories that rows were restricted to by ``where``: columns and the labels they may have."""
+        found = []
+        for name, codes in self._selection.where:
+            column = self.schema[name]
+            assert isinstance(column, Categories)
+            found.append((name, tuple(column.labels[code] for code in codes)))
+        return tuple(found)
+
     def _split_by(self) -> Literal["person", "row", "values", "remainder"]:
         if self.schema.person is not None:
             return "person"
