@@ -14,6 +14,7 @@ import hashlib
 import os
 import threading
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -84,15 +85,16 @@ class Random:
         """
         if rate >= 1:
             return np.arange(count)
-        first, rest = divmod(rate * 256, 1)
+        first, whole, below, parts = _digits(rate)
         leading = self.words(-(-count // 8)).view(np.uint8)[:count]
-        found = np.flatnonzero(leading <= np.uint8(first))
-        edge = leading[found] == np.uint8(first)
-        whole, below = divmod(rest.numerator << 64, rest.denominator)
-        words = self.words(int(edge.sum()))
-        keep = words < np.uint64(whole)
-        for i in np.flatnonzero(words == np.uint64(whole)):
-            keep[i] = self.below(rest.denominator) < below
+        found = np.flatnonzero(leading <= first)
+        edge = leading[found] == first
+        words = self.words(int(np.count_nonzero(edge)))
+        keep = words < whole
+        tied = words == whole
+        if tied.any():
+            for i in np.flatnonzero(tied):
+                keep[i] = self.below(parts) < below
         inside = ~edge
         inside[edge] = keep
         chosen: npt.NDArray[np.intp] = found[inside]
@@ -116,6 +118,14 @@ class Random:
                 value = value << 64 | self.word()
             if value < limit:
                 return value % bound
+
+
+@lru_cache(maxsize=64)
+def _digits(rate: Fraction) -> tuple[np.uint8, np.uint64, int, int]:
+    """The first byte of a rate below 1, the 64 bits after it, and what is left of it as a share."""
+    first, rest = divmod(rate * 256, 1)
+    whole, below = divmod(rest.numerator << 64, rest.denominator)
+    return np.uint8(first), np.uint64(whole), below, rest.denominator
 
 
 _local = threading.local()
