@@ -328,6 +328,8 @@ class Session:
         if not would.fits and not known:
             other = self.ledger.budget is not None and self.ledger.budget.rho is None and would.cost.epsilon is None
             remedy = "such a budget pays for epsilon, and for no rho: give epsilon" if other else "ask for less"
+            if self.ledger.budget is not None and would.cost.delta and not self.ledger.budget.delta and would.cost.epsilon:
+                remedy = "such a budget has no delta, which this fit needs: make one with Budget(epsilon=..., delta=...)"
             raise BudgetExceeded(
                 f"the budget of the ledger {self.ledger.name!r} is {self.ledger.budget}: this fit asks for {would.cost}, "
                 f"and {would.remaining} is left; {remedy}. Nothing was charged"

@@ -66,8 +66,7 @@ class Lots:
     def epsilon(self, delta: Number, accountant: Accountant = "loss") -> float:
         """The least epsilon at ``delta`` that the accountant proves."""
         d = numbers.probability(delta, "delta")
-        if accountant not in ("loss", "renyi"):
-            raise InvalidRequest(f"accountant must be 'loss' or 'renyi', got {accountant!r}")
+        check_accountant(accountant)
         z = float(self.noise)
         if self.rate == 1:
             shift = math.sqrt(self.steps) * (2 if self.replaces else 1) / z
@@ -139,6 +138,7 @@ def noise_multiplier(
     e, d = numbers.positive(epsilon, "epsilon"), numbers.probability(delta, "delta")
     q = sampling_rate(rate)
     check_steps(steps)
+    check_accountant(accountant)
     replaces = check_relation(relation) != "add_remove"
     if q == 1 and accountant == "loss":
         shift = largest_shift(e, d)
@@ -255,6 +255,12 @@ def sampling_rate(rate: Number) -> Fraction:
     if not 0 < exact <= 1:
         raise InvalidRequest(f"rate must lie in (0, 1], got {rate}; it is the lot size over expected_rows")
     return exact
+
+
+def check_accountant(accountant: str) -> None:
+    """Refuse a word that is not an accountant."""
+    if accountant not in ("loss", "renyi"):
+        raise InvalidRequest(f"accountant must be 'loss' or 'renyi', got {accountant!r}")
 
 
 def check_steps(steps: int) -> None:

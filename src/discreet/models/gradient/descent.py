@@ -145,6 +145,10 @@ class Descends:
         asked = self.clip if isinstance(self.clip, ClipQuantile) else None
         epsilon = self.epsilon if asked is None else left_of(self.epsilon, asked)
         path = None if self.checkpoint is None else Path(self.checkpoint)
+        if path is not None and not path.parent.is_dir():
+            raise InvalidRequest(
+                f"a checkpoint needs a folder that exists, got {str(path)!r}; make {str(path.parent)!r} first"
+            )
         kept = checkpoints.load(path) if path is not None and path.exists() else None
 
         def run_at(clip: Any, noise: Fraction | None = None) -> Run:
