@@ -24,13 +24,12 @@ from discreet.mechanisms.spherical_laplace import SphericalLaplace
 Noise = Literal["spherical_laplace", "gaussian"]
 # Of the gradient, per unit of the most that a person can move it, where so little can be certified. The noise that hides
 # what is missing is judged by the ridge alone while rows make the objective far steeper, so it has to be tiny.
-TOLERANCE = Fraction(1, 1 << 26)
+TOLERANCE = Fraction(1, 1 << 25)
 _EXTENDED = float(np.finfo(np.longdouble).eps)
 _LEAST = Fraction(1, 1 << 30)  # of the noise that hides a missed minimum: less would need a grid that large values leave
 SETTLED = Fraction(1, 200)  # the share of what is spent that pays for the minimiser not being exact
 _MOST_RATIO = 2.0**24  # of scale over distance: more noise than this is no answer
-_FINE = 46  # the linear term lies on a grid this many powers of two below its scale times its dimension,
-_FINER = 8  # or this many below the tolerance, to which its rounding is added: whichever is coarser, and quicker to draw
+_FINE = 46  # the linear term lies on a grid at most this many powers of two below its scale times its dimension
 _LIFTED = Fraction(11, 10)  # a ridge is raised by up to this where that makes the Jacobian of the logistic loss free
 
 
@@ -180,9 +179,12 @@ class ObjectivePerturbation(Mechanism):
         return self.settling(exact.width).release(exact.start if found is None else found, seed=random)
 
     def _fine(self, width: int) -> Fraction:
-        """The grid of a linear term of ``width`` coordinates."""
+        """The grid of a linear term of ``width`` coordinates: its rounding adds at most half to the tolerance.
+
+        A finer one would take far longer to draw, because more of its rounding is undecided in doubles.
+        """
         size = numbers.floor_log2(self.scale * width)
-        return Fraction(2) ** max(size - _FINE, numbers.floor_log2(self.tolerance) - _FINER)
+        return Fraction(2) ** max(size - _FINE, numbers.floor_log2(self.tolerance**2 / width) // 2)
 
     def settling(self, width: int) -> SphericalLaplace:
         """The noise that hides by how far the minimiser was missed."""

@@ -18,7 +18,7 @@ from discreet.models.losses import Loss
 Want = Literal["value", "first", "second"]
 _KEPT_BYTES = 1 << 28  # rows in memory between passes take at most this
 RUN = 2048  # rows of a product at a time, so that what is made of them stays in the cache
-TWIG = 64  # terms added up at a time: the error of a sum grows with this and not with the number of rows
+TWIG = 16  # terms added up at a time: the error of a sum grows with this and not with the number of rows
 _FINE_RUN = 256  # rows at a time in extended precision
 UNIT = 2.0**-53 * 1.001  # the rounding of one operation, with what a million of them multiply it by
 _FINE_UNIT = float(np.finfo(np.longdouble).eps)
@@ -82,7 +82,8 @@ def _fine(rows: Rows, loss: Loss, theta: Floats, want: Want) -> Totals:
         score = x @ point
         weight = np.ones(len(x)) if rows.weight is None else rows.weight[run]
         first = loss.first(score, y) * weight
-        second.append(np.asarray(loss.second(score, y) * weight, np.float64))
+        if want == "second":
+            second.append(np.asarray(loss.second(score, y) * weight, np.float64))
         total = total + Totals(0.0, first @ x, None, float(np.abs(first).sum()), float(weight.sum()), _FINE_RUN)
     if want == "second":
         bent = _hessian(rows.x, np.concatenate([np.zeros(0), *second]))
