@@ -27,20 +27,22 @@ RESULTS = Path(__file__).parent / "results.json"
 
 
 def main(names: list[str]) -> int:
-    known: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    found: dict[str, Any] = {}
     failed = 0
     for name in names or STUDIES:
         study = importlib.import_module(f"bench.{name}")
         start = time.perf_counter()
         result = study.run()
         rows = study.checks(result)
-        known[name] = {"machine": f"{platform.machine()}, Python {platform.python_version()}", **result}
+        found[name] = {"machine": f"{platform.machine()}, Python {platform.python_version()}", **result}
         print(f"\n{name} ({time.perf_counter() - start:.0f} s)")
         for what, value, sign, bound in rows:
             holds = value >= bound if sign == ">=" else value <= bound
             failed += not holds
             print(f"  {'holds ' if holds else 'FAILS '} {what}: {value:.4g} (promised {sign} {bound:g})")
-    RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+    # Read now and not before: another study may have ended in the meantime.
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    RESULTS.write_text(json.dumps(known | found, indent=1) + "\n")
     return 1 if failed else 0
 
 

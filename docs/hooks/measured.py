@@ -17,7 +17,9 @@ PEERS = {
     "opendp": "OpenDP",
     "diffprivlib": "diffprivlib",
     "pydp": "PyDP",
+    "opacus": "Opacus",
     "numpy": "NumPy (not private)",
+    "sklearn": "scikit-learn (not private)",
 }
 NOISE = {
     "laplace": "Laplace noise",
@@ -30,7 +32,13 @@ STATISTICS = ("mean", "variance", "histogram", "median")
 
 def table(results: Mapping[str, Any]) -> str:
     """The rows that the studies in ``results`` give; a study that was not run has none."""
-    rows = [*_noise(results.get("noise")), *_statistics(results.get("descriptive")), *_ledger(results.get("ledger"))]
+    rows = [
+        *_noise(results.get("noise")),
+        *_statistics(results.get("descriptive")),
+        *_models(results.get("models")),
+        *_gradient(results.get("gradient")),
+        *_ledger(results.get("ledger")),
+    ]
     used = [p for p in PEERS if any(p in cells for _, cells in rows)]
     head = f"| measured | {' | '.join(PEERS[p] for p in used)} |\n|---|{'---:|' * len(used)}"
     lines = [f"| {what} | {' | '.join(cells.get(p, '') for p in used)} |" for what, cells in rows]
@@ -65,6 +73,31 @@ def _statistics(study: Mapping[str, Any] | None) -> list[tuple[str, dict[str, st
         rows.append((f"{name} of ten million numbers, milliseconds", cells))
     for size, found in study.get("files", {}).items():
         rows.append((f"mean by group of {int(size):,} rows of Parquet, seconds", {"discreet": f"{found['seconds']:.1f}"}))
+    return rows
+
+
+def _models(study: Mapping[str, Any] | None) -> list[tuple[str, dict[str, str]]]:
+    if not study:
+        return []
+    names = {"discreet": "ours", "diffprivlib": "diffprivlib", "sklearn": "scikit-learn's fastest"}
+    tables = {"Adult": "30,162 rows of 37 columns", "450,000 rows": "450,000 rows of 10 columns"}
+    rows = []
+    for key, words in tables.items():
+        times = study["milliseconds"][key]
+        cells = {who: f"{times[name]:.0f}" for who, name in names.items()}
+        rows.append((f"logistic regression, {words}, milliseconds", cells))
+        rows.append(("the same with confidence intervals", {"discreet": f"{times['ours with intervals']:.0f}"}))
+    return rows
+
+
+def _gradient(study: Mapping[str, Any] | None) -> list[tuple[str, dict[str, str]]]:
+    if not study:
+        return []
+    rows = []
+    times = study["seconds of an epoch"]
+    for key, words in {"network": "a 100-100 network", "logistic": "logistic regression"}.items():
+        cells = {"discreet": f"{times[key]:.2f}", "opacus": f"{times[f'Opacus, {key}']:.2f}"}
+        rows.append((f"an epoch of private SGD, {words}, 70,000 rows, seconds", cells))
     return rows
 
 
