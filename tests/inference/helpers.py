@@ -10,7 +10,7 @@ from scipy import stats
 RATE = 1e-6  # false alarms of one comparison
 
 
-def close(draws: Any, mean: float, deviation: float | None = None) -> None:
+def assert_close(draws: Any, mean: float, deviation: float | None = None) -> None:
     """The mean (and standard deviation) of chains is the true one.
 
     Chains are independent, so their own means are a sample of independent numbers and Student's t says how far off they may

@@ -27,7 +27,7 @@ from discreet.inference import (
 from discreet.inference import run as running
 from discreet.inference._jax import jax, jnp
 
-from .helpers import close
+from .helpers import assert_close
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_many_records_are_summarised_and_say_so() -> None:
     weight = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
     for name, values in (("n", count), ("mean", mean)):
         first = float((weight * values).sum())
-        close(made.draws[name], first, float(np.sqrt((weight * (values - first) ** 2).sum())))
+        assert_close(made.draws[name], first, float(np.sqrt((weight * (values - first) ** 2).sum())))
 
 
 def test_one_s_own_model_gets_its_step() -> None:
@@ -120,7 +120,7 @@ def test_one_s_own_model_gets_its_step() -> None:
         ds.Release.of(ds.Gaussian(1), 3.0), model, n=5, statistic=lambda x: x, chains=32, draws=300, warmup=50, seed=4
     )
     precision = 1 / 4 + 25 / 6
-    close(made.draws["mu"], 3 * 5 / 6 / precision, precision**-0.5)
+    assert_close(made.draws["mu"], 3 * 5 / 6 / precision, precision**-0.5)
 
 
 def normal_step(key: Any, records: Any, theta: Any) -> Any:
@@ -148,7 +148,7 @@ def test_four_functions(options: dict[str, Any]) -> None:
     model = PrivacyModel(posterior=normal_step, mechanism=noise, n=5, start=0.0, **made)
     found = infer(3.0, model, chains=32, draws=200, warmup=50, seed=5)
     precision = 1 / 4 + 25 / 6
-    close(found.draws["theta"], 3 * 5 / 6 / precision, precision**-0.5)
+    assert_close(found.draws["theta"], 3 * 5 / 6 / precision, precision**-0.5)
 
 
 def test_who_is_at_fault_is_named() -> None:

@@ -9,7 +9,7 @@ import discreet as ds
 from discreet.inference import BetaBernoulli, DirichletMultinomial, Normal, PoissonRows, infer
 from discreet.inference._jax import jnp
 
-from .helpers import close
+from .helpers import assert_close
 
 FOUR = (  # mean and standard deviation of pi00, pi01, pi10, pi11
     (0.2724, 0.0593), (0.1095, 0.0522), (0.3357, 0.0642), (0.2823, 0.0597),
@@ -24,7 +24,7 @@ def test_clamped_sum(sampler: str) -> None:
                  warmup=50, seed=1, sampler=sampler)  # fmt: skip
     assert made.sampler == sampler
     assert not made.approximate
-    close(made.draws["mean"], 2.10036, 1.24841)
+    assert_close(made.draws["mean"], 2.10036, 1.24841)
     # Without the clamp in the statistic the answer would be another one, by far more than the error.
     assert abs(made.draws["mean"].mean() - 1.07) > 0.5
 
@@ -33,7 +33,7 @@ def test_normal_mean() -> None:
     """Normal data, normal prior, Gaussian noise: the posterior is normal, mean -1.94122, deviation .342858."""
     made = infer(ds.Release.of(ds.Gaussian("1/3"), -2.0), Normal(0, 2, variance=1.0), n=100, statistic=lambda x: x / 100,
                  chains=24, draws=200, warmup=50, seed=2)  # fmt: skip
-    close(made.draws["mean"], -1.94122, 0.342858)
+    assert_close(made.draws["mean"], -1.94122, 0.342858)
 
 
 @pytest.mark.parametrize("sampler", [None, "whole_table", "sweep"])
@@ -42,7 +42,7 @@ def test_randomised_response(sampler: str | None) -> None:
     release = ds.Release.of(ds.RandomizedResponse.keeping("0.75", ["no", "yes"]), ["yes"] * 7 + ["no"] * 3)
     made = infer(release, BetaBernoulli(1, 1), chains=24, draws=300, warmup=50, seed=3, sampler=sampler)
     assert made.sampler == (sampler or "independent")
-    close(made.draws["theta"], 0.7140096, 0.2013027)
+    assert_close(made.draws["theta"], 0.7140096, 0.2013027)
     if sampler == "sweep":
         assert made.stats["acceptance_per_record"].shape == (24, 10)
 
@@ -53,7 +53,7 @@ def test_noisy_count(sampler: str | None) -> None:
     made = infer(ds.Release.of(ds.DiscreteLaplace("0.8"), 5), BetaBernoulli(1, 1), n=12, chains=24, draws=300, warmup=50,
                  seed=4, sampler=sampler)  # fmt: skip
     assert made.sampler == (sampler or "counts")
-    close(made.draws["theta"], 0.428747, 0.146947)
+    assert_close(made.draws["theta"], 0.428747, 0.146947)
 
 
 @pytest.mark.parametrize("sampler", [None, "sweep"])
@@ -61,8 +61,8 @@ def test_unknown_number_of_people(sampler: str | None) -> None:
     """n ~ Poisson(12), noisy count 10 and sum 8: mean of n 10.5293, of theta .674098 with deviation .208451."""
     made = infer(ds.Release.of(ds.DiscreteLaplace(2), [10, 8]), BetaBernoulli(1, 1), n=PoissonRows(12),
                  statistic=lambda x: [1, x], chains=32, draws=400, warmup=100, seed=5, sampler=sampler)  # fmt: skip
-    close(made.draws["theta"], 0.674098, 0.208451)
-    close(made.draws["n"], 10.5293)
+    assert_close(made.draws["theta"], 0.674098, 0.208451)
+    assert_close(made.draws["n"], 10.5293)
     assert made.model["rows"] == {"law": "poisson", "mean": 12.0}
 
 
@@ -125,14 +125,14 @@ def test_two_ways_of_exact_counts_agree() -> None:
 def test_limits_of_the_noise() -> None:
     """With hardly any noise the posterior is that of the true table; with nothing but noise it is the prior."""
     sharp = infer(ds.Release.of(ds.Laplace("1e-4"), [7.0]), BetaBernoulli(2, 3), n=10, chains=32, draws=600, seed=8)
-    close(sharp.draws["theta"], 9 / 15, float(np.sqrt(9 * 6 / (15**2 * 16))))
+    assert_close(sharp.draws["theta"], 9 / 15, float(np.sqrt(9 * 6 / (15**2 * 16))))
     blunt = infer(ds.Release.of(ds.Laplace("1e6"), [7.0]), BetaBernoulli(2, 3), n=10, chains=32, draws=600, seed=9)
-    close(blunt.draws["theta"], 0.4, float(np.sqrt(0.04)))
+    assert_close(blunt.draws["theta"], 0.4, float(np.sqrt(0.04)))
     model = Normal(0, 2, variance=1.0)
     for scale, mean, deviation in (("0.001", 2.0 * 0.8, np.sqrt(0.8)), (10**6, 0.0, 2.0)):
         release = ds.Release.of(ds.Gaussian(scale), 2.0)
         made = infer(release, model, n=1, statistic=lambda x: x, chains=32, draws=300, warmup=50, seed=10)
-        close(made.draws["mean"], mean, float(deviation))
+        assert_close(made.draws["mean"], mean, float(deviation))
 
 
 def test_interweaving_does_not_stick() -> None:
@@ -146,4 +146,4 @@ def test_interweaving_does_not_stick() -> None:
     centred = draws - draws.mean()
     assert abs((centred[:, 1:] * centred[:, :-1]).mean() / (centred**2).mean()) < 0.1
     # The posterior is normal: precision 1/100**2 + 1/(1 + 100), mean 3 / (1 + 101/100**2).
-    close(draws, 3 / (1 + 101 / 1e4), float(np.sqrt(1 / (1e-4 + 1 / 101))))
+    assert_close(draws, 3 / (1 + 101 / 1e4), float(np.sqrt(1 / (1e-4 + 1 / 101))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,14 +11,14 @@ from discreet.core.registry import Named, Registry
 from discreet.errors import InvalidRequest
 
 
-class StepSize(Named):
+class StepSize(Named, ABC):
     """The size of step t = 0, 1, 2, ..."""
 
     name: ClassVar[str]
 
+    @abstractmethod
     def at(self, step: int) -> float:
         """The size of one step."""
-        raise NotImplementedError
 
 
 step_sizes: Registry[StepSize] = Registry("step size")
