@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test check bench demo format clean
+.PHONY: test check bench study demo format clean
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
@@ -19,6 +19,9 @@ demo: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m bench; status=$$?; $(BIN)/python docs/hooks/measured.py; exit $$status
+
+study: $(READY)
+	$(BIN)/python -m study
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -1,0 +1,1 @@
+"""What takes hours: coverage, levels, fuzzing and kills. Every study can be stopped and goes on where it was."""

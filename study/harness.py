@@ -1,0 +1,86 @@
+"""A study is settings, runs and tallies: a part of its runs is made, added to what is stored, and stored again.
+
+A study is a module of this package with
+
+- ``SETTINGS``: a list of dicts, what is tried;
+- ``RUNS`` and ``PART``: how many runs each setting needs, and how many are made between two writes;
+- ``run(setting, seed, runs) -> dict[str, float]``: tallies that add up over parts (failures, coverage counts, sums);
+- ``rows(results) -> list[Row]``: what is promised, from ``[(setting, runs, tallies), ...]``.
+
+Seeds follow from the setting's place and the runs already made, so that a study that was stopped and one that was not give the
+same numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+RESULTS = Path(__file__).parent / "results"
+
+
+class Row(NamedTuple):
+    """A promise: what, the value found, ``<=`` or ``>=``, and the bound."""
+
+    what: str
+    value: float
+    sign: str
+    bound: float
+
+    @property
+    def holds(self) -> bool:
+        return self.value >= self.bound if self.sign == ">=" else self.value <= self.bound
+
+
+class Stored:
+    """The tallies of one study, in one file that is replaced whole."""
+
+    def __init__(self, name: str, folder: Path = RESULTS) -> None:
+        self.path = folder / f"{name}.json"
+        known = json.loads(self.path.read_text()) if self.path.exists() else {}
+        self.tallies: dict[str, dict[str, Any]] = known.get("settings", {})
+
+    def runs(self, setting: dict[str, Any]) -> int:
+        return int(self.tallies.get(_key(setting), {}).get("runs", 0))
+
+    def add(self, setting: dict[str, Any], runs: int, found: dict[str, float]) -> None:
+        entry = self.tallies.setdefault(_key(setting), {"runs": 0, "found": {}})
+        entry["runs"] += runs
+        for word, value in found.items():
+            entry["found"][word] = entry["found"].get(word, 0) + value
+        machine = f"{platform.machine()}, Python {platform.python_version()}, {os.cpu_count()} cores"
+        document = {"date": time.strftime("%Y-%m-%d"), "machine": machine, "settings": self.tallies}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.path.with_suffix(".new")
+        beside.write_text(json.dumps(document, indent=1) + "\n")
+        beside.replace(self.path)
+
+    def results(self, study: ModuleType) -> list[tuple[dict[str, Any], int, dict[str, float]]]:
+        kept = [(setting, self.tallies.get(_key(setting))) for setting in study.SETTINGS]
+        return [(setting, entry["runs"], entry["found"]) for setting, entry in kept if entry is not None]
+
+
+def parts(study: ModuleType, stored: Stored, runs: int | None = None) -> Iterator[str]:
+    """Make what is missing, a part at a time, every setting in turn; says after each what it made."""
+    wanted = study.RUNS if runs is None else min(runs, study.RUNS)
+    missing = True
+    while missing:
+        missing = False
+        for place, setting in enumerate(study.SETTINGS):
+            done = stored.runs(setting)
+            size = min(study.PART, wanted - done)
+            if size <= 0:
+                continue
+            missing = True
+            stored.add(setting, size, study.run(setting, (place << 40) + done, size))
+            yield f"{_key(setting)}: {done + size} of {wanted}"
+
+
+def _key(setting: dict[str, Any]) -> str:
+    return json.dumps(setting, sort_keys=True)
