@@ -114,11 +114,14 @@ def _learnt(view: View, half: int, delta: float, target: str) -> _Learnt:
     middle = (view.start + half) // 2
     ranked = [np.bincount(c[view.start : middle], minlength=most) for c in view.cells]
     picked = [np.bincount(c[middle:half], minlength=most) for c in view.cells]
+    # A cell that no output ranked says nothing yet; those that chose would put it where they fell themselves.
+    ever = np.flatnonzero(ranked[0] + ranked[1])
     count = half - middle
     best = _Learnt(view, -math.inf, np.array([0]), False)
     for swapped in (False, True):
         first, second = (1, 0) if swapped else (0, 1)
-        order = np.argsort(-np.log((ranked[first] + 0.5) / (ranked[second] + 0.5)), kind="stable")
+        ratio = np.log((ranked[first][ever] + 0.5) / (ranked[second][ever] + 0.5))
+        order = ever[np.argsort(-ratio, kind="stable")]
         p, q = np.cumsum(picked[first][order]) / count, np.cumsum(picked[second][order]) / count
         # Allow for what the confidence limits will take off, or rare events would look best.
         spread = 5.0

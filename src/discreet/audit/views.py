@@ -133,7 +133,8 @@ def _sizes(outputs: list[Array], half: int) -> Iterator[View]:
     known, times = np.unique(taught, return_counts=True)
     if known.size <= _FEW:
         yield View("values", _pair([_place(e, known, known.size) for e in exact]))
-        return
+        if known.size <= _CELLS:
+            return
     real = [np.nan_to_num(o.astype(np.float64), nan=np.inf) for o in outputs]
     edges = np.unique(
         np.quantile(np.concatenate([r[:half] for r in real]), np.linspace(0, 1, _CELLS + 1)[1:-1], method="lower")
