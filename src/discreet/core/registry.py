@@ -70,6 +70,10 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
 
+    def words(self) -> list[str]:
+        """Every word, those of modules that are not loaded yet included."""
+        return sorted({*self._known, *self._elsewhere})
+
     def __getitem__(self, name: str) -> type[T]:
         try:
             if name not in self._known and name in self._elsewhere:
