@@ -32,6 +32,7 @@ from discreet.models import (
     GRPUA,
     Ball,
     Box,
+    Classifier,
     ClipQuantile,
     ConstrainedClassifier,
     ConstrainedRegression,
@@ -55,6 +56,9 @@ from discreet.models.scoring import score_of
 from discreet.models.sufficient import RegressionSums
 from discreet.models.tuning import read_candidates, tuning
 from discreet.sources import open_source
+from discreet.statistics.joint import ask_together
+from discreet.statistics.question import Table, build
+from discreet.statistics.spend import Spend
 
 SCHEMA: dict[str, Column] = {"x": Real(-1, 1), "y": Categories((0, 1)), "z": Real(-1, 1), "w": Real(0, 2)}
 _ROWS = 6
@@ -76,10 +80,11 @@ class Exam:
     relation: Relation = "add_remove"
     delta: float = 0.0
     weight: str | None = None
-    cost: float = 0.1
+    cost: float = 0.08
     whole: bool = False
     model: type[PrivateModel] | None = None
     background: int = 0
+    kind: str = "model"
 
     @cached_property
     def schema(self) -> Schema:
@@ -114,6 +119,11 @@ def _of(model: PrivateModel, name: str = "", **facts: Any) -> Exam:
 
 def _design(columns: Columns, **facts: Any) -> Design:
     return Design.of(columns.schema, columns.features, columns.target, **facts)
+
+
+def _together(columns: Columns, relation: Relation) -> Procedure[Any]:
+    table = Table(columns.schema, columns.rows)
+    return ask_together([build("mean", table, "x"), build("sum", table, "z")], Spend(epsilon=1), relation)
 
 
 def _score(columns: Columns, relation: Relation) -> Procedure[Any]:
@@ -151,6 +161,7 @@ EXAMS = [
     _of(LinearSVC(method="output", ridge="10", **_PLAIN), "LinearSVC, output"),
     _of(LinearSVC(method="opera", epsilon=1, delta="0.01", ridge="1", fit_intercept=False), "LinearSVC, OPERA",
         relation="replace", delta=0.01),
+    _of(Classifier(loss=HuberHinge(), ridge="2.5", **_PLAIN), cost=0.6),
     _of(KernelSVC(components=2, key=1, ridge="2.5", **_PLAIN), cost=0.6),
     _of(OutcomeWeightedLearner(propensity=0.5, weight_bound=4, ridge="10", **_PLAIN), weight="w", cost=0.6),
     _of(LinearRegression(epsilon=1), target="z"),
@@ -162,11 +173,12 @@ EXAMS = [
     _of(ConstrainedRegression(loss=Huber(), region=Box(0), ridge="2.5", **_PLAIN), target="z", cost=0.6),
     _of(ConstrainedRegression(loss=Huber(), region=Box(0), ridge="2.5", method="output", **_PLAIN),
         "ConstrainedRegression, output", target="z"),
-    Exam("paid score", _score),
-    Exam("paid score with weights", _score, weight="w", relation="replace"),
-    Exam("confusion matrix", _judged(0)),
-    Exam("ROC curve", _judged(8), relation="replace"),
-    Exam("coefficient of determination", _determination, target="z", delta=0.01),
+    Exam("together", _together, target="z", kind="statistic", cost=0.02),
+    Exam("paid score", _score, cost=0.02),
+    Exam("paid score with weights", _score, weight="w", relation="replace", cost=0.02),
+    Exam("confusion matrix", _judged(0), cost=0.02),
+    Exam("ROC curve", _judged(8), relation="replace", cost=0.02),
+    Exam("coefficient of determination", _determination, target="z", delta=0.01, cost=0.02),
     Exam("tuning", _tuning, whole=True, cost=6, background=1),
     _of(SGDClassifier(fit_intercept=False, **_LOTS), whole=True, delta=0.01, cost=1.4),
     _of(SGDClassifier(fit_intercept=False, **_LOTS), "SGDClassifier, replace", whole=True, delta=0.01, relation="replace",
@@ -204,7 +216,7 @@ def audit_questions(exam: Exam, trials: int, confidence: float = CONFIDENCE) -> 
         note = f"moved {worst:.3f} of the declared distance" if worst else ""
         holds = found <= claim and worst <= 1 + 1e-9
         name = f"{exam.name}: {ask.query.name}, {exam.relation}"
-        yield Row("model", name, claim, exam.delta, found, holds, time.perf_counter() - start, note)
+        yield Row(exam.kind, name, claim, exam.delta, found, holds, time.perf_counter() - start, note)
 
 
 def _furthest(ask: Ask, exam: Exam) -> tuple[float, Any, Any]:
@@ -271,7 +283,7 @@ def audit_run(exam: Exam, trials: int, confidence: float = CONFIDENCE) -> Row:
     here, there = _sides(exam)
     found = lower_bound(run, here, there, trials, exam.delta, confidence=confidence).epsilon
     name = f"{exam.name}: whole runs, {exam.relation}"
-    return Row("model", name, claim, exam.delta, found, found <= claim, time.perf_counter() - start)
+    return Row(exam.kind, name, claim, exam.delta, found, found <= claim, time.perf_counter() - start)
 
 
 def _price(request: Any, relation: Relation) -> Cost:

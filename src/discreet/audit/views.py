@@ -176,7 +176,7 @@ def _lowest_and_size(output: Array) -> Integers:
     if output.dtype.kind == "f":
         real = output.astype(np.float64)
         size = np.clip(np.frexp(np.where(np.isfinite(real), real, 0.0))[1], -60, 60)
-        return lowest_bit(real) * 128 + size
+        return (lowest_bit(real) * 128 + size).astype(np.int64)
     whole = _bits(output)
     return np.where(whole != 0, np.log2(np.maximum(np.abs(whole & -whole), 1)), _NONE).astype(np.int64)
 
