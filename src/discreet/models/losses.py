@@ -62,6 +62,11 @@ class Loss(Named, ABC):
         """The most that the first derivative reaches at scores within ``reach`` of 0; the slope where no less is known."""
         return self.slope
 
+    @property
+    def most_at_zero(self) -> Fraction:
+        """The most that the loss reaches at a score of 0 and a target within [-1, 1]. No loss is ever below 0."""
+        return self.slope
+
     def both(self, score: Any, target: Any) -> tuple[Any, Any]:
         """First and second derivative at once, for Newton's method."""
         return self.first(score, target), self.second(score, target)
@@ -146,6 +151,11 @@ class HuberHinge(Loss):
     def curvature(self) -> Fraction:
         return 1 / (2 * self.width)
 
+    @property
+    def most_at_zero(self) -> Fraction:
+        # Short of 1 + h by 1 + h: on the line where that is more than 2 h, else on the curve.
+        return Fraction(1) if self.width <= 1 else (1 + self.width) ** 2 / (4 * self.width)
+
     def smoother(self) -> Loss | None:
         return HuberHinge(2 * self.width) if self.width < Fraction(1, 8) else None
 
@@ -187,6 +197,10 @@ class Squared(Loss):
     @property
     def curvature(self) -> Fraction:
         return Fraction(1)
+
+    @property
+    def most_at_zero(self) -> Fraction:
+        return max(self.reach, Fraction(1, 2))
 
     def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         return 0.5 * (score - target) ** 2
@@ -267,6 +281,11 @@ class Own(Loss):
         for word in ("most_slope", "most_curvature"):
             object.__setattr__(self, word, numbers.positive(getattr(self, word), word))
         grid = np.linspace(-3.0, 3.0, 61)
+        if np.min(self._at(grid)) < 0.0:
+            raise InvalidRequest(
+                f"the loss {self.title!r} must not be negative, got {np.min(self._at(grid)):.3g}; add a number to it: no "
+                "minimiser changes by that"
+            )
         for target in (-1.0, 1.0):
             first, second = self.first_of(grid, np.full(61, target)), self.second_of(grid, np.full(61, target))
             if np.shape(first) != (61,) or np.shape(second) != (61,):
@@ -284,6 +303,12 @@ class Own(Loss):
                         f"declare {word}={found[worst]:.6g} or more"
                     )
 
+    def _at(self, scores: Any) -> Any:
+        """Its values at some scores, for targets from -1 to 1."""
+        targets = np.repeat(np.linspace(-1.0, 1.0, 41), len(scores))
+        with np.errstate(all="ignore"):
+            return np.nan_to_num(np.asarray(self.value_of(np.tile(scores, 41), targets), np.float64))
+
     @property
     def slope(self) -> Fraction:
         return self.most_slope
@@ -291,6 +316,11 @@ class Own(Loss):
     @property
     def curvature(self) -> Fraction:
         return self.most_curvature
+
+    @property
+    def most_at_zero(self) -> Fraction:
+        # Between the targets looked at it may be higher, for which there is as much again.
+        return max(self.most_slope, 2 * numbers.round_up(float(np.max(self._at(np.zeros(1))))))
 
     def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         return self.value_of(score, target)
