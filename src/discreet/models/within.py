@@ -45,11 +45,11 @@ def _start(held: Held, tolerance: float) -> Floats:
 
 def _newton(held: Held, tolerance: float, theta: Any) -> Minimum:
     """A quadratic model of F is minimised over the set; a step that does not help ends where F stops falling along it."""
-    best, last = Minimum(theta, np.inf), np.inf
+    best, last, damp = Minimum(theta, np.inf), np.inf, 0.0
     totals, slope = held.at(theta, "second")
     for _ in range(_ROUNDS):
         assert totals.hessian is not None
-        hessian = totals.hessian + held.ridge * np.eye(len(theta))
+        hessian = totals.hessian + (held.ridge + damp) * np.eye(len(theta))
         after, pulled = _model(held, theta, np.asarray(slope, theta.dtype), hessian, tolerance * _CLOSER)
         step = after - theta
         totals, slope = held.at(after, "second")
@@ -57,10 +57,14 @@ def _newton(held: Held, tolerance: float, theta: Any) -> Minimum:
         best = min(best, found, key=lambda m: m.residual)
         if best.residual <= tolerance * _CLOSER or last <= tolerance:
             break  # one round more than needed, which gives some digits more
+        share = 1.0
         if found.residual > 0.5 * last and float(slope @ step) > 0.0:
-            after = theta + _shortened(held, theta, step) * step
+            share = _shortened(held, theta, step)
+            after = theta + share * step
             totals, slope = held.at(after, "second")
-        theta, last = after, found.residual
+        # Where the model holds for a short way only the next one bends more, so that its step is as short.
+        damp = damp / 16.0 if share > 0.5 else 0.25 * (held.ridge + damp) / share
+        theta, last = after, min(last, found.residual)
     return best
 
 
