@@ -53,7 +53,7 @@ class Smoothness:
     coefficients, ``most_rows`` that of rows up to which the minimiser has to be certified, ``extended`` says whether the
     loss can be computed in extended precision, and ``reach`` bounds the coefficients where they are held to a set, whose
     shortest point is no longer than ``least`` and whose projections t are wrong by at most ``off`` times (1 + |t|).
-    ``height`` is the most that the loss of a row reaches at coefficients of 0, where it is more than its slope.
+    ``height`` is by how much the loss of a row may pass its least value at coefficients of 0, if by more than its slope.
     """
 
     curvature: Fraction

@@ -230,7 +230,7 @@ def certifiable(problem: Smoothness, slope: Fraction, ridge: Fraction, linear: F
     ``slope`` bounds that of a row, ``linear`` the length of the linear term.
 
     Proof: with p the shortest point of the set (0 where there is none), the minimiser t is no worse than p and p . (t - p)
-    >= 0, so ridge |t - p|^2 / 2 <= rows * (loss at p) + linear |t - p|, the loss at p being at most its height + slope
+    >= 0, so ridge |t - p|^2 / 2 <= rows * (loss at p less its least) + linear |t - p|, and that is at most height + slope
     |p|. So |t - p| is at most 2 linear / ridge + sqrt(2 rows (height + slope |p|) / ridge), and |t| is at most ``far``: that
     and |p|, or what holds it. With u the rounding of extended precision, a sum of at most 2^10 additions, what they lose
     being put back, is wrong by u times that times rows * slope; a score by u (width + 2) far and t itself by u far, which

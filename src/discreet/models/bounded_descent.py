@@ -49,7 +49,7 @@ def descend(held: Held, tolerance: float, near: Minimum) -> Minimum:
     objective, region = held.objective, held.region
     linear = float(np.linalg.norm(held.linear))
     accelerated, plain = most_steps(objective.design, objective.loss, held.ridge, linear, tolerance)
-    theta = np.asarray(near.theta, np.longdouble)
+    theta: Any = np.asarray(near.theta, np.longdouble)
     totals, slope = held.at(theta, "first")
     public = objective.design.most_rows * float(objective.design.most_weight * objective.loss.slope) + linear
     if near.residual > public:

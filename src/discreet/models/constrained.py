@@ -68,8 +68,8 @@ class Declared(Loss):
         return self.most_curvature
 
     @property
-    def most_at_zero(self) -> Fraction:
-        return self.of.most_at_zero
+    def height(self) -> Fraction:
+        return self.of.height
 
     def smoother(self) -> Loss | None:
         easier = self.of.smoother()
@@ -137,7 +137,7 @@ class ConstrainedProblem(Query):
             most_rows=self.design.most_rows,
             extended=self.loss.extended,
             reach=self.region.reach(self.design.width),
-            height=self.design.most_weight * self.loss.most_at_zero,
+            height=self.design.most_weight * self.loss.height,
             least=self.region.least(self.design.width),
             off=Fraction(self.region.unit(self.design.width)),
         )

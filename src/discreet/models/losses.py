@@ -63,8 +63,8 @@ class Loss(Named, ABC):
         return self.slope
 
     @property
-    def most_at_zero(self) -> Fraction:
-        """The most that the loss reaches at a score of 0 and a target within [-1, 1]. No loss is ever below 0."""
+    def height(self) -> Fraction:
+        """The most by which the loss at a score of 0 passes its least value, for targets within [-1, 1]."""
         return self.slope
 
     def both(self, score: Any, target: Any) -> tuple[Any, Any]:
@@ -152,7 +152,7 @@ class HuberHinge(Loss):
         return 1 / (2 * self.width)
 
     @property
-    def most_at_zero(self) -> Fraction:
+    def height(self) -> Fraction:
         # Short of 1 + h by 1 + h: on the line where that is more than 2 h, else on the curve.
         return Fraction(1) if self.width <= 1 else (1 + self.width) ** 2 / (4 * self.width)
 
@@ -199,7 +199,7 @@ class Squared(Loss):
         return Fraction(1)
 
     @property
-    def most_at_zero(self) -> Fraction:
+    def height(self) -> Fraction:
         return max(self.reach, Fraction(1, 2))
 
     def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
@@ -281,11 +281,6 @@ class Own(Loss):
         for word in ("most_slope", "most_curvature"):
             object.__setattr__(self, word, numbers.positive(getattr(self, word), word))
         grid = np.linspace(-3.0, 3.0, 61)
-        if np.min(self._at(grid)) < 0.0:
-            raise InvalidRequest(
-                f"the loss {self.title!r} must not be negative, got {np.min(self._at(grid)):.3g}; add a number to it: no "
-                "minimiser changes by that"
-            )
         for target in (-1.0, 1.0):
             first, second = self.first_of(grid, np.full(61, target)), self.second_of(grid, np.full(61, target))
             if np.shape(first) != (61,) or np.shape(second) != (61,):
@@ -303,12 +298,6 @@ class Own(Loss):
                         f"declare {word}={found[worst]:.6g} or more"
                     )
 
-    def _at(self, scores: Any) -> Any:
-        """Its values at some scores, for targets from -1 to 1."""
-        targets = np.repeat(np.linspace(-1.0, 1.0, 41), len(scores))
-        with np.errstate(all="ignore"):
-            return np.nan_to_num(np.asarray(self.value_of(np.tile(scores, 41), targets), np.float64))
-
     @property
     def slope(self) -> Fraction:
         return self.most_slope
@@ -318,12 +307,17 @@ class Own(Loss):
         return self.most_curvature
 
     @property
-    def most_at_zero(self) -> Fraction:
-        # Between the targets looked at it may be higher, for which there is as much again.
-        return max(self.most_slope, 2 * numbers.round_up(float(np.max(self._at(np.zeros(1))))))
+    def height(self) -> Fraction:
+        # From scores and targets that are looked at; between them it may be more, for which there is as much again.
+        far = np.concatenate(([0.0], 10.0 ** np.arange(-2, 10), -(10.0 ** np.arange(-2, 10))))
+        targets = np.linspace(-1.0, 1.0, 41)
+        with np.errstate(all="ignore"):
+            found = [np.nan_to_num(np.asarray(self.value_of(far, np.full(len(far), t)), np.float64)) for t in targets]
+        return max(self.most_slope, 2 * numbers.round_up(max(float(v[0] - np.min(v)) for v in found)))
 
     def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
-        return self.value_of(score, target)
+        with np.errstate(all="ignore"):
+            return self.value_of(score, target)
 
     def first(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         return _kept(self.first_of, score, target, -float(self.most_slope), float(self.most_slope), xp)

@@ -64,9 +64,12 @@ class Totals:
 
 
 def pass_over(rows: Rows, loss: Loss, theta: Floats, want: Want, fine: bool = False) -> Totals:
-    """The totals of some rows at ``theta``; ``fine``: scores, slopes and gradient in extended precision."""
-    if fine and want != "value":
-        return _fine(rows, loss, theta, want)
+    """The totals of some rows at ``theta``; ``fine``: scores, slopes and gradient in extended precision. It never warns."""
+    with np.errstate(all="ignore"):
+        return _fine(rows, loss, theta, want) if fine and want != "value" else _plain(rows, loss, theta, want)
+
+
+def _plain(rows: Rows, loss: Loss, theta: Floats, want: Want) -> Totals:
     x, y, weight = rows.x, rows.y, rows.weight
     total = float(len(x)) if weight is None else float(weight.sum())
     score = x @ theta

@@ -69,7 +69,7 @@ class Problem(Query):
             width=self.design.width,
             most_rows=self.design.most_rows,
             extended=self.loss.extended,
-            height=self.design.most_weight * self.loss.most_at_zero,
+            height=self.design.most_weight * self.loss.height,
         )
         return Distance(move * self.design.width, move, move, None, bent)
 

@@ -94,15 +94,15 @@ class Ball(Region):
         held, pull = point[: len(point) - free], slope[: len(point) - free]
         made, m = np.zeros_like(point), 0.0
         if abs(float(np.sqrt(held @ held)) - float(self.radius)) <= self.wrong(held):
-            m = max(0.0, -(pull @ held) / (held @ held))
+            m = max(0.0, -float(pull @ held) / float(held @ held))
             made[: len(held)] = m * held
-        return made, float(m)
+        return made, m
 
 
 @regions("box")
 @dataclass(frozen=True)
 class Box(Region):
-    """Every coefficient between ``lo`` and ``hi``, as doubles; None is no limit. ``Box(0)`` keeps them from being negative."""
+    """Every coefficient between ``lo`` and ``hi``, as doubles; None is no limit. ``Box(0)`` has no negative ones."""
 
     lo: Fraction | None = Fraction(0)
     hi: Fraction | None = None
