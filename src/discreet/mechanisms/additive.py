@@ -188,7 +188,9 @@ def _apart(released: Any, exact: Any) -> Floats:
     if a.dtype.kind in "iub" and b.dtype.kind in "iub":
         left, right = _whole(a).counts, _whole(b).counts
         # Without a sign the difference of any two whole numbers of 64 bits has 64 bits.
-        return (np.maximum(left, right).astype(np.uint64) - np.minimum(left, right).astype(np.uint64)).astype(np.float64)
+        high, low = np.maximum(left, right).astype(np.uint64), np.minimum(left, right).astype(np.uint64)
+        with np.errstate(over="ignore"):
+            return np.subtract(high, low, dtype=np.uint64).astype(np.float64)
     apart: Floats = np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64))
     return apart
 
