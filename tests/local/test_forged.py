@@ -33,7 +33,7 @@ def pull(law: LocalMechanism, reports: Reports) -> float:
 
 @cache
 def extreme(law: LocalMechanism) -> float:
-    """The furthest that a client half can pull: over all its reports, or by the formula where they cannot be written down."""
+    """The furthest that a client half can pull: over all its reports, or by formula where they are too many."""
     for example in EXAMPLES:
         if example.law is law:
             columns = example.outputs.columns
@@ -53,7 +53,7 @@ def test_every_law_is_attacked() -> None:
 @settings(max_examples=25)
 @given(st.data())
 def test_no_forged_report_moves_further_than_an_honest_one(law: LocalMechanism, data: st.DataObject) -> None:
-    """Columns of any numbers near and beyond the range: refused, or no further than the extreme, and possible for someone."""
+    """Columns of numbers near and beyond the range: refused, or no further than the extreme and possible for someone."""
     forged: dict[str, Any] = {}
     for name, column in law.columns.items():
         inside = st.integers(column.low, column.high)
@@ -88,7 +88,11 @@ def test_wrong_shapes_and_types_are_refused(law: LocalMechanism) -> None:
         if column.width:
             size = len(cells[0])
             bad += [[cells[0] + cells[1], ""], [cells[0][:-2], cells[1] + "00"], [cells[0] + "00"] * 2, [5, 5], [2**40, 0]]
-            bad += [[bytes(size // 2 + 1)] * 2, np.zeros(2 * column.width, column.dtype), np.zeros((1, 2 * column.width), int)]
+            bad += [
+                [bytes(size // 2 + 1)] * 2,
+                np.zeros(2 * column.width, column.dtype),
+                np.zeros((1, 2 * column.width), int),
+            ]
         for values in bad:
             if len(law.columns) == 1 and isinstance(values, list) and (values == [cells[0]] or values == [*cells, cells[0]]):
                 continue  # another number of reports is no forgery where nothing else says how many there are

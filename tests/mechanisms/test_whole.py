@@ -1,4 +1,4 @@
-"""Whole numbers stay whole from the clip to the release: low bits and parity at the largest scale, for every law and path."""
+"""Whole numbers stay whole from the clip to the release: low bits at the largest scale, for every law and path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discreet.core.mechanism import mechanisms
 from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.errors import BudgetExceeded, GridOverflow, InvalidRequest, UnsupportedFormat
-from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, SphericalLaplace
+from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, Laplace, SphericalLaplace
 from discreet.mechanisms.additive import Gridded
 from discreet.mechanisms.sampling import digits, exponential, uniform
 
@@ -210,8 +210,9 @@ def test_the_logarithm_of_one_number_is_as_accurate_as_assumed() -> None:
 
 
 MADE = [
-    Laplace.costing([1, 1], epsilon=1), Laplace.costing(["0.05", "0.25"], epsilon=1, grid=1), Laplace.costing([1, 1], epsilon=1, proportions=[1, 3]),
-    DiscreteLaplace.costing([1, 2], epsilon=1), DiscreteGaussian.costing([1, 2], rho=1), SphericalLaplace.costing([1, 2], epsilon=1),
+    Laplace.costing([1, 1], epsilon=1), Laplace.costing(["0.05", "0.25"], epsilon=1, grid=1),
+    Laplace.costing([1, 1], epsilon=1, proportions=[1, 3]), DiscreteLaplace.costing([1, 2], epsilon=1),
+    DiscreteGaussian.costing([1, 2], rho=1), SphericalLaplace.costing([1, 2], epsilon=1),
     Gaussian.costing([1, 1], rho=1), Gaussian.costing([1, 2], epsilon=1, delta="1e-6"),
 ]  # fmt: skip
 
@@ -235,3 +236,14 @@ def test_a_law_takes_as_many_values_as_it_has_sensitivities(law: Any) -> None:
 def test_coordinates_match_the_scales(bad: Any) -> None:
     with pytest.raises(InvalidRequest, match="coordinates"):
         Laplace([1, 2], coordinates=bad)
+
+
+@given(low=st.integers(-(2**62), 2**62), apart=st.lists(st.integers(0, 40), min_size=2, max_size=6), seed=st.integers(0, 99))
+def test_whole_utilities_beyond_the_doubles_differ_as_they_should(low: int, apart: list[int], seed: int) -> None:
+    """A constant added to all whole utilities changes neither the choice nor its probability."""
+    for method in ("exponential", "permute_and_flip"):
+        law = Exponential(1, method=method)  # type: ignore[arg-type]
+        far = np.array([low + a for a in apart], np.int64)
+        assert law.release(far, seed=seed) == law.release(np.array(apart), seed=seed)
+        assert law.log_prob(0, far) == law.log_prob(0, np.array(apart))
+    assert Exponential(1).release(np.array([-(2**63), 2**63 - 1]), seed=seed) == 1

@@ -118,5 +118,7 @@ def _array(value: Any) -> Any:
     """Listed values as an array; refuses whole numbers that NumPy would turn into doubles next to them."""
     array = np.asarray(value)
     if array.dtype.kind == "f" and any(isinstance(v, int) and abs(v) > 1 << 53 for v in np.asarray(value, object).flat):
-        raise UnsupportedFormat("whole numbers of a release must fit into 64 bits and stand among whole numbers; one does not")
+        raise UnsupportedFormat(
+            "whole numbers of a release must fit into 64 bits and stand among whole numbers; one does not"
+        )
     return array

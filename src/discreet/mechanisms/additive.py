@@ -135,7 +135,7 @@ class Gridded(Mechanism):
         given = shape[-1] if shape else 1
         if self.coordinates is not None and given != self.coordinates:
             raise InvalidRequest(
-                f"the law was made for {self.coordinates} sensitivities, the value has shape {shape}; give one for each value"
+                f"the law was made for {self.coordinates} sensitivities, the value has shape {shape}; give one for each"
             )
         if len(self.scales) > 1 and (not shape or given != len(self.scales)):
             raise InvalidRequest(f"the law has {len(self.scales)} scales, the value has shape {shape}; match the last axis")
@@ -183,7 +183,7 @@ class Gridded(Mechanism):
 
 
 def _apart(released: Any, exact: Any) -> Floats:
-    """|released - exact| as doubles. Whole numbers are subtracted as such: doubles would make neighbours beyond 2**53 equal."""
+    """|released - exact| as doubles; whole numbers are subtracted as such, so that neighbours beyond 2**53 differ."""
     a, b = np.asarray(released), np.asarray(exact)
     if a.dtype.kind in "iub" and b.dtype.kind in "iub":
         left, right = _whole(a).counts, _whole(b).counts

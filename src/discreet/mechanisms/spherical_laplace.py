@@ -64,7 +64,7 @@ class SphericalLaplace(Gridded):
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
         if scales[0] * size > LARGEST:
             raise GridOverflow(
-                f"scale times dimension must be at most 2**{LARGEST_BITS} grid steps, got {size} dimensions; coarsen the grid"
+                f"scale times dimension is at most 2**{LARGEST_BITS} grid steps, got {size} dimensions; use a coarser grid"
             )
         return sphere.spherical_laplace(random, scales[0], size, offset)
 
