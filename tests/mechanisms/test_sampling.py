@@ -96,7 +96,7 @@ def test_slow_path_agrees_with_fast(draw: Callable[[Random], np.ndarray], monkey
 
     monkeypatch.setattr(digits, "settle", counting)
     for module in (exponential, normal, sphere):
-        monkeypatch.setattr(module, "undecided", lambda nearest, values, error: np.arange(values.size))
+        monkeypatch.setattr(module, "undecided", lambda nearest, values, error, own: list(range(values.size)))
     monkeypatch.setattr(exponential, "exponential_error", lambda least: math.inf)
     slow = draw(Random(2))
     assert settled
