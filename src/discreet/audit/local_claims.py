@@ -36,7 +36,7 @@ def audit_local(trials: int, confidence: float = CONFIDENCE) -> Iterator[Row]:
     """Every local law by the likelihood ratio of its reports, and a descent that hears one person at each step."""
     for law, a, b in LOCAL:
         yield _law(law, a, b, trials, confidence)
-    yield _descent(max(2_000, trials // 50), confidence)
+    yield _descent(trials // 100, confidence)
 
 
 def _law(law: LocalMechanism, a: Any, b: Any, trials: int, confidence: float) -> Row:

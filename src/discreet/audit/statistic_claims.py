@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -46,19 +47,16 @@ ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 def audit_statistic(name: str, relation: Relation, trials: int, confidence: float = CONFIDENCE) -> Row:
     """A statistic on the pair of neighbours that tells most: distance, trace, and its released numbers."""
     start = time.perf_counter()
-    schema = Schema(SCHEMA, neighbors=relation)
     args, kwargs = ASKED[name]
     chooses = name in CHOICES
     spend = Spend(epsilon=3 if chooses else 1)  # a choice is told apart by rare answers, which epsilon 1 hardly moves
     worst, best = 0.0, -1.0
     pair: tuple[Any, Any] | None = None
     question: Question | None = None
-    for here, there in [*neighbours.pairs(schema, relation), *extremes(name, relation)]:
-        rows = len(here) if relation == "replace" else None
-        if rows is not None and rows < 6:
+    for rows, sources in [*_usual(relation), *map(_opened(relation), extremes(name, relation))]:
+        if relation == "replace" and rows < 6:
             continue
-        asked = build(name, Table(schema, rows), *args, **kwargs)
-        sources = tuple(open_source(neighbours.table(schema, side), schema) for side in (here, there))
+        asked = build(name, Table(sources[0].schema, rows if relation == "replace" else None), *args, **kwargs)
         moved = waist.moved(asked.query, relation, sources[0], sources[1])
         worst = max(worst, moved.worst)
         # The furthest in the norm that the noise is calibrated to is the easiest to tell apart.
@@ -73,6 +71,26 @@ def audit_statistic(name: str, relation: Relation, trials: int, confidence: floa
     note = f"moved {worst:.3f} of the declared distance; neighbours leave {'the same' if traced else 'DIFFERENT'} traces"
     holds = certified <= claim and worst <= 1 + 1e-9 and traced
     return Row("statistic", f"{name}, {relation}", claim, 0.0, certified, holds, time.perf_counter() - start, note)
+
+
+Opened = tuple[int, tuple[Any, Any]]
+
+
+def _opened(relation: Relation) -> Callable[[tuple[neighbours.Rows, neighbours.Rows]], Opened]:
+    """Two tables as sources, with the number of rows of the first."""
+    schema = Schema(SCHEMA, neighbors=relation)
+
+    def opened(pair: tuple[neighbours.Rows, neighbours.Rows]) -> Opened:
+        one, other = (open_source(neighbours.table(schema, side), schema) for side in pair)
+        return len(pair[0]), (one, other)
+
+    return opened
+
+
+@lru_cache(maxsize=len(RELATIONS))
+def _usual(relation: Relation) -> list[Opened]:
+    """The pairs that every statistic is tried on."""
+    return list(map(_opened(relation), neighbours.pairs(Schema(SCHEMA, neighbors=relation), relation)))
 
 
 CHOICES = ("quantile", "median")
