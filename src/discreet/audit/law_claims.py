@@ -54,7 +54,7 @@ CASES = [
     Case(SphericalLaplace.costing(1, epsilon=1), (0.0, 0.0), (1.0, 0.0), vector=True, share=0.15),
     Case(RandomizedResponse.costing(epsilon=1, categories=[0, 1]), 0, 1),
     Case(RandomizedResponse.costing(epsilon=1, categories=list(range(5))), 0, 1),
-    Case(Exponential.costing(1, epsilon=3), [0.0] * _MANY, [1.0] + [-1.0] * (_MANY - 1), share=0.1),
+    Case(Exponential.costing(1, epsilon=3), [0.0] * _MANY, [1.0] + [-1.0] * (_MANY - 1), share=0.2),
     Case(Exponential.costing(1, epsilon=1, method="permute_and_flip"), [0.0, 0.0], [1.0, -1.0], share=0.1),
 ]
 UNCLAIMED = {"no_noise"}  # laws that promise nothing

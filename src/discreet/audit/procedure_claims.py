@@ -24,7 +24,7 @@ from discreet.audit.row import Row
 from discreet.core.ask import Ask, Open
 from discreet.core.cost import Cost
 from discreet.core.query import Relation
-from discreet.core.random import system
+from discreet.core.random import Random, system
 from discreet.core.release import Release
 from discreet.core.runner import Desk, NoLedger, Procedure, plan
 from discreet.core.schema import Categories, Column, Real, Schema
@@ -60,10 +60,17 @@ from discreet.statistics.joint import ask_together
 from discreet.statistics.question import Table, build
 from discreet.statistics.spend import Spend
 
-SCHEMA: dict[str, Column] = {"x": Real(-1, 1), "y": Categories((0, 1)), "z": Real(-1, 1), "w": Real(0, 2)}
+SCHEMA: dict[str, Column] = {
+    "x": Real(-1, 1),
+    "v": Real(-1, 1),
+    "y": Categories((0, 1)),
+    "z": Real(-1, 1),
+    "w": Real(0, 2),
+}
 _ROWS = 6
 
 Make = Callable[[Columns, Relation], Procedure[Any]]
+Pairs = Iterator[tuple[neighbours.Rows, neighbours.Rows]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,8 @@ class Exam:
     """A procedure that is audited: who makes it, under which relation, and at which delta its claim is read.
 
     ``cost`` is about how many milliseconds a draw takes, which decides how many are made. ``whole`` runs it as a whole on
-    one person more or less beside ``background``; otherwise each of its questions is audited by itself.
+    one person more or less beside ``background``; otherwise each of its questions is audited by itself, on the usual
+    neighbours and on those of ``tables``.
     """
 
     name: str
@@ -85,16 +93,18 @@ class Exam:
     model: type[PrivateModel] | None = None
     background: int = 0
     kind: str = "model"
+    features: tuple[str, ...] = ("x",)
+    tables: Callable[[], Pairs] | None = None
 
     @cached_property
     def schema(self) -> Schema:
-        used = {"x", self.target, self.weight} - {None}
+        used = {*self.features, self.target, self.weight}
         return Schema({c: d for c, d in SCHEMA.items() if c in used}, neighbors=self.relation, expected_rows=2)
 
     @property
     def columns(self) -> Columns:
         rows = _ROWS if self.relation == "replace" else None
-        return Columns(self.schema, ("x",), self.target, self.weight, rows)
+        return Columns(self.schema, self.features, self.target, self.weight, rows)
 
     def procedure(self) -> Procedure[Any]:
         return self.make(self.columns, self.relation)
@@ -119,6 +129,17 @@ def _of(model: PrivateModel, name: str = "", **facts: Any) -> Exam:
 
 def _design(columns: Columns, **facts: Any) -> Design:
     return Design.of(columns.schema, columns.features, columns.target, **facts)
+
+
+def _many_ties() -> Pairs:
+    """Hundreds of rows at a few places, two classes that a line parts: minimisers lie where the loss bends sharply.
+
+    On these and their neighbours a solver that gives up after a while does so for one table and not for the other.
+    """
+    for seed in (1, 15):
+        places = np.rint(Random(seed).words(800).reshape(2, -1) * 2.0**-64 * 20 - 10) / 10
+        rows = [{"x": x, "v": v, "y": int(x + v > 0)} for x, v in places.T.tolist()]
+        yield rows, rows[:-1]
 
 
 def _together(columns: Columns, relation: Relation) -> Procedure[Any]:
@@ -170,6 +191,10 @@ EXAMS = [
     _of(ConstrainedClassifier(loss=HuberHinge(), region=Ball(1000), ridge="2.5", **_PLAIN), cost=0.6),
     _of(ConstrainedClassifier(loss=HuberHinge(), region=Ball(1000), ridge="2.5", method="output", **_PLAIN),
         "ConstrainedClassifier, output"),
+    _of(ConstrainedClassifier(loss=HuberHinge("1/50"), region=Ball(1000), ridge="0.5", method="output", epsilon=1),
+        "ConstrainedClassifier, output, narrow corner", features=("x", "v"), tables=_many_ties),
+    _of(ConstrainedClassifier(loss=HuberHinge(), region=Ball(100), ridge="0.001", epsilon=8, fit_intercept=False),
+        "ConstrainedClassifier, tiny ridge", cost=0.6, background=1),
     _of(ConstrainedRegression(loss=Huber(), region=Box(0), ridge="2.5", **_PLAIN), target="z", cost=0.6),
     _of(ConstrainedRegression(loss=Huber(), region=Box(0), ridge="2.5", method="output", **_PLAIN),
         "ConstrainedRegression, output", target="z"),
@@ -222,7 +247,8 @@ def audit_questions(exam: Exam, trials: int, confidence: float = CONFIDENCE) -> 
 def _furthest(ask: Ask, exam: Exam) -> tuple[float, Any, Any]:
     """The exact values on the neighbours that move a question furthest, and how far that is of what it declares."""
     best: tuple[float, Any, Any] = (-1.0, None, None)
-    for tables in neighbours.pairs(exam.schema, exam.relation, _ROWS):
+    made = () if exam.tables is None else exam.tables()
+    for tables in [*neighbours.pairs(exam.schema, exam.relation, _ROWS), *made]:
         if exam.relation == "replace" and len(tables[0]) != _ROWS:
             continue
         sources = [open_source(neighbours.table(exam.schema, side), exam.schema) for side in tables]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -100,9 +101,9 @@ def extremes(name: str, relation: Relation) -> Iterator[tuple[neighbours.Rows, n
     """Pairs that a proof names as its worst case, and that no list of odd records would hit upon."""
     if name in CHOICES:
         # Values below the first step gain on one more low row, all others lose: few against many.
-        for size in range(4, 10):
-            for low in range(size):
-                here = _low(low) + _low(1, 5) + _low(size - low - 1, _WIDE)
+        for step, size, low in product((2, 5, 12), range(4, 10), range(9)):
+            if low < size:
+                here = _low(low) + _low(1, step) + _low(size - low - 1, _WIDE)
                 if relation == "add_remove":
                     yield [*here, *_low(1)], here
                 elif low < size - 1:
@@ -150,5 +151,5 @@ def audit_statistics(quick: bool, confidence: float = CONFIDENCE) -> Iterator[Ro
     """Every registered statistic under each relation."""
     for name in names():
         for relation in RELATIONS:
-            few = 5_000 if quick else 250_000
+            few = 5_000 if quick else 300_000
             yield audit_statistic(name, relation, few if name in CHOICES else 4 * few if quick else 400_000, confidence)
