@@ -24,7 +24,7 @@ def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
     rows = [(f"{r['kind']} {r['name']}: as it should be", float(r["holds"]), ">=", 1.0) for r in result["rows"]]
     for r in result["rows"]:
         # What is asked to have teeth; a model is held to its claim, and how much of that tiny tables can show varies.
-        if r["kind"] in ("law", "statistic"):
+        if r["kind"] in ("law", "statistic") and r["claim"] > 1e-9:
             rows.append((f"share of its claim reached by {r['name']}", r["margin"], ">=", 0.85))
     rows.append((f"false alarms in {AUDITS} audits at confidence 0.999", float(result["false_alarms"]), "<=", 8.0))
     return rows

@@ -30,7 +30,7 @@ def test_the_quick_audit_holds() -> None:
     assert "BROKEN" not in text
 
 
-@pytest.mark.parametrize("place", [0, 1, 3, 5, 6, 7, 9, 10])
+@pytest.mark.parametrize("place", [0, 1, 3, 5, 6, 9, 11, 12])
 def test_bounds_have_teeth(place: int) -> None:
     """Laplace, both Gaussians, discrete Laplace and Gaussian and randomised response reach 85 % of their claim."""
     row = law_claims.audit_law(law_claims.CASES[place], 1_000_000)
@@ -42,7 +42,7 @@ def test_claims_of_rho_are_read_off_the_exact_profile() -> None:
     normal = law_claims.exact_epsilon(law_claims.CASES[5])
     assert normal is not None
     assert stats.norm.sf(normal - 0.5) - math.exp(normal) * stats.norm.sf(normal + 0.5) == pytest.approx(0.01, rel=1e-6)
-    whole = law_claims.exact_epsilon(law_claims.CASES[7])
+    whole = law_claims.exact_epsilon(law_claims.CASES[9])
     assert whole is not None
     k = np.arange(-200, 201)
     p, q = (np.exp(-((k - at) ** 2) / 8) for at in (0, 1))

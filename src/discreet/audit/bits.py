@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.lower_bound import CONFIDENCE, LowerBound, lower_bound
-from discreet.audit.views import lowest_bit
+from discreet.audit.views import lowest_and_size
 
 
 def bit_bound(
@@ -19,8 +19,6 @@ def bit_bound(
     """
 
     def look(outputs: Any) -> Any:
-        values = np.asarray(outputs, np.float64)
-        size = np.clip(np.frexp(np.where(np.isfinite(values), values, 0.0))[1], -60, 60)
-        return lowest_bit(values) * 128 + size
+        return lowest_and_size(np.asarray(outputs, np.float64))
 
     return lower_bound(f, a, b, trials, batched=batched, confidence=confidence, features=look)

@@ -42,6 +42,7 @@ class Case:
 
 
 _MANY = 200
+_LEAST = "3e-13"  # near the smallest epsilon that whole numbers allow: nothing but the last bits could tell two counts apart
 CASES = [
     Case(Laplace.costing(1, epsilon=1), 0.0, 1.0),
     Case(Laplace.costing(1, epsilon=1, grid=1), 0.0, 1.0),
@@ -50,6 +51,8 @@ CASES = [
     Case(Gaussian.costing([1, 2], epsilon=1, delta="0.01"), (0.0, 0.0), (1.0, 2.0), 0.01, vector=True),
     Case(Gaussian.costing(1, rho="0.5"), 0.0, 1.0, 0.01),
     Case(DiscreteLaplace.costing(1, epsilon=1), 0, 1),
+    Case(DiscreteLaplace.costing(1, epsilon=_LEAST), 12, 13, share=0.1),
+    Case(Laplace.costing(1, epsilon=_LEAST, grid=1), 12.0, 13.0, share=0.1),
     Case(DiscreteGaussian.costing(1, rho="0.125"), 0, 1, 0.01, share=2),
     Case(SphericalLaplace.costing(1, epsilon=1), (0.0, 0.0), (1.0, 0.0), vector=True, share=0.15),
     Case(RandomizedResponse.costing(epsilon=1, categories=[0, 1]), 0, 1),
@@ -149,6 +152,7 @@ def _brief(case: Case) -> str:
     words += [str(law.method).replace("_", " ")] if hasattr(law, "method") else []
     words += ["on whole numbers"] if getattr(law, "grid", None) == 1 and law.name in ("laplace", "gaussian") else []
     words += [f"{len(law.categories)} categories"] if hasattr(law, "categories") else []
+    words += ["largest scale"] if len(getattr(law, "scales", ())) == 1 and law.scales[0] > 2**40 else []
     claim = getattr(law, "claim", None)
     words += [f"rho {float(claim.rho):g}"] if claim is not None and claim.rho is not None else []
     return f" ({', '.join(words)})" if words else ""

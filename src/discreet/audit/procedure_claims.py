@@ -11,6 +11,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -188,15 +189,15 @@ EXAMS = [
     _of(LinearRegression(epsilon=1), target="z"),
     _of(LinearRegression(epsilon=1, delta="0.01"), "LinearRegression, Gaussian", target="z", delta=0.01, relation="replace"),
     _of(LinearRegression(method="objective", **_PLAIN), "LinearRegression, objective", target="z", cost=0.6),
-    _of(ConstrainedClassifier(loss=HuberHinge(), region=Ball(1000), ridge="2.5", **_PLAIN), cost=0.6),
-    _of(ConstrainedClassifier(loss=HuberHinge(), region=Ball(1000), ridge="2.5", method="output", **_PLAIN),
+    _of(ConstrainedClassifier(loss=HuberHinge(), region=Ball(Fraction(1000)), ridge="2.5", **_PLAIN), cost=0.6),
+    _of(ConstrainedClassifier(loss=HuberHinge(), region=Ball(Fraction(1000)), ridge="2.5", method="output", **_PLAIN),
         "ConstrainedClassifier, output"),
-    _of(ConstrainedClassifier(loss=HuberHinge("1/50"), region=Ball(1000), ridge="0.5", method="output", epsilon=1),
+    _of(ConstrainedClassifier(loss=HuberHinge(Fraction(1, 50)), region=Ball(Fraction(1000)), ridge="0.5", method="output", epsilon=1),
         "ConstrainedClassifier, output, narrow corner", features=("x", "v"), tables=_many_ties),
-    _of(ConstrainedClassifier(loss=HuberHinge(), region=Ball(100), ridge="0.001", epsilon=8, fit_intercept=False),
+    _of(ConstrainedClassifier(loss=HuberHinge(), region=Ball(Fraction(100)), ridge="0.001", epsilon=8, fit_intercept=False),
         "ConstrainedClassifier, tiny ridge", cost=0.6, background=1),
-    _of(ConstrainedRegression(loss=Huber(), region=Box(0), ridge="2.5", **_PLAIN), target="z", cost=0.6),
-    _of(ConstrainedRegression(loss=Huber(), region=Box(0), ridge="2.5", method="output", **_PLAIN),
+    _of(ConstrainedRegression(loss=Huber(), region=Box(), ridge="2.5", **_PLAIN), target="z", cost=0.6),
+    _of(ConstrainedRegression(loss=Huber(), region=Box(), ridge="2.5", method="output", **_PLAIN),
         "ConstrainedRegression, output", target="z"),
     Exam("together", _together, target="z", kind="statistic", cost=0.02),
     Exam("paid score", _score, cost=0.02),

@@ -158,7 +158,7 @@ def _details(outputs: list[Array], half: int) -> Iterator[View]:
     if outputs[0].dtype.kind == "b":
         return
     yield View("lowest bits", _pair([_remainder(o, outputs, half) for o in outputs]))
-    yield View("place of the lowest bit", _named([_lowest_and_size(o) for o in outputs], half))
+    yield View("place of the lowest bit", _named([lowest_and_size(o) for o in outputs], half))
 
 
 def _remainder(output: Array, outputs: list[Array], half: int) -> Integers:
@@ -172,11 +172,13 @@ def _remainder(output: Array, outputs: list[Array], half: int) -> Integers:
     return np.where(np.isfinite(steps), np.mod(np.nan_to_num(steps), 8.0), 8).astype(np.int64)
 
 
-def _lowest_and_size(output: Array) -> Integers:
+def lowest_and_size(output: Array) -> Integers:
+    """Where the lowest bit of a number stands and how large it is, together; of whole numbers the lowest bit alone."""
     if output.dtype.kind == "f":
         real = output.astype(np.float64)
         size = np.clip(np.frexp(np.where(np.isfinite(real), real, 0.0))[1], -60, 60)
-        return (lowest_bit(real) * 128 + size).astype(np.int64)
+        both: Integers = lowest_bit(real) * 128 + size
+        return both
     whole = _bits(output)
     return np.where(whole != 0, np.log2(np.maximum(np.abs(whole & -whole), 1)), _NONE).astype(np.int64)
 
