@@ -176,6 +176,7 @@ def _tuning(columns: Columns, relation: Relation) -> Procedure[Any]:
 
 _LOTS: dict[str, Any] = {"epsilon": 4, "delta": "0.01", "steps": 2, "expected_rows": 2, "lot_size": 1, "clip": "0.5"}
 _PLAIN: dict[str, Any] = {"epsilon": 1, "fit_intercept": False}
+_FAR = Ball(Fraction(1000))
 EXAMS = [
     _of(LogisticRegression(ridge="2.1", intervals=True, **_PLAIN), "LogisticRegression with intervals", cost=0.6),
     _of(LogisticRegression(epsilon=1, delta="0.01", ridge="2.1", intervals=True, fit_intercept=False),
@@ -189,10 +190,10 @@ EXAMS = [
     _of(LinearRegression(epsilon=1), target="z"),
     _of(LinearRegression(epsilon=1, delta="0.01"), "LinearRegression, Gaussian", target="z", delta=0.01, relation="replace"),
     _of(LinearRegression(method="objective", **_PLAIN), "LinearRegression, objective", target="z", cost=0.6),
-    _of(ConstrainedClassifier(loss=HuberHinge(), region=Ball(Fraction(1000)), ridge="2.5", **_PLAIN), cost=0.6),
-    _of(ConstrainedClassifier(loss=HuberHinge(), region=Ball(Fraction(1000)), ridge="2.5", method="output", **_PLAIN),
+    _of(ConstrainedClassifier(loss=HuberHinge(), region=_FAR, ridge="2.5", **_PLAIN), cost=0.6),
+    _of(ConstrainedClassifier(loss=HuberHinge(), region=_FAR, ridge="2.5", method="output", **_PLAIN),
         "ConstrainedClassifier, output"),
-    _of(ConstrainedClassifier(loss=HuberHinge(Fraction(1, 50)), region=Ball(Fraction(1000)), ridge="0.5", method="output", epsilon=1),
+    _of(ConstrainedClassifier(loss=HuberHinge(Fraction(1, 50)), region=_FAR, ridge="0.5", method="output", epsilon=1),
         "ConstrainedClassifier, output, narrow corner", features=("x", "v"), tables=_many_ties),
     _of(ConstrainedClassifier(loss=HuberHinge(), region=Ball(Fraction(100)), ridge="0.001", epsilon=8, fit_intercept=False),
         "ConstrainedClassifier, tiny ridge", cost=0.6, background=1),
@@ -218,9 +219,9 @@ EXAMS = [
 
 
 def audit_procedures(quick: bool, confidence: float = CONFIDENCE) -> Iterator[Row]:
-    """Every exam; with ``quick`` each question gets a fraction of a second, otherwise about eight seconds."""
-    seconds, most = (0.12, 5_000) if quick else (8.0, 200_000)
+    """Every exam; with ``quick`` each question gets a tenth of a second, otherwise four, and whole runs sixteen."""
     for exam in EXAMS:
+        seconds, most = (0.12, 5_000) if quick else (16.0 if exam.whole else 4.0, 200_000)
         trials = int(min(max(40, 500 * seconds / exam.cost), most))
         yield from [audit_run(exam, trials, confidence)] if exam.whole else audit_questions(exam, trials, confidence)
 
