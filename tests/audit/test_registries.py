@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import discreet.models
-from discreet.audit import claims, procedure_claims, waist
-from discreet.audit.procedure_claims import EXAMS, Exam
+from discreet.audit import claims, exams, procedure_claims, waist
+from discreet.audit.exams import EXAMS, Exam
 from discreet.core.mechanism import mechanisms
 from discreet.core.query import queries
 from discreet.local import local_mechanisms
@@ -39,7 +39,7 @@ def test_a_new_statistic_query_elsewhere_and_estimator_are_missed(monkeypatch: p
 
 @pytest.mark.parametrize("taken_away", sorted({q for exam in EXAMS for q in exam.asked}))
 def test_a_claim_taken_away_is_missed(taken_away: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(procedure_claims, "EXAMS", [e for e in EXAMS if taken_away not in e.asked])
+    monkeypatch.setattr(exams, "EXAMS", [e for e in EXAMS if taken_away not in e.asked])
     assert f"query {taken_away}" in claims.unaudited()
 
 

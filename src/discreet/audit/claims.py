@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import discreet.models
-from discreet.audit import law_claims, local_claims, model_claims, museum, procedure_claims, statistic_claims
+from discreet.audit import exams, law_claims, local_claims, model_claims, museum, procedure_claims, statistic_claims
 from discreet.audit.broken import Exhibit
 from discreet.audit.lower_bound import CONFIDENCE
 from discreet.audit.row import Row
@@ -49,8 +49,8 @@ def unaudited() -> set[str]:
     """
     fits = [fit.ask() for fit in model_claims.FITS]
     laws = {case.law.name for case in law_claims.CASES} | {ask.mechanism.name for ask in fits} | law_claims.UNCLAIMED
-    asked = {word for exam in procedure_claims.EXAMS for word in exam.asked} | _asked_by_statistics()
-    examined = {exam.model.__name__ for exam in procedure_claims.EXAMS if exam.model is not None}
+    asked = {word for exam in exams.EXAMS for word in exam.asked} | _asked_by_statistics()
+    examined = {exam.model.__name__ for exam in exams.EXAMS if exam.model is not None}
     missing = {
         "mechanism": set(mechanisms) - laws,
         "statistic": set(names()) - set(statistic_claims.ASKED),
