@@ -152,7 +152,7 @@ class ObjectivePerturbation(Mechanism):
         if self.tolerance < least * (1 - _CLOSE):
             raise InvalidRequest(
                 f"tolerance must be at least {float(least):.3g}, to which the minimiser of every table of up to "
-                f"{problem.most_rows} rows is found, got {float(self.tolerance):.3g}; leave it to ObjectivePerturbation.costing"
+                f"{problem.most_rows} rows is found, got {float(self.tolerance):.3g}; leave it to `costing`"
             )
         settle = Cost.pure(self.settle)
         jacobian = _jacobian(problem, self.ridge)

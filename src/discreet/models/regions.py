@@ -225,13 +225,18 @@ class OwnRegion(Region):
 regions("own")(OwnRegion)
 
 
+def own_region(title: str, project: Callable[[Floats], Floats], *, longest: Number | None = None) -> OwnRegion:
+    """A convex set of one's own, by its projection; ``longest`` says that none of its points is longer."""
+    return OwnRegion(title, project, None if longest is None else numbers.positive(longest, "longest"))
+
+
 def region_of(given: Region | Callable[[Floats], Floats], width: int) -> Region:
     """A region, or what a projection makes one. Of one's own it is checked that it projects, as far as examples can."""
-    if isinstance(given, Region):
+    if isinstance(given, Region) and not isinstance(given, OwnRegion):
         return given
-    if not callable(given):
+    if not isinstance(given, OwnRegion) and not callable(given):
         raise InvalidRequest(f"region must be a Ball, a Box or a function that projects, got {given!r}")
-    made = OwnRegion(getattr(given, "__name__", "projection"), given)
+    made = given if isinstance(given, OwnRegion) else own_region(getattr(given, "__name__", "projection"), given)
     first = np.linspace(-2.0, 2.0, width) if width > 1 else np.array([2.0])
     second = np.cos(3.0 * np.arange(width)) * 1.5
     for point in (first, second):
