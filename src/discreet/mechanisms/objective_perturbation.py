@@ -26,6 +26,8 @@ Noise = Literal["spherical_laplace", "gaussian"]
 # what is missing is judged by the ridge alone while rows make the objective far steeper, so it has to be tiny.
 TOLERANCE = Fraction(1, 1 << 25)
 _EXTENDED = float(np.finfo(np.longdouble).eps)
+_CLOSE = Fraction(1, 1 << 40)
+_STEEPEST = 2.0**100  # of the objective over its ridge: more would need more steps than there are numbers for
 _LEAST = Fraction(1, 1 << 30)  # of the noise that hides a missed minimum: less would need a grid that large values leave
 SETTLED = Fraction(1, 200)  # the share of what is spent that pays for the minimiser not being exact
 _MOST_RATIO = 2.0**24  # of scale over distance: more noise than this is no answer
@@ -146,6 +148,12 @@ class ObjectivePerturbation(Mechanism):
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
         distance = Distance.of(sensitivity)
         problem = _smoothness(distance)
+        least = certifiable(problem, distance.l2, self.ridge, _longest(self.scale, problem.width))
+        if self.tolerance < least * (1 - _CLOSE):
+            raise InvalidRequest(
+                f"tolerance must be at least {float(least):.3g}, to which the minimiser of every table of up to "
+                f"{problem.most_rows} rows is found, got {float(self.tolerance):.3g}; leave it to `costing`"
+            )
         settle = Cost.pure(self.settle)
         jacobian = _jacobian(problem, self.ridge)
         if self.noise == "spherical_laplace":
@@ -220,8 +228,13 @@ class ObjectivePerturbation(Mechanism):
 def _tolerance(distance: Distance, scale: Fraction, ridge: Fraction) -> Fraction:
     """How closely to minimise; where the noise is huge no more closely than doubles hold it, which it hides by far."""
     problem = _smoothness(distance)
-    longest = scale * (2 * problem.width + 200)  # a linear term is longer once in e^100
-    return max(TOLERANCE * distance.l2, scale / (1 << 36), certifiable(problem, distance.l2, ridge, longest))
+    least = certifiable(problem, distance.l2, ridge, _longest(scale, problem.width))
+    return max(TOLERANCE * distance.l2, scale / (1 << 36), least)
+
+
+def _longest(scale: Fraction, width: int) -> Fraction:
+    """A length that the linear term passes once in e^100."""
+    return scale * (2 * width + 200)
 
 
 def certifiable(problem: Smoothness, slope: Fraction, ridge: Fraction, linear: Fraction) -> Fraction:
@@ -235,7 +248,7 @@ def certifiable(problem: Smoothness, slope: Fraction, ridge: Fraction, linear: F
     and |p|, or what holds it. With u the rounding of extended precision, a sum of at most 2^10 additions, what they lose
     being put back, is wrong by u times that times rows * slope; a score by u (width + 2) far and t itself by u far, which
     moves a slope by curvature times that; computing a slope by 16 u slope. A projection is wrong by ``off`` (1 + far) and
-    points of steps by 4 u far, which counts as often as the objective is steep, rows * curvature + ridge, twice in a
+    the points of steps by u far, which counts as often as the objective is steep, rows * curvature + ridge, twice in a
     certificate (``Held.certify``). Linear term and ridge are rounded to doubles, and in the end t is. A loss that has no
     extended precision is computed in doubles. All this is at most a quarter of what is returned.
     """
@@ -246,10 +259,10 @@ def certifiable(problem: Smoothness, slope: Fraction, ridge: Fraction, linear: F
         far = min(far, float(problem.reach))
     unit = max(_EXTENDED, 0.0 if problem.extended else 2.0**-52)
     passes = n * ((1024 + 16) * g + c * ((w + 3) * far + 4)) + big * far
-    steps = 2 * (n * c + big) * (float(problem.off) * (1 + far) + 4 * _EXTENDED * far)
+    steps = 2 * (n * c + big) * (float(problem.off) * (1 + far) + _EXTENDED * far)
     ends = 2.0**-52 * (big * far + b)
     most = 4 * (unit * passes + steps + ends)
-    if not math.isfinite(most):
+    if not (math.isfinite(most) and n * c / big < _STEEPEST):
         raise InvalidRequest(
             f"an objective of up to {problem.most_rows} rows that each bend it by up to {c:.3g}, with a ridge of {big:.3g}, "
             "is more than doubles can hold; take a larger ridge or smaller weights"

@@ -50,11 +50,11 @@ def descend(held: Held, tolerance: float, near: Minimum) -> Minimum:
     linear = float(np.linalg.norm(held.linear))
     accelerated, plain = most_steps(objective.design, objective.loss, held.ridge, linear, tolerance)
     theta: Any = np.asarray(near.theta, np.longdouble)
-    totals, slope = held.at(theta, "first")
+    totals, _ = held.at(theta, "first")
     public = objective.design.most_rows * float(objective.design.most_weight * objective.loss.slope) + linear
     if near.residual > public:
         theta = np.asarray(region.project(np.zeros(objective.width, np.longdouble)), np.longdouble)
-        totals, slope = held.at(theta, "first")
+        totals, _ = held.at(theta, "first")
     if objective.error(totals, theta, True) > 0.5 * tolerance:
         return near
     steep = held.steep(totals)

@@ -1,4 +1,4 @@
-"""How far a point is from the minimiser of an objective over a convex set, at most: counted with the rounding of a computer."""
+"""How far a point is from the minimiser of an objective over a convex set, at most: what rounding does is counted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from discreet.models.design import Floats
 from discreet.models.objective import Objective, Totals, Want
 from discreet.models.regions import Region
 
-_UNIT = 2.0**-52 + 8.0 * float(np.finfo(np.longdouble).eps)  # linear term and ridge are doubles for rationals
+_FINE = float(np.finfo(np.longdouble).eps)
+_UNIT = 2.0**-52 + 8.0 * _FINE  # linear term and ridge are doubles for rationals
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,7 @@ class Held:
         """
         normal, stiff = self.region.normal(theta, slope) or pulled
         left = float(np.linalg.norm(np.asarray(slope + normal, np.float64)))
-        size = float(np.linalg.norm(self.linear)) + self.ridge * float(np.linalg.norm(theta)) + float(np.linalg.norm(normal))
+        size = float(np.linalg.norm(self.linear)) + self.ridge * float(np.linalg.norm(theta))
+        size = _UNIT * size + 8.0 * _FINE * float(np.linalg.norm(normal))
         wrong = (self.steep(totals) + self.ridge + stiff) * self.region.wrong(theta)
-        return Minimum(theta, left * (1 + 1e-12) + self.objective.error(totals, theta, self.fine) + _UNIT * size + wrong)
+        return Minimum(theta, left * (1 + 1e-12) + self.objective.error(totals, theta, self.fine) + size + wrong)

@@ -54,9 +54,9 @@ class Region(Named, ABC):
         return None
 
     def normal(self, point: Floats, slope: Floats, free: int = 0) -> tuple[Floats, float] | None:
-        """The normal of the set at one of its points that is nearest to -slope, and how much it changes where the point does.
+        """The normal of the set at one of its points that is nearest to -slope; None where only projections are known.
 
-        None where only projections are known.
+        With it comes how much it changes at most where the point does, in proportion.
         """
         return None
 
@@ -92,11 +92,12 @@ class Ball(Region):
     def normal(self, point: Floats, slope: Floats, free: int = 0) -> tuple[Floats, float]:
         """On the sphere a multiple of the point, which is not negative; inside there is none."""
         held, pull = point[: len(point) - free], slope[: len(point) - free]
-        made, m = np.zeros_like(point), 0.0
+        made, m = np.zeros(len(point), np.longdouble), np.longdouble(0.0)
         if abs(float(np.sqrt(held @ held)) - float(self.radius)) <= self.wrong(held):
-            m = max(0.0, -float(pull @ held) / float(held @ held))
-            made[: len(held)] = m * held
-        return made, m
+            wide = np.asarray(held, np.longdouble)
+            m = np.maximum(m, -np.dot(pull, wide) / np.dot(wide, wide))
+            made[: len(held)] = m * wide
+        return np.asarray(made), float(m)
 
 
 @regions("box")
@@ -224,13 +225,18 @@ class OwnRegion(Region):
 regions("own")(OwnRegion)
 
 
+def own_region(title: str, project: Callable[[Floats], Floats], *, longest: Number | None = None) -> OwnRegion:
+    """A convex set of one's own, by its projection; ``longest`` says that none of its points is longer."""
+    return OwnRegion(title, project, None if longest is None else numbers.positive(longest, "longest"))
+
+
 def region_of(given: Region | Callable[[Floats], Floats], width: int) -> Region:
     """A region, or what a projection makes one. Of one's own it is checked that it projects, as far as examples can."""
-    if isinstance(given, Region):
+    if isinstance(given, Region) and not isinstance(given, OwnRegion):
         return given
-    if not callable(given):
+    if not isinstance(given, OwnRegion) and not callable(given):
         raise InvalidRequest(f"region must be a Ball, a Box or a function that projects, got {given!r}")
-    made = OwnRegion(getattr(given, "__name__", "projection"), given)
+    made = given if isinstance(given, OwnRegion) else own_region(getattr(given, "__name__", "projection"), given)
     first = np.linspace(-2.0, 2.0, width) if width > 1 else np.array([2.0])
     second = np.cos(3.0 * np.arange(width)) * 1.5
     for point in (first, second):
