@@ -65,8 +65,7 @@ def test_utilities_are_whole_and_right(q: Fraction, counts: list[int]) -> None:
 def test_more_rows_than_sixty_four_bits_hold_stand_still() -> None:
     query = Ranks("x", 0.0, 1.0, POINTS, Fraction(1, 2))
     full = np.full(POINTS + 1, 2**62)
-    assert (query.combine(full, full) < 2**62).all()
-    assert query.finish(full).tolist() == query.finish(query.combine(full, full)).tolist()
+    assert query.finish(full).tolist() == query.finish(full // 2).tolist()
     assert query.finish(full)[POINTS // 2] == 0
 
 

@@ -180,10 +180,12 @@ def _block(
     """The cells of a block that fits into the cache: one line for each place, one column for each moment."""
     place: npt.NDArray[np.intp] = _NOWHERE if picks else np.zeros(size, np.intp)
     for i, factor in enumerate(picks):
-        code = columns[factor.column] if factor.kind == "category" else _bin(factor, columns[factor.column])
-        if code.min() < 0:
-            valid = code >= 0 if valid is None else valid & (code >= 0)
-        place = place * factor.size + code if i else code.astype(np.intp, copy=False)
+        code, found = _bin(factor, columns[factor.column]) if factor.kind == "bins" else _known(columns[factor.column])
+        if found is not None:
+            valid = found if valid is None else valid & found
+        if len(picks) > 1 or spreads:
+            code = code.astype(np.intp, copy=False)
+        place = place * factor.size + code if i else code
     places = math.prod(f.size for f in picks)
     if not spreads:
         return np.bincount(place if valid is None else place[valid], minlength=places)[:, None]
@@ -203,8 +205,13 @@ def _block(
 _NOWHERE: npt.NDArray[np.intp] = np.empty(0, np.intp)
 
 
-def _bin(factor: Factor, values: Floats) -> npt.NDArray[np.intp]:
-    """The bin of each clipped value; -1 where it is missing.
+def _known(codes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Mask | None]:
+    """Codes of categories, and which of them there are; None for all."""
+    return codes, codes >= 0 if codes.min() < 0 else None
+
+
+def _bin(factor: Factor, values: Floats) -> tuple[npt.NDArray[Any], Mask | None]:
+    """The bin of each clipped value, and which values there are; None for all.
 
     Even bins are found by arithmetic: a value less than 2**-40 of the whole range below an edge counts as on it, so that
     rounding does not push what lies on an edge into the bin before. Others are found by search.
@@ -221,13 +228,11 @@ def _bin(factor: Factor, values: Floats) -> npt.NDArray[np.intp]:
             place -= 1.0
             place[np.isnan(values)] = np.nan
     np.clip(place, 0.0, count - 1.0, out=place)
-    if math.isnan(float(place.sum())):
-        gone = np.isnan(place)
-        place[gone] = 0.0
-        found = place.astype(np.intp)
-        found[gone] = -1
-        return found
-    return place.astype(np.intp)
+    there = None
+    if math.isnan(np.dot(place, place)):  # a missing value makes it so, and nothing else does
+        there = ~np.isnan(place)
+        place[~there] = 0.0
+    return place.astype(np.int32), there
 
 
 @lru_cache(maxsize=256)
