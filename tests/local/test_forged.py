@@ -50,7 +50,7 @@ def test_every_law_is_attacked() -> None:
 
 
 @every
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_no_forged_report_moves_further_than_an_honest_one(law: LocalMechanism, data: st.DataObject) -> None:
     """Columns of numbers near and beyond the range: refused, or no further than the extreme and possible for someone."""

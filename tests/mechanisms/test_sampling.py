@@ -134,7 +134,7 @@ def test_numpy_is_as_accurate_as_assumed(function: str) -> None:
 
 
 def test_huge_scales_take_the_exact_path() -> None:
-    """At 2**50 steps doubles cannot round; 1,000 draws still follow the law (KS, false alarm 1e-6)."""
+    """At the largest scale many roundings need more digits; 1,000 draws follow the law (KS, false alarm 1e-6)."""
     for sampler, law in ((exponential.laplace, stats.laplace), (normal.gaussian, stats.norm)):
         draws = sampler(Random(1), [uniform.LARGEST], 1000) / float(uniform.LARGEST)
         assert stats.kstest(draws, law.cdf).pvalue > 1e-6

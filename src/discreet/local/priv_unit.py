@@ -191,9 +191,9 @@ class PrivUnit(LocalMechanism):
 
 
 def _possible(rows: Integers) -> Booleans:
-    """Whether each row of grid steps has a length that a client lets out. A sum of squares is whole, below 2^63."""
-    near = np.clip(rows, -2 * _GRID, 2 * _GRID).astype(np.int64)
-    square = (near * near).sum(axis=1)
+    """Whether each row of grid steps has a length that a client lets out, in whole numbers."""
+    steps = rows.astype(np.int64, copy=False)
+    square = np.einsum("ij,ij->i", steps, steps)
     inside: Booleans = (square >= (_GRID - _MARGIN) ** 2) & (square <= (_GRID + _MARGIN) ** 2)
     return inside
 

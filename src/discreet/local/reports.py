@@ -79,11 +79,13 @@ class Column:
     def _rows(self, values: Any) -> npt.NDArray[Any]:
         if isinstance(values, np.ndarray) and values.dtype != object:
             return values
-        rows = [v if type(v) is bytes else _bytes(v) for v in values]
+        text, kind = set(map(type, values)) == {str}, self.dtype
+        size = self.width * kind.itemsize
         # Every row by itself: one that is too long must not make up for one that is too short.
-        if any(len(row) != self.width * self.dtype.itemsize for row in rows):
+        if set(map(len, values)) - {2 * size if text else size}:
             raise ValueError("a row of another length")
-        return np.frombuffer(b"".join(rows), self.dtype.newbyteorder("<")).reshape(len(rows), self.width)
+        raw = bytes.fromhex("".join(values)) if text else b"".join(values)
+        return np.frombuffer(raw, kind.newbyteorder("<")).reshape(len(values), self.width)
 
     def rows_as_bytes(self, values: npt.NDArray[Any]) -> list[bytes]:
         """Each row as its bytes, lowest first: what JSON writes in hexadecimal and Arrow as it is."""
@@ -97,7 +99,7 @@ def _whole(values: Any) -> npt.NDArray[Any]:
     kinds = set(map(type, values))
     if bool in kinds:
         raise TypeError("a truth value")
-    return np.array(list(map(int if kinds == {str} else _number, values)), object)
+    return np.array(values if kinds == {int} else list(map(int if kinds == {str} else _number, values)), object)
 
 
 def _number(value: Any) -> int:
@@ -105,14 +107,6 @@ def _number(value: Any) -> int:
     if isinstance(value, Decimal) and value != value.to_integral_value():
         raise ValueError(value)
     return int(value) if isinstance(value, str | Decimal) else operator.index(value)
-
-
-def _bytes(value: Any) -> bytes:
-    if isinstance(value, str):
-        return bytes.fromhex(value)
-    if not isinstance(value, bytes | bytearray | memoryview):
-        raise TypeError(type(value))
-    return bytes(value)
 
 
 def _names(people: Any) -> npt.NDArray[Any]:

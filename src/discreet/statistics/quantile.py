@@ -20,7 +20,7 @@ from discreet.core.result import Reading, readings
 from discreet.core.schema import Integer
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Exponential
-from discreet.statistics.cells import Floats, Integers, add
+from discreet.statistics.cells import Floats, Integers
 from discreet.statistics.question import Question, Table, statistic
 from discreet.statistics.spend import Spend
 
@@ -113,7 +113,7 @@ class Ranks(FoldQuery):
         return np.bincount(place.astype(np.intp), minlength=self.points + 1)
 
     def combine(self, left: Integers, right: Integers) -> Integers:
-        return add(left, right)
+        return left + right
 
     def finish(self, total: Integers) -> Any:
         at_or_below = np.cumsum(np.minimum(total, (1 << 62) // (self.points + 1)))

@@ -35,7 +35,7 @@ from discreet.mechanisms.sampling.uniform import (
 def laplace(random: Random, scales: Sequence[Fraction], size: int, offset: Floats | float = 0.0) -> Integers:
     """round(offset + s L) for independent standard Laplace L: |L| = -ln U, and a fair sign."""
     out = np.empty(size, np.int64)
-    for _ in _blocks(random, Scales(scales), out, offset, signed=True):
+    for _ in _blocks(random, Scales(scales), size, offset, signed=True, out=out):
         pass
     return out
 
@@ -56,7 +56,7 @@ def one_laplace(random: Random, scale: Fraction, near: float, offset: float) -> 
 def geometric(random: Random, scale: Fraction, size: int) -> Integers:
     """floor(s E) for a standard exponential E: P(G >= k) = exp(-k / s), k = 0, 1, ..."""
     out = np.empty(size, np.int64)
-    for _ in _blocks(random, Scales([scale]), out, -0.5, signed=False):
+    for _ in _blocks(random, Scales([scale]), size, -0.5, signed=False, out=out):
         pass
     return out
 
@@ -72,8 +72,7 @@ def discrete_laplace(random: Random, scale: Fraction, size: int) -> Integers:
     while filled < size:
         want = size - filled
         ahead = want if again < 1e-3 else int(want / (1 - again) * 1.02) + 8
-        drawn = np.empty(ahead, np.int64)
-        for words, magnitude in _blocks(random, Scales([scale]), drawn, -0.5, signed=False):
+        for words, magnitude in _blocks(random, Scales([scale]), ahead, -0.5, signed=False):
             minus = (words & np.uint64(1)).astype(np.bool_)
             np.negative(magnitude, out=magnitude, where=minus)
             dropped = minus & (magnitude == 0)
@@ -109,15 +108,15 @@ def _error(near: float, least: float) -> float:
 
 
 def _blocks(
-    random: Random, scales: Scales, out: Integers, offset: Floats | float, *, signed: bool
+    random: Random, scales: Scales, size: int, offset: Floats | float, *, signed: bool, out: Integers | None = None
 ) -> Iterator[tuple[Words, Integers]]:
-    """Fill ``out`` with round(offset + s E), E exponential or Laplace, block by block: (words, the block).
+    """Blocks of round(offset + s E), E exponential or Laplace: (words, rounded); in ``out`` where it is given.
 
-    What doubles decide lies far below 2**53, and what is settled with more digits goes into ``out`` as the whole number
-    it is: no draw is ever rounded to a double.
+    What doubles decide lies far below 2**53, and what is settled with more digits is kept as the whole number it is: no
+    draw is ever rounded to a double.
     """
-    for start in range(0, out.size, BLOCK):
-        stop = min(start + BLOCK, out.size)
+    for start in range(0, size, BLOCK):
+        stop = min(start + BLOCK, size)
         words = random.words(stop - start)
         value = magnitudes(words)
         least = least_and_most(value)[0]
@@ -128,8 +127,11 @@ def _blocks(
         shift = part(offset, start, stop)
         value += shift
         nearest = np.rint(value)
-        block = out[start:stop]
-        block[...] = nearest
+        if out is None:
+            block = nearest.astype(np.int64)
+        else:
+            block = out[start:stop]
+            block[...] = nearest
         own = partial(_own_error, words, scales, start)
         for i in undecided(nearest, value, _error(scales.largest, least), own):
             scale = scales.at(start + i) * (sign_of(words[i]) if signed else 1)
