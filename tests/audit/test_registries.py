@@ -22,7 +22,8 @@ def test_everything_registered_is_audited() -> None:
 
 @pytest.mark.parametrize("registry", [mechanisms, queries, local_mechanisms], ids=lambda r: r.kind)
 def test_a_new_entry_is_missed(registry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry._known, "brand_new", object)
+    monkeypatch.setitem(registry._known, "brand_new", type("BrandNew", (), {"__module__": "discreet.brand_new"}))
+    monkeypatch.setitem(registry._known, "somebody_elses", type("Other", (), {"__module__": "elsewhere"}))
     assert claims.unaudited() == {f"{registry.kind} brand_new"}
 
 
