@@ -65,8 +65,8 @@ Pairs = Iterator[tuple[neighbours.Rows, neighbours.Rows]]
 class Exam:
     """A procedure that is audited: who makes it, under which relation, and at which delta its claim is read.
 
-    ``cost`` is about how many milliseconds a draw takes, which decides how many are made. ``whole`` runs it as a whole on
-    one person more or less beside ``background``; otherwise each of its questions is audited by itself, on the usual
+    ``cost`` is about how many milliseconds a fit or a run takes, which decides how many are made. ``whole`` runs it as a
+    whole on one person more or less beside ``background``; otherwise each of its questions is audited by itself, on the usual
     neighbours and on those of ``tables``.
     """
 
@@ -163,8 +163,9 @@ _LOTS: dict[str, Any] = {"epsilon": 4, "delta": "0.01", "steps": 2, "expected_ro
 _PLAIN: dict[str, Any] = {"epsilon": 1, "fit_intercept": False}
 _FAR = Ball(Fraction(1000))
 EXAMS = [
-    _of(LogisticRegression(ridge="2.1", intervals=True, **_PLAIN), "LogisticRegression with intervals", cost=0.6),
-    _of(LogisticRegression(epsilon=1, delta="0.01", ridge="2.1", intervals=True, fit_intercept=False),
+    _of(LogisticRegression(ridge="2.1", intervals=True, epsilon=10, fit_intercept=False),
+        "LogisticRegression with intervals", cost=0.6),
+    _of(LogisticRegression(epsilon=10, delta="0.01", ridge="2.1", intervals=True, fit_intercept=False),
         "LogisticRegression with intervals, Gaussian", delta=0.01, relation="replace", cost=0.6),
     _of(LinearSVC(method="output", ridge="10", **_PLAIN), "LinearSVC, output"),
     _of(LinearSVC(method="opera", epsilon=1, delta="0.01", ridge="1", fit_intercept=False), "LinearSVC, OPERA",
