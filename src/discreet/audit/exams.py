@@ -66,8 +66,8 @@ class Exam:
     """A procedure that is audited: who makes it, under which relation, and at which delta its claim is read.
 
     ``cost`` is about how many milliseconds a fit or a run takes, which decides how many are made. ``whole`` runs it as a
-    whole on one person more or less beside ``background``; otherwise each of its questions is audited by itself, on the usual
-    neighbours and on those of ``tables``.
+    whole on one person more or less beside ``background``; otherwise each of its questions is audited by itself, on the
+    usual neighbours and on those of ``tables``.
     """
 
     name: str
