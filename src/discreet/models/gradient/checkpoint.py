@@ -15,6 +15,7 @@ import numpy as np
 
 from discreet.core import files
 from discreet.core.ask import Account
+from discreet.core.documents import reading
 from discreet.core.registry import SCHEMA_VERSION, check_version
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnsupportedFormat
@@ -70,20 +71,17 @@ def load(path: str | Path) -> tuple[Run, State, Release | None]:
     except (OSError, ValueError, RecursionError) as problem:
         raise UnsupportedFormat(f"{path}: not a checkpoint ({problem}); begin a new run with another file") from None
     check_version(doc, KIND)
-    try:
+    with reading(f"{path}: a checkpoint"):
         run = Run.from_dict(doc["run"])
+        run.to_dict()  # finds what is of another type further down
         arrays = {name: _unpacked(doc["arrays"][name], run.network.size) for name in ("flat", "velocity", "total")}
         account = doc["account"]
         kept = Account(int(account["number"]), seal=str(account["seal"]), version=str(account["version"]))
         step = int(doc["step"])
         ledger, private = str(doc["ledger"]), doc["private"] is True
         bought = None if doc["bought"] is None else Release.from_dict(doc["bought"])
-    except (KeyError, TypeError, ValueError) as problem:
-        if isinstance(problem, UnsupportedFormat):
-            raise
-        raise UnsupportedFormat(f"{path}: a checkpoint lacks or garbles a field: {problem}") from None
-    if not 0 <= step <= run.steps:
-        raise UnsupportedFormat(f"{path}: a checkpoint after step {step} of {run.steps}")
+        if not 0 <= step <= run.steps:
+            raise UnsupportedFormat(f"{path}: a checkpoint after step {step} of {run.steps}")
     return run, State(step, account=kept, private=private, ledger=ledger, **arrays), bought
 
 
