@@ -15,9 +15,7 @@ SEEN_IN = {
     "root that writes to standard error": {_SPOKEN},
     "job that exits with a code": {_SPOKEN},
     "noise that is always even": {"lowest bits", "place of the lowest bit"},
-    "record returned now and then": {"values that come back"},
-    "fit answered by zero": {"ranges of values"},
-    "lots by a public hash": {"ranges of values", "values that come back"},
+    "record returned now and then": {"values that come back", "place of the lowest bit"},
 }
 
 
