@@ -7,8 +7,8 @@ A study is a module of this package with
 - ``run(setting, seed, runs) -> dict[str, float]``: tallies that add up over parts (failures, coverage counts, sums);
 - ``rows(results) -> list[Row]``: what is promised, from ``[(setting, runs, tallies), ...]``.
 
-Seeds follow from the setting's place and the runs already made, so that a study that was stopped and one that was not give the
-same numbers.
+Seeds follow from the setting's place and the runs already made, so that a study that was stopped and one that was not give
+the same numbers.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.servers import NONE, postgres
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
@@ -30,3 +32,12 @@ def spark() -> Iterator[Any]:
     session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """One PostgreSQL server for all tests of a process."""
+    with postgres() as address:
+        if address is None:
+            pytest.skip(NONE)
+        yield address
