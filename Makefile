@@ -32,7 +32,7 @@ newest oldest:
 	.venvs/$@/bin/python $(TESTS)
 
 lock: $(VENV)/.demo
-	$(BIN)/python requirements/lock.py
+	$(BIN)/python -m requirements.lock
 
 format: $(VENV)/.ready
 	$(BIN)/ruff format .

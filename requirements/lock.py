@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from install import HERE, INSTALLER, ROOT, environment
+from bench.environments import NOT_LOCKED, REQUIREMENTS
+
+from requirements.install import HERE, INSTALLER, ROOT, environment
 
 OLDEST = "3.11"
 # The installer, and what builds the packages that come as sources: this one, and PySpark.
@@ -30,6 +32,11 @@ def main() -> None:
     compiled(INSTALLER, "-", text=TOOLS)
     compiled(HERE / "test.txt", "pyproject.toml", "--extra", "dev")
     compiled(HERE / "demo.txt", "pyproject.toml", "-c", str(HERE / "test.txt"))
+    with tempfile.NamedTemporaryFile("w") as left_out:
+        left_out.write("\n".join(NOT_LOCKED))
+        left_out.flush()
+        for peer, wanted in REQUIREMENTS.items():
+            compiled(HERE / "peers" / f"{peer}.txt", "-", "--excludes", left_out.name, text="\n".join(wanted))
 
 
 if __name__ == "__main__":
