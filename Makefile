@@ -6,7 +6,7 @@ INSTALL := $(PYTHON) requirements/install.py
 NEEDED := pyproject.toml requirements/install.py requirements/installer.txt
 TESTS := -m pytest -n 2 --dist loadfile
 
-.PHONY: test check demo bench study newest oldest lock format clean
+.PHONY: test check demo bench study newest oldest wheels lock format clean
 test: $(VENV)/.ready
 	$(BIN)/python $(TESTS)
 
@@ -30,6 +30,11 @@ newest oldest:
 	rm -rf .venvs/$@
 	$(INSTALL) .venvs/$@ $@
 	.venvs/$@/bin/python $(TESTS)
+
+# Whether all that a plain install needs exists as a wheel for a Python that has not been tested.
+NEXT ?= 3.14
+wheels: $(VENV)/.demo
+	$(BIN)/python -m requirements.wheels $(NEXT)
 
 lock: $(VENV)/.demo
 	$(BIN)/python -m requirements.lock
