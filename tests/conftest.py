@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -41,3 +43,21 @@ def server() -> Iterator[str]:
         if address is None:
             pytest.skip(NONE)
         yield address
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file's tests stay together, and so do all files that use Spark: one Java machine, not one for each worker."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    @cache
+    def uses_spark(file: str) -> bool:
+        return re.search(r"\bspark\b", (config.rootpath / file).read_text(encoding="utf-8")) is not None
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "spark" if uses_spark(file) else file
+
+    return Together(config, log)
