@@ -7,11 +7,14 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.servers import NONE, postgres
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="session")
@@ -45,19 +48,33 @@ def server() -> Iterator[str]:
         yield address
 
 
+# Where most of the time goes. What takes long begins first, so that both workers end together.
+LONGEST = ("spark", "tests/inference", "tests/models", "tests/docs", "tests/descriptive", "tests/audit")
+
+
+@cache
+def _scope(file: Path) -> str:
+    """What is run by one worker: a file, or all files that use Spark: one Java machine, not one for each worker."""
+    return "spark" if re.search(r"\bspark\b", file.read_text(encoding="utf-8")) else file.relative_to(ROOT).as_posix()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def rank(item: pytest.Item) -> int:
+        scope = _scope(item.path)
+        return next((place for place, start in enumerate(LONGEST) if scope.startswith(start)), len(LONGEST))
+
+    items.sort(key=rank)
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A file's tests stay together, and so do all files that use Spark: one Java machine, not one for each worker."""
+    """Scopes are handed out whole, in the order above."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
 
-    @cache
-    def uses_spark(file: str) -> bool:
-        return re.search(r"\bspark\b", (config.rootpath / file).read_text(encoding="utf-8")) is not None
-
     class Together(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return "spark" if uses_spark(file) else file
+            return _scope(ROOT / nodeid.partition("::")[0])
 
+    config.option.loadscopereorder = False
     return Together(config, log)
