@@ -36,9 +36,15 @@ def test_what_others_say_to_themselves_does_not(category: type[Warning]) -> None
 
 @pytest.mark.parametrize("module", OF_OTHERS)
 def test_what_we_say_fails_wherever_it_is_attributed_to(module: str) -> None:
-    for category in (DiscreetWarning, ResourceWarning, *DiscreetWarning.__subclasses__()):
+    for category in (DiscreetWarning, *DiscreetWarning.__subclasses__()):
         with pytest.raises(category):
             _warn(module, category)
+
+
+def test_what_is_not_closed_fails_wherever_it_is_collected() -> None:
+    for what in ("unclosed database in <sqlite3.Connection>", "unclosed file <_io.TextIOWrapper>"):
+        with pytest.raises(ResourceWarning):
+            warnings.warn_explicit(what, ResourceWarning, "sys.py", 1, module="sys", registry={})
 
 
 def _python(home: Path, code: str) -> subprocess.CompletedProcess[str]:
