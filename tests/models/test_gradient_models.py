@@ -214,7 +214,7 @@ def test_a_broken_run_goes_on_without_paying_again(tmp_path: Path) -> None:
     assert ledger.spent().epsilon == 2
     kinds = [e.kind for e in ledger.events()]
     assert kinds == ["open"] + ["step"] * 100  # steps paid ahead and lost in the crash stay lost
-    assert model.fitted_.trained.steps == 40 + 100 - AHEAD
+    assert model.privacy_.steps == 40 + 100 - AHEAD
     assert (model.privacy_.steps, model.privacy_.lost) == (40 + 100 - AHEAD, AHEAD - 40)
     assert "24 paid for and lost" in str(model.privacy_)
     assert model.privacy_.private

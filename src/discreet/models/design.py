@@ -22,6 +22,7 @@ from discreet.core import numbers
 from discreet.core.random import Random
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest
+from discreet.models.predictor import Input
 
 Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.int64]
@@ -305,6 +306,11 @@ class Design:
         """The columns of the table that are read."""
         extra = () if self.weight is None else self.weight.columns
         return (*(f.column for f in self.features), self.target.column, *extra)
+
+    @cached_property
+    def inputs(self) -> tuple[Input, ...]:
+        """The columns that a prediction reads."""
+        return tuple(Input(f.column, None if f.raw or f.labels else (f.lo, f.hi), f.labels) for f in self.features)
 
     @property
     def blocks(self) -> int:

@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 
 from discreet.core import numbers
 from discreet.core.cost import Cost
+from discreet.core.numbers import Number
 from discreet.core.query import Relation, check_relation
 from discreet.core.random import chosen
 from discreet.core.release import Release
@@ -27,6 +28,7 @@ from discreet.core.runner import Desk, NoLedger, Procedure
 from discreet.core.schema import Column, Real, Schema, closest
 from discreet.errors import InvalidRequest
 from discreet.models.callers import look_at_callers
+from discreet.models.design import Design, Floats
 from discreet.models.perturbation import Price
 from discreet.sources import open_source
 
@@ -113,15 +115,48 @@ class Columns:
     arrays: bool = False
 
 
-class PrivateModel(BaseEstimator):  # type: ignore[misc]
-    """A model that is paid for. Subclasses store their parameters and give ``_procedure`` and ``_accept``."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedLinear:
+    """What was released of a linear model: its coefficients on the scale of the design, and how they were made.
 
-    epsilon: Any
-    delta: Any
-    rho: Any
-    neighbors: Relation
-    ledger: Any
-    random_state: Any
+    ``descent`` is what a descent says of its price, which no release of it alone does.
+    """
+
+    design: Design
+    theta: Floats
+    ridge: Fraction
+    method: str
+    rows: int | None
+    releases: tuple[Release, ...]
+    descent: Privacy | None = None
+
+    @property
+    def privacy(self) -> Privacy:
+        """What it cost."""
+        if self.descent is not None:
+            return self.descent
+        cost = sum((r.cost for r in self.releases if r.cost is not None), Cost.nothing())
+        relation = self.releases[0].relation or "add_remove"
+        private = all(r.private for r in self.releases)
+        return Privacy(cost, relation, private, self.method, float(self.ridge), self.releases)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateModel(BaseEstimator):  # type: ignore[misc]
+    """A model that is paid for: a dataclass of its parameters, which are stored as they are given.
+
+    Everything that is private about it is computed by ``fit``: with a ``ledger`` every fit pays there, also the fits of a
+    cross-validation or of a search.
+    """
+
+    epsilon: Number | None = None
+    delta: Number | None = None
+    bounds: Any = None
+    ridge: Number = 1.0
+    weight_bound: Number | None = 1.0
+    neighbors: Relation = "add_remove"
+    ledger: Any = None
+    random_state: Any = None
 
     def __new__(cls, *args: Any, **given: Any) -> Self:
         known = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
@@ -143,6 +178,11 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _target(self, y: Any) -> tuple[Any, Column]:
         """The validated targets of arrays and their declaration."""
+
+    @property
+    def rho(self) -> Number | None:
+        """The price in zero-concentrated privacy, for a model that takes it."""
+        return None
 
     @property
     def price(self) -> Price:
@@ -233,18 +273,16 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return tuple(f"x{i}" for i in range(features))
 
     def _most_weight(self) -> float:
-        given = getattr(self, "weight_bound", None)
-        return 1.0 if given is None else float(Real(0, given).hi)
+        return 1.0 if self.weight_bound is None else float(Real(0, self.weight_bound).hi)  # type: ignore[arg-type]
 
     def _bounds(self, features: int) -> list[tuple[float, float]] | None:
         """The public bounds of each feature; None for a model that needs none."""
-        bounds = getattr(self, "bounds", None)
-        if bounds is None:
+        if self.bounds is None:
             raise InvalidRequest(
                 f"{type(self).__name__} needs public bounds=(lo, hi), or one pair for each feature; "
                 "they are never read off the data"
             )
-        return read_bounds(bounds, features)
+        return read_bounds(self.bounds, features)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Refused: how well a model does on private rows is itself a release that has to be paid for."""
@@ -252,6 +290,15 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             "score on private rows is itself a release; pay for it with a private count of correct predictions "
             "(paid_score(X, y, epsilon=...)), or use public_score(X, y) on rows that are public"
         )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Perturbed(PrivateModel):
+    """A model that is private by noise in its objective, on its minimiser or in its sums, as ``method`` says."""
+
+    rho: Number | None = None
+    method: Any = "objective"
+    intervals: bool = False
 
 
 def rows_of(model: Any, X: Any, *, reset: bool = False) -> Any:

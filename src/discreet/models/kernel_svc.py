@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 from discreet.core import numbers
 from discreet.core.numbers import Number
-from discreet.core.query import Relation
 from discreet.core.random import system
 from discreet.core.schema import Categories
 from discreet.errors import InvalidRequest
 from discreet.models.design import Fourier
 from discreet.models.estimator import Columns
-from discreet.models.linear_classifier import LinearClassifier
 from discreet.models.losses import HuberHinge, Loss
-from discreet.models.perturbation import Method
+from discreet.models.perturbed_classifier import PerturbedClassifier
 
 
-class KernelSVC(LinearClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelSVC(PerturbedClassifier):
     """A support vector machine with the kernel exp(-beta |x - x'|^2), by ``components`` random Fourier features.
 
     Features need no bounds: the cosines they end in have some of their own. With ``bounds`` (and through a session, where
@@ -30,48 +30,10 @@ class KernelSVC(LinearClassifier):
     what remains is a linear support vector machine.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        bounds: Any = None,
-        classes: Any = None,
-        components: int = 100,
-        beta: Number | None = None,
-        key: int | None = None,
-        width: Number = 0.5,
-        method: Method = "objective",
-        ridge: Number = 1.0,
-        fit_intercept: bool = True,
-        penalty: str = "ridge",
-        radius: Number | None = None,
-        weight_bound: Number = 1.0,
-        intervals: bool = False,
-        neighbors: Relation = "add_remove",
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.bounds = bounds
-        self.classes = classes
-        self.components = components
-        self.beta = beta
-        self.key = key
-        self.width = width
-        self.method = method
-        self.ridge = ridge
-        self.fit_intercept = fit_intercept
-        self.penalty = penalty
-        self.radius = radius
-        self.weight_bound = weight_bound
-        self.intervals = intervals
-        self.neighbors = neighbors
-        self.ledger = ledger
-        self.random_state = random_state
+    components: int = 100
+    beta: Number | None = None
+    key: int | None = None
+    width: Number = 0.5
 
     @property
     def _loss(self) -> Loss:

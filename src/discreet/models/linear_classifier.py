@@ -4,63 +4,36 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
 from discreet.core import numbers
-from discreet.core.ask import Ask
-from discreet.core.cost import Cost
-from discreet.core.query import Relation
-from discreet.core.release import Release
-from discreet.core.runner import Procedure
+from discreet.core.numbers import Number
 from discreet.core.schema import Categories, Column
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats, Fourier, Weight
 from discreet.models.estimator import (
     Columns,
-    Privacy,
+    FittedLinear,
     check_penalty,
     declared_classes,
-    positive_ridge,
     raised_from,
     rows_of,
 )
-from discreet.models.intervals import Certainty, Intervals, certainty_asks, shares_of
+from discreet.models.intervals import Certainty, Intervals
 from discreet.models.judged import Judged, codes
 from discreet.models.losses import Loss
-from discreet.models.perturbation import Price, ask_for, ridge_of
-from discreet.models.predictor import Input, Kernel, LinearPredictor
+from discreet.models.predictor import Kernel, LinearPredictor
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """What was released: the coefficients on the scale of the design, and how they were made."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedClassifier(FittedLinear):
+    """The coefficients of a classifier, its loss, and what intervals are made of where they were paid for."""
 
-    design: Design
     loss: Loss
-    theta: Floats
-    ridge: Fraction
-    method: str
-    rows: int | None
-    releases: tuple[Release, ...]
     certainty: Certainty | None = None
-
-    @property
-    def privacy(self) -> Privacy:
-        """What it cost."""
-        cost = sum((r.cost for r in self.releases if r.cost is not None), Cost.nothing())
-        relation = self.releases[0].relation or "add_remove"
-        private = all(r.private for r in self.releases)
-        return Privacy(cost, relation, private, self.method, float(self.ridge), self.releases)
-
-    @cached_property
-    def inputs(self) -> tuple[Input, ...]:
-        """The columns that a prediction reads."""
-        return tuple(Input(f.column, None if f.raw or f.labels else (f.lo, f.hi), f.labels) for f in self.design.features)
 
     def predictor(self, classes: tuple[Any, Any], probabilities: bool) -> LinearPredictor:
         """What predicts from rows of the table."""
@@ -71,24 +44,17 @@ class Fitted:
         table = self.theta / design.units
         last = design.width - design.intercept
         constant = float(table[last]) if design.intercept else 0.0
-        return LinearPredictor(self.inputs, table[:last], constant, classes, probabilities, kernel)
+        return LinearPredictor(design.inputs, table[:last], constant, classes, probabilities, kernel)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
-    """A classifier that is linear in its features. Scores of its second class are positive.
+    """A classifier that is linear in its features. Scores of its second class are positive."""
 
-    With ``intervals`` a fit also pays for what ``confidence_intervals`` needs, out of the same price: ``shares`` of it go to
-    the coefficients, to the curvature of the loss and to the products of its slopes.
-    """
-
-    intervals: bool = False
-    shares: Any = None
-    method: Any
-    ridge: Any
-    penalty: Any
-    fit_intercept: bool
-    classes: Any
-    radius: Any
+    classes: Any = None
+    fit_intercept: bool = True
+    penalty: str = "ridge"
+    radius: Number | None = None
     _probabilities: ClassVar[bool] = False
     score = Judged.score  # refused: ahead of the score of scikit-learn's mixin
 
@@ -125,7 +91,8 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _procedure(self, columns: Columns, relation: Relation) -> Procedure[Fitted]:
+    def _two_classes(self, columns: Columns) -> Design:
+        """The design of a target with two labels."""
         check_penalty(self.penalty)
         design = self._design(columns)
         if len(design.target.classes) != 2:
@@ -133,38 +100,9 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
                 f"the target {columns.target!r} must be declared as Categories of two labels, "
                 f"got {list(design.target.classes) or 'a number'}"
             )
-        ridge, price = self._least_ridge, self.price
-        self._check_intervals()
-        if not self.intervals:
-            if self.shares is not None:
-                raise InvalidRequest("shares are for fits with intervals=True; leave them out, or ask for intervals")
-            return self._ask(ask_for(design, self._loss, ridge, self.method, price, relation, columns.rows), design, columns)
-        first, *rest = (price.share(s) for s in shares_of(self.shares, self.method, price, self._loss))
-        ask = ask_for(design, self._loss, ridge, self.method, first, relation)
-        return self._ask_more(ask, design, columns, relation, (rest[0], rest[1]))
+        return design
 
-    def _check_intervals(self) -> None:
-        """For a model that has no intervals: refuses to pay for some, with the reason."""
-
-    @property
-    def _least_ridge(self) -> Fraction:
-        """The ridge asked for. Only a descent does without one."""
-        return numbers.non_negative(self.ridge, "ridge") if str(self.method) == "opera" else positive_ridge(self.ridge)
-
-    def _ask(self, ask: Ask, design: Design, columns: Columns) -> Procedure[Fitted]:
-        release: Release = yield ask
-        theta = np.asarray(release.value, np.float64)
-        return Fitted(design, self._loss, theta, ridge_of(ask), str(self.method), columns.rows, (release,))
-
-    def _ask_more(
-        self, ask: Ask, design: Design, columns: Columns, relation: Relation, prices: tuple[Price, Price]
-    ) -> Procedure[Fitted]:
-        fitted = yield from self._ask(ask, design, columns)
-        pair = yield certainty_asks(design, fitted.loss, fitted.theta, prices, relation, columns.rows)
-        certainty = Certainty.read(design, fitted.releases[0], fitted.ridge, pair, columns.rows)
-        return replace(fitted, releases=(*fitted.releases, *pair), certainty=certainty)
-
-    def _accept(self, fitted: Fitted) -> None:
+    def _accept(self, fitted: FittedClassifier) -> None:
         table = fitted.theta / fitted.design.units
         features = fitted.design.width - self.fit_intercept
         self.coef_ = table[None, :features]
@@ -185,7 +123,7 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        fitted: Fitted = self.fitted_
+        fitted: FittedClassifier = self.fitted_
         if fitted.certainty is None:
             raise InvalidRequest(
                 "confidence intervals are paid for when a model is fitted; make it with intervals=True and fit again"
@@ -202,7 +140,7 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
         """The two public labels of arrays."""
         return declared_classes(self.classes, type(self).__name__)
 
-    def _accept_arrays(self, fitted: Fitted) -> None:
+    def _accept_arrays(self, fitted: FittedClassifier) -> None:
         super()._accept_arrays(fitted)
         # Inside, the classes of arrays are 0 and 1: labels may be of kinds that no schema declares.
         self.classes_ = np.array(self._classes())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from discreet.core import numbers
 from discreet.core.ask import Ask
-from discreet.core.numbers import Number
 from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
@@ -22,13 +21,14 @@ from discreet.models.design import Design
 from discreet.models.estimator import Columns, check_penalty, positive_ridge
 from discreet.models.intervals import Intervals
 from discreet.models.perturbation import Price, inside, noise_in, ridge_of
-from discreet.models.regressor import FittedNumber, Regressor
+from discreet.models.regressor import FittedRegression, PerturbedRegression
 from discreet.models.sufficient import RegressionSums, half_widths, read, solve
 
 METHODS = ("statistics", "objective")
 
 
-class LinearRegression(Regressor):
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearRegression(PerturbedRegression):
     """Least squares with a ridge.
 
     ``method="statistics"`` (the default, usually the better one) releases the sums of squares and products of all columns
@@ -45,40 +45,9 @@ class LinearRegression(Regressor):
     "add_remove", "replace" or "both". ``random_state`` is for tests only: what it makes is not private.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        method: Literal["statistics", "objective"] = "statistics",
-        ridge: Number = 1.0,
-        fit_intercept: bool = True,
-        penalty: str = "ridge",
-        weight_bound: Number = 1.0,
-        intervals: bool = False,
-        neighbors: Relation = "add_remove",
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.method = method
-        self.ridge = ridge
-        self.fit_intercept = fit_intercept
-        self.penalty = penalty
-        self.weight_bound = weight_bound
-        self.intervals = intervals
-        self.neighbors = neighbors
-        self.ledger = ledger
-        self.random_state = random_state
+    method: Literal["statistics", "objective"] = "statistics"
 
-    def _procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedNumber]:
+    def _procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedRegression]:
         check_penalty(self.penalty)
         if self.method not in METHODS:
             raise InvalidRequest(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
@@ -99,20 +68,22 @@ class LinearRegression(Regressor):
         law.check(design.width)
         return self._from_minimiser(Ask(problem, law), design, columns)
 
-    def _from_sums(self, design: Design, ridge: Fraction, columns: Columns, relation: Relation) -> Procedure[FittedNumber]:
+    def _from_sums(
+        self, design: Design, ridge: Fraction, columns: Columns, relation: Relation
+    ) -> Procedure[FittedRegression]:
         query = RegressionSums(replace(design, intercept=True))
         release: Release = yield Ask(query, self.price.law(query, relation, query.shape[0]))
         moments = read(release, columns.rows)
         found = solve(moments, float(ridge / design.most_weight), design.intercept)
         # From entries in [-1, 1] to rows of norm at most 1.
         theta = found * (design.units[-1] if design.intercept else design.units[0] / design.features[0].unit)
-        return FittedNumber(design, theta, ridge, "statistics", columns.rows, (release,), moments)
+        return self._fitted(design, theta, ridge, columns, release, moments)
 
-    def _from_minimiser(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedNumber]:
+    def _from_minimiser(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedRegression]:
         release: Release = yield ask
         theta = np.asarray(release.value, np.float64)
         ridge = ridge_of(ask) * design.blocks
-        return FittedNumber(design, theta, ridge, self.method, columns.rows, (release,))
+        return self._fitted(design, theta, ridge, columns, release)
 
     def confidence_intervals(self, level: float = 0.95) -> Intervals:
         """An interval for each coefficient: rows as ``coef_``, the intercept last, on the scale of the table.
@@ -126,7 +97,7 @@ class LinearRegression(Regressor):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        fitted: FittedNumber = self.fitted_
+        fitted: FittedRegression = self.fitted_
         if fitted.moments is None:
             raise InvalidRequest(
                 f"confidence intervals are made from released sums, which method={fitted.method!r} does not have; "

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from discreet.core.numbers import Number
-from discreet.core.query import Relation
 from discreet.models.design import Floats
-from discreet.models.linear_classifier import LinearClassifier
 from discreet.models.losses import Logistic, Loss
-from discreet.models.perturbation import Method
+from discreet.models.perturbed_classifier import PerturbedClassifier
 
 
-class LogisticRegression(LinearClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class LogisticRegression(PerturbedClassifier):
     """Logistic regression with a ridge, private by noise in its objective or on its coefficients.
 
     ``epsilon`` alone, ``epsilon`` and ``delta``, or ``rho`` is the price of one fit. ``bounds`` are the public (lo,
@@ -26,44 +25,8 @@ class LogisticRegression(LinearClassifier):
     makes is not private.
     """
 
+    shares: Any = None
     _probabilities: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        bounds: Any = None,
-        classes: Any = None,
-        method: Method = "objective",
-        ridge: Number = 1.0,
-        fit_intercept: bool = True,
-        penalty: str = "ridge",
-        radius: Number | None = None,
-        weight_bound: Number = 1.0,
-        intervals: bool = False,
-        shares: Any = None,
-        neighbors: Relation = "add_remove",
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.bounds = bounds
-        self.classes = classes
-        self.method = method
-        self.ridge = ridge
-        self.fit_intercept = fit_intercept
-        self.penalty = penalty
-        self.radius = radius
-        self.weight_bound = weight_bound
-        self.intervals = intervals
-        self.shares = shares
-        self.neighbors = neighbors
-        self.ledger = ledger
-        self.random_state = random_state
 
     @property
     def _loss(self) -> Loss:

@@ -24,7 +24,6 @@ from discreet.models.gradient.device import DeviceTable, namespace
 from discreet.models.gradient.engine import Trained
 from discreet.models.gradient.network import Activation, Network, classifier
 from discreet.models.network_predictor import NetworkPredictor
-from discreet.models.predictor import Input
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +48,7 @@ class FittedNetwork:
         return privacy_of(self.trained, self.releases, self.relation, self.ridge)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """A network of linear layers with ``activation`` between them, by private stochastic gradient descent.
 
@@ -63,62 +63,12 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
     Proof: see ``discreet.models.gradient.engine.descend``.
     """
 
-    rho = None
-
-    def __init__(
-        self,
-        *,
-        hidden_layer_sizes: Any = (100, 100),
-        activation: Activation = "relu",
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        bounds: Any = None,
-        classes: Any = None,
-        ridge: Number = 0.0,
-        radius: Number | None = None,
-        weight_bound: Number = 1.0,
-        expected_rows: int | None = None,
-        lot_size: int | None = None,
-        epochs: float = 10,
-        steps: int | None = None,
-        clip: Any = 1.0,
-        learning_rate: Any = "auto",
-        momentum: float = 0.0,
-        iterate: Literal["last", "average"] = "last",
-        start: int = 0,
-        checkpoint: Any = None,
-        checkpoint_every: int | None = None,
-        data_version: str | None = None,
-        verbose: bool = False,
-        neighbors: Relation = "add_remove",
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.ridge = ridge
-        self.radius = radius
-        self.weight_bound = weight_bound
-        self.expected_rows = expected_rows
-        self.lot_size = lot_size
-        self.epochs = epochs
-        self.steps = steps
-        self.clip = clip
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.iterate = iterate
-        self.start = start
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.data_version = data_version
-        self.verbose = verbose
-        self.neighbors = neighbors
-        self.ledger = ledger
-        self.random_state = random_state
+    hidden_layer_sizes: Any = (100, 100)
+    activation: Activation = "relu"
+    classes: Any = None
+    radius: Number | None = None
+    iterate: Literal["last", "average"] = "last"
+    start: int = 0
 
     def _procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedNetwork]:
         if columns.propensity is not None:
@@ -211,10 +161,11 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
 
         check_is_fitted(self)
         fitted: FittedNetwork = self.fitted_
-        inputs = tuple(Input(f.column, None if f.labels else (f.lo, f.hi), f.labels) for f in fitted.design.features)
         layers = tuple(fitted.network.layers(fitted.trained.flat))
         radius = None if fitted.design.radius is None else 1.0
-        return NetworkPredictor(inputs, fitted.design.units, layers, tuple(self.classes_.tolist()), self.activation, radius)
+        return NetworkPredictor(
+            fitted.design.inputs, fitted.design.units, layers, tuple(self.classes_.tolist()), self.activation, radius
+        )
 
     def _rows(self, X: Any) -> Any:
         from sklearn.utils.validation import check_is_fitted, validate_data

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from discreet.core import numbers
 from discreet.core.numbers import Number
-from discreet.core.query import Relation
 from discreet.core.result import Result
 from discreet.core.schema import Categories
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Weight
 from discreet.models.estimator import Columns
-from discreet.models.linear_classifier import LinearClassifier
 from discreet.models.losses import HuberHinge, Loss
-from discreet.models.perturbation import Method, Price
+from discreet.models.perturbation import Price
+from discreet.models.perturbed_classifier import PerturbedClassifier
 
 
-class OutcomeWeightedLearner(LinearClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class OutcomeWeightedLearner(PerturbedClassifier):
     """A rule that says who should be treated: a weighted support vector machine on the treatments that were given.
 
     A row counts with the weight benefit / propensity, clipped to [0, ``weight_bound``]: its benefit (0 or more, larger is
@@ -37,46 +37,10 @@ class OutcomeWeightedLearner(LinearClassifier):
     Proof: a weight is a function of its own row and lies within [0, weight_bound], which multiplies slope and curvature.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        bounds: Any = None,
-        classes: Any = None,
-        width: Number = 0.5,
-        propensity: float | None = None,
-        method: Method = "objective",
-        ridge: Number = 1.0,
-        fit_intercept: bool = True,
-        penalty: str = "ridge",
-        radius: Number | None = None,
-        weight_bound: Number | None = None,
-        intervals: bool = False,
-        shares: Any = None,
-        neighbors: Relation = "add_remove",
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.bounds = bounds
-        self.classes = classes
-        self.width = width
-        self.propensity = propensity
-        self.method = method
-        self.ridge = ridge
-        self.fit_intercept = fit_intercept
-        self.penalty = penalty
-        self.radius = radius
-        self.weight_bound = weight_bound
-        self.intervals = intervals
-        self.shares = shares
-        self.neighbors = neighbors
-        self.ledger = ledger
-        self.random_state = random_state
+    weight_bound: Number | None = None
+    width: Number = 0.5
+    propensity: float | None = None
+    shares: Any = None
 
     @property
     def _loss(self) -> Loss:

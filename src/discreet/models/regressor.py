@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from discreet.core.cost import Cost
 from discreet.core.numbers import Number
 from discreet.core.query import check_relation
 from discreet.core.release import Release
@@ -18,23 +17,16 @@ from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
 from discreet.models.determination import determination_of
-from discreet.models.estimator import Columns, Privacy, PrivateModel, raised_from, rows_of
+from discreet.models.estimator import Columns, FittedLinear, Perturbed, PrivateModel, raised_from, rows_of
 from discreet.models.number_predictor import NumberPredictor
 from discreet.models.perturbation import Price
-from discreet.models.predictor import Input
 from discreet.models.sufficient import Moments, RegressionSums
 
 
-@dataclass(frozen=True, eq=False)
-class FittedNumber:
-    """What was released: coefficients on the scale of the design (target over its unit), and how they were made."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedRegression(FittedLinear):
+    """The coefficients of a regression (the target over its unit), and the sums that intervals are made of."""
 
-    design: Design
-    theta: Floats
-    ridge: Fraction
-    method: str
-    rows: int | None
-    releases: tuple[Release, ...]
     moments: Moments | None = None
 
     @property
@@ -47,21 +39,14 @@ class FittedNumber:
         """The coefficients on the scale of the table, the constant last."""
         return self.theta * self.design.target.unit / self.design.units
 
-    @property
-    def privacy(self) -> Privacy:
-        """What it cost."""
-        cost = sum((r.cost for r in self.releases if r.cost is not None), Cost.nothing())
-        relation = self.releases[0].relation or "add_remove"
-        private = all(r.private for r in self.releases)
-        return Privacy(cost, relation, private, self.method, float(self.ridge), self.releases)
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     """A regression that is linear in its features."""
 
-    target_bounds: Any
-    ridge: Any
-    fit_intercept: bool
+    target_bounds: Any = None
+    fit_intercept: bool = True
+    penalty: str = "ridge"
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Refused: how well a model does on private rows is itself a release that has to be paid for."""
@@ -81,7 +66,7 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
             columns.schema, columns.features, columns.target, intercept=self.fit_intercept, weight=columns.weight
         )
 
-    def _accept(self, fitted: FittedNumber) -> None:
+    def _accept(self, fitted: FittedRegression) -> None:
         features = fitted.design.width - fitted.design.intercept
         self.coef_ = fitted.table[:features]
         self.intercept_ = float(fitted.table[features]) if fitted.design.intercept else 0.0
@@ -109,8 +94,7 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        inputs = tuple(Input(f.column, None if f.labels else (f.lo, f.hi), f.labels) for f in self.fitted_.design.features)
-        return NumberPredictor(inputs, self.coef_, self.intercept_)
+        return NumberPredictor(self.fitted_.design.inputs, self.coef_, self.intercept_)
 
     def predict(self, X: Any) -> Floats:
         """The number predicted for each row. Values outside the bounds are clipped, as in ``fit``."""
@@ -144,3 +128,28 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         rows = len(goal) if schema.neighbors == "replace" else None
         desk = self._desk({"guess": guess, "truth": goal}, schema)
         return desk.run(determination_of(query, Price(epsilon, delta, rho), schema.neighbors, rows))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PerturbedRegression(Perturbed, Regressor):
+    """A regression from one release; its parameters are those of ``LinearRegression``."""
+
+    def _fitted(
+        self,
+        design: Design,
+        theta: Floats,
+        ridge: Fraction,
+        columns: Columns,
+        release: Release,
+        moments: Moments | None = None,
+    ) -> FittedRegression:
+        """What one release made."""
+        return FittedRegression(
+            design=design,
+            theta=theta,
+            ridge=ridge,
+            method=self.method,
+            rows=columns.rows,
+            releases=(release,),
+            moments=moments,
+        )

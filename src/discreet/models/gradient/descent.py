@@ -11,18 +11,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from discreet.accounting.lots import Lots
 from discreet.core import numbers
 from discreet.core.ask import Account
+from discreet.core.numbers import Number
 from discreet.core.query import Relation
 from discreet.core.release import Entry, Release
 from discreet.core.runner import Desk, Procedure
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design
-from discreet.models.estimator import Columns, Privacy
+from discreet.models.estimator import Columns, Privacy, PrivateModel
 from discreet.models.gradient import checkpoint as checkpoints
 from discreet.models.gradient.clip_quantile import ClipQuantile, clip_norm, left_of
 from discreet.models.gradient.engine import Run, State, Trained, Watch, descend
@@ -30,6 +31,7 @@ from discreet.models.gradient.network import Network
 from discreet.models.gradient.steps import StepSize, step_size
 from discreet.sources import open_source
 
+METHOD = "gradient descent"
 LOT = 256
 _SECONDS = 3.0  # between two checkpoints
 _SHARE = 20  # and at least so many times as long as one took, so that large networks are not held up
@@ -82,7 +84,8 @@ class DescentPrivacy(Privacy):
         return f"{super().__str__()} ({lots}{paid})"
 
 
-class Descends:
+@dataclass(kw_only=True, eq=False, repr=False)
+class Descends(PrivateModel):
     """The parameters of a descent, for estimators that mix it in.
 
     ``expected_rows`` is the public guess of the number of rows (the schema's by default; under replace the number
@@ -95,21 +98,19 @@ class Descends:
     are paid 64 at a time: those that a crash loses stay lost, and ``privacy_.steps`` says how many were taken.
     """
 
-    epsilon: Any
-    delta: Any
-    rho: Any = None
-    expected_rows: int | None
-    lot_size: int | None
-    epochs: Any
-    steps: int | None
-    clip: Any
-    learning_rate: Any
-    momentum: float
-    iterate: Any
-    checkpoint: Any
-    checkpoint_every: int | None
-    data_version: str | None
-    verbose: bool
+    ridge: Number = 0.0
+    expected_rows: int | None = None
+    lot_size: int | None = None
+    epochs: float = 10
+    steps: int | None = None
+    clip: Any = 1.0
+    learning_rate: Any = "auto"
+    momentum: float = 0.0
+    iterate: Literal["last", "average"] = "average"
+    checkpoint: Any = None
+    checkpoint_every: int | None = None
+    data_version: str | None = None
+    verbose: bool = False
 
     def _expected(self, columns: Columns) -> int:
         for known in (self.expected_rows, columns.schema.expected_rows, columns.rows):
@@ -208,7 +209,7 @@ class Descends:
         return bar
 
     def _desk(self, table: dict[str, Any], schema: Schema) -> Desk:
-        desk: Desk = super()._desk(table, schema)  # type: ignore[misc]
+        desk = super()._desk(table, schema)
         if self.data_version is None:
             return desk
         return replace(desk, source=open_source(table, schema, version=self.data_version))
@@ -218,6 +219,6 @@ def privacy_of(trained: Trained, bought: tuple[Release, ...], relation: Relation
     """What a fit by descent says of its price."""
     private = trained.private and all(r.private for r in bought)
     return DescentPrivacy(
-        trained.cost, relation, private, "gradient descent", float(ridge), bought, trained.run, trained.account,
+        trained.cost, relation, private, METHOD, float(ridge), bought, trained.run, trained.account,
         trained.steps, trained.entry,
     )  # fmt: skip

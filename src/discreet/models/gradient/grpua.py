@@ -48,7 +48,7 @@ class GRPUA(SGDClassifier):
         if ridge:
             return StronglyConvex(ridge / expected, scale / clip)
         noise = 0.0
-        if not (isinstance(self.epsilon, float) and math.isinf(self.epsilon)) and self.delta is not None:
+        if self.epsilon is not None and self.delta is not None and self.epsilon != math.inf:
             noise = float(noise_multiplier(self.epsilon, self.delta, numbers.rational(1) / expected, steps, relation))
         return InverseRoot.of_noise(REACH, clip, design.width, noise * clip)
 
