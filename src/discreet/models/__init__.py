@@ -6,8 +6,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.models.callers import FittedBefore as FittedBefore
-    from discreet.models.callers import RepeatedFits as RepeatedFits
     from discreet.models.classifier import Classifier as Classifier
     from discreet.models.constrained_models import ConstrainedClassifier as ConstrainedClassifier
     from discreet.models.constrained_models import ConstrainedRegression as ConstrainedRegression
@@ -56,8 +54,6 @@ _HOMES = {
     "LinearSVC": "discreet.models.linear_svc",
     "LogisticRegression": "discreet.models.logistic_regression",
     "OutcomeWeightedLearner": "discreet.models.outcome_weighted",
-    "FittedBefore": "discreet.models.callers",
-    "RepeatedFits": "discreet.models.callers",
     "document": "discreet.models.publish",
     "load": "discreet.models.predictor",
     "own_loss": "discreet.models.losses",

@@ -27,7 +27,6 @@ from discreet.core.release import Release
 from discreet.core.runner import Desk, NoLedger, Procedure
 from discreet.core.schema import Column, Real, Schema, closest
 from discreet.errors import InvalidRequest
-from discreet.models.callers import look_at_callers
 from discreet.models.design import Design, Floats
 from discreet.models.perturbation import Price
 from discreet.sources import open_source
@@ -196,7 +195,6 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to arrays, for someone who holds them. Spends what the model was made with, at ``ledger`` if there is one."""
-        look_at_callers(self)
         return self._fit_arrays(X, y, sample_weight)
 
     def publish(self, path: str | Path) -> Path:
