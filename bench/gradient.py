@@ -18,7 +18,7 @@ from discreet.mechanisms import Gaussian
 from discreet.models.design import Design
 from discreet.models.gradient.clipping import _filled, gradient
 from discreet.models.gradient.engine import Run, descend
-from discreet.models.gradient.lots import LotGradient
+from discreet.models.gradient.lot_gradient import LotGradient
 from discreet.models.gradient.network import Network, Room, classifier
 from discreet.models.gradient.steps import Constant
 from discreet.models.losses import Logistic

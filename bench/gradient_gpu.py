@@ -106,7 +106,7 @@ class HostTable:
         self._x, self._y = x, y
 
     def gathered(self, design: Any, network: Any) -> Any:
-        from discreet.models.gradient.lots import Gathered
+        from discreet.models.gradient.lot_gradient import Gathered
         from discreet.models.gradient.network import Room
 
         return Gathered(network.widen(design.rows_of(self._x)), self._y, None, None, len(self._x), Room())

@@ -23,7 +23,7 @@ import numpy as np
 
 from bench.protect import adult
 from discreet.models import LinearSVC, LogisticRegression
-from discreet.models.characteristic import quantiles
+from discreet.models.intervals.noise_quantiles import quantiles
 from discreet.models.losses import HuberHinge, Logistic, Loss
 
 ROWS, RIDGE, REPETITIONS, LEVEL = 15_000, 30.0, 1000, 0.95

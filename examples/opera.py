@@ -21,8 +21,8 @@ import numpy as np
 import discreet as ds
 from discreet.models.design import Design
 from discreet.models.losses import HuberHinge, Logistic, Loss
-from discreet.models.opera import Opera
 from discreet.models.perturbation import Price, ask_for
+from discreet.models.queries.opera import Opera
 from discreet.sources import open_source
 
 RIDGE, DELTA = Fraction(1, 1000), Fraction(1, 1000)

@@ -14,16 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from discreet.models import ball, certificate, solver, within
-from discreet.models.ball import BallProblem, LeastSquares
-from discreet.models.bounded_descent import descend
-from discreet.models.constrained import ConstrainedMinimiser, ConstrainedProblem, Declared, WithinRegion
 from discreet.models.design import Design, Feature, Rows, Target, Weight
 from discreet.models.losses import Huber, HuberHinge, Logistic
-from discreet.models.objective import Objective
 from discreet.models.perturbation import Price, inside
-from discreet.models.problem import Minimiser, Problem
+from discreet.models.queries.ball_problem import BallProblem
+from discreet.models.queries.constrained_problem import ConstrainedMinimiser, ConstrainedProblem, Declared, WithinRegion
+from discreet.models.queries.problem import Minimiser, Problem
 from discreet.models.regions import Ball, Box, FreeLast, own_region
+from discreet.models.solve import certificate, least_squares, newton, newton_in_region
+from discreet.models.solve.least_squares import LeastSquares
+from discreet.models.solve.objective import Objective
+from discreet.models.solve.projected_gradient import descend
 from study.harness import Row
 
 HEAVIEST = 1000.0
@@ -91,7 +92,7 @@ def table(rng: Any, kind: str, width: int) -> tuple[Any, Any, Any]:
 def watched() -> Iterator[dict[str, Any]]:
     """What the last minimiser was certified to, over its tolerance, and how many ended by projected gradients."""
     seen: dict[str, Any] = {"descents": 0, "share": np.inf}
-    kept = solver.minimise, within.minimise_within, ball.minimise_in_ball
+    kept = newton.minimise, newton_in_region.minimise_within, least_squares.minimise_in_ball
 
     def ended(held: certificate.Held, tolerance: float, near: certificate.Minimum) -> certificate.Minimum:
         found = descend(held, tolerance, near)
@@ -107,15 +108,15 @@ def watched() -> Iterator[dict[str, Any]]:
 
         return noting
 
-    from discreet.models import constrained
+    from discreet.models.queries import constrained_problem
 
-    solver.minimise, constrained.minimise_within, ball.minimise_in_ball = map(noted, kept)  # type: ignore[assignment]
-    solver.descend = within.descend = ball.descend = ended  # type: ignore[attr-defined]
+    newton.minimise, constrained_problem.minimise_within, least_squares.minimise_in_ball = map(noted, kept)  # type: ignore[assignment]
+    newton.descend = newton_in_region.descend = least_squares.descend = ended  # type: ignore[attr-defined]
     try:
         yield seen
     finally:
-        solver.minimise, constrained.minimise_within, ball.minimise_in_ball = kept  # type: ignore[attr-defined]
-        solver.descend = within.descend = ball.descend = descend  # type: ignore[attr-defined]
+        newton.minimise, constrained_problem.minimise_within, least_squares.minimise_in_ball = kept  # type: ignore[attr-defined]
+        newton.descend = newton_in_region.descend = least_squares.descend = descend  # type: ignore[attr-defined]
 
 
 def fit(rng: Any, name: str, seed: int) -> None:

@@ -216,7 +216,7 @@ def _receipts() -> list[Any]:
 
 @functools.cache
 def _models() -> list[Any]:
-    from discreet.models.publish import document
+    from discreet.models.publish.document import document
 
     one_each = ds.Schema(dict(_SCHEMA.columns), expected_rows=60)
     table = {name: _TABLE[name] for name in one_each.columns}

@@ -13,7 +13,7 @@ import pytest
 
 from discreet.errors import DiscreetWarning
 
-OF_OURS = ["discreet", "discreet.models.solver", "tests.conftest", "bench.noise", "study.harness", "__main__"]
+OF_OURS = ["discreet", "discreet.models.solve.newton", "tests.conftest", "bench.noise", "study.harness", "__main__"]
 OF_OTHERS = ["arviz", "pyspark.sql.pandas.utils", "discreetly", "scipy.discreet"]
 
 

@@ -29,7 +29,7 @@ from discreet.statistics.question import Question, Table, build
 from discreet.statistics.spend import Keywords, Spend
 
 if TYPE_CHECKING:
-    from discreet.models.estimator import Columns, PrivateModel
+    from discreet.models.estimators.private_model import Columns, PrivateModel
 
 R = TypeVar("R")
 M = TypeVar("M", bound="PrivateModel")
@@ -79,7 +79,7 @@ class FitPreview:
     asks: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
-        from discreet.models.estimator import raised
+        from discreet.models.estimators.private_model import raised
 
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
         used = raised(self.ridge, self.asked_ridge) or ("" if self.ridge is None else f"; ridge {self.ridge:g}")
@@ -259,8 +259,8 @@ class Session:
         **price: Any,
     ) -> Any:
         """The best of several models, chosen and fitted privately; see ``discreet.models.tune``. The ledger pays once."""
+        from discreet.models.estimators.tuning import read_candidates, tuning
         from discreet.models.perturbation import Price
-        from discreet.models.tuning import read_candidates, tuning
 
         made = read_candidates(candidates, model, Price(**price) if price else None)
         for each in made:
@@ -281,7 +281,7 @@ class Session:
         where: dict[str, Any] | None = None,
     ) -> FitPreview:
         """What a fit would cost, whether it fits, and its ridge; touches no data and does not change the model."""
-        from discreet.models.estimator import raised_from
+        from discreet.models.estimators.private_model import raised_from
 
         _check_model(model, self)
         self._narrowed(where or {})  # refuses a filter that names nothing
@@ -341,7 +341,7 @@ class Session:
     def _columns(
         self, features: Sequence[str], target: str, weight: str | None, propensity: str | None, rows: int | None
     ) -> Columns:
-        from discreet.models.estimator import Columns
+        from discreet.models.estimators.private_model import Columns
 
         if isinstance(features, str):
             raise InvalidRequest(f"features is a list of columns, got {features!r}")
@@ -403,7 +403,7 @@ def _price(asked: Ask | Open | Reopen, relation: Relation) -> Cost:
 
 def _check_model(model: Any, session: Session) -> None:
     """Refuse what is no private model, and what it says of the table or the noise against what the session says."""
-    from discreet.models.estimator import PrivateModel
+    from discreet.models.estimators.private_model import PrivateModel
 
     if not isinstance(model, PrivateModel):
         kind = (

@@ -12,7 +12,7 @@ from discreet.audit.exams import EXAMS, Exam
 from discreet.core.mechanism import mechanisms
 from discreet.core.query import queries
 from discreet.local import local_mechanisms
-from discreet.models.estimator import PrivateModel
+from discreet.models.estimators.private_model import PrivateModel
 from discreet.statistics import question
 
 

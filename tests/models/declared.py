@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InvalidRequest
-from discreet.models.constrained_models import ConstrainedRegression
-from discreet.models.kernel_svc import KernelSVC
-from discreet.models.linear_regression import LinearRegression
-from discreet.models.linear_svc import LinearSVC
-from discreet.models.logistic_regression import LogisticRegression
+from discreet.models.estimators.constrained_models import ConstrainedRegression
+from discreet.models.estimators.kernel_svc import KernelSVC
+from discreet.models.estimators.linear_regression import LinearRegression
+from discreet.models.estimators.linear_svc import LinearSVC
+from discreet.models.estimators.logistic_regression import LogisticRegression
+from discreet.models.estimators.outcome_weighted import OutcomeWeightedLearner
 from discreet.models.losses import Huber
-from discreet.models.outcome_weighted import OutcomeWeightedLearner
 from discreet.models.regions import Ball
 
 

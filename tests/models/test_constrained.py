@@ -13,9 +13,15 @@ import discreet as ds
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.mechanisms import ObjectivePerturbation
-from discreet.models.constrained import ConstrainedMinimiser, ConstrainedProblem, WithinRegion, declared, minimise_within
 from discreet.models.design import Design, Feature, Rows, Target
 from discreet.models.losses import Huber, Logistic, Loss
+from discreet.models.queries.constrained_problem import (
+    ConstrainedMinimiser,
+    ConstrainedProblem,
+    WithinRegion,
+    declared,
+    minimise_within,
+)
 from discreet.models.regions import Region, region_of, regions
 
 m = ds.models

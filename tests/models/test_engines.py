@@ -14,9 +14,9 @@ import pytest
 import discreet as ds
 from discreet.models.design import Design
 from discreet.models.losses import HuberHinge, Logistic
-from discreet.models.objective import Objective
-from discreet.models.opera import Descent
-from discreet.models.problem import Minimiser, Problem
+from discreet.models.queries.opera import Descent
+from discreet.models.queries.problem import Minimiser, Problem
+from discreet.models.solve.objective import Objective
 from discreet.sources import open_source
 
 
@@ -104,7 +104,7 @@ def test_passes_over_a_source_and_rows_in_memory_agree(monkeypatch: pytest.Monke
     design = Design.of(schema, ["a", "b", "c"], "y")
     kept = Objective(design, Logistic(), open_source(rows, schema))
     assert kept.kept is not None
-    monkeypatch.setattr("discreet.models.objective._KEPT_BYTES", 10)
+    monkeypatch.setattr("discreet.models.solve.objective._KEPT_BYTES", 10)
     passed = Objective(design, Logistic(), open_source(rows, schema, version="1"))
     zeros = np.zeros(design.width)
     one, other = (o.minimise(zeros, 0.3, 1e-10) for o in (kept, passed))

@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 import discreet as ds
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Feature, Fourier, Target, Weight
-from discreet.models.scoring import Hits
+from discreet.models.evaluate.accuracy import Hits
 from discreet.sources import open_source
 
 m = ds.models

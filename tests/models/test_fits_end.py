@@ -13,18 +13,23 @@ import discreet as ds
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms.objective_perturbation import certifiable
-from discreet.models import bounded_descent, within
-from discreet.models.bounded_descent import descend, most_steps
-from discreet.models.certificate import Held, Minimum
-from discreet.models.constrained import ConstrainedMinimiser, ConstrainedProblem, WithinRegion, minimise_within
 from discreet.models.design import Design, Feature, Rows, Target
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
-from discreet.models.objective import Objective, Totals
 from discreet.models.perturbation import Price, ask_for, inside, noise_in
-from discreet.models.problem import Minimiser, Problem
+from discreet.models.queries.constrained_problem import (
+    ConstrainedMinimiser,
+    ConstrainedProblem,
+    WithinRegion,
+    minimise_within,
+)
+from discreet.models.queries.problem import Minimiser, Problem
+from discreet.models.queries.regression_sums import Moments, half_widths, solve
 from discreet.models.regions import EVERYWHERE, Ball, Box, FreeLast, Region, own_region
-from discreet.models.solver import minimise
-from discreet.models.sufficient import Moments, half_widths, solve
+from discreet.models.solve import newton_in_region, projected_gradient
+from discreet.models.solve.certificate import Held, Minimum
+from discreet.models.solve.newton import minimise
+from discreet.models.solve.objective import Objective, Totals
+from discreet.models.solve.projected_gradient import descend, most_steps
 
 m = ds.models
 
@@ -104,10 +109,10 @@ def test_projected_gradients_alone_reach_the_certificate(region: Any, loss: Loss
     held = Held(one, region, linear, ridge)
     nowhere = Minimum(np.zeros(3), np.inf)
     made: list[Any] = []
-    real = bounded_descent._steps
-    monkeypatch.setattr(bounded_descent, "_steps", lambda *given: made.append(given[-1]) or real(*given))  # type: ignore[func-returns-value]
+    real = projected_gradient._steps
+    monkeypatch.setattr(projected_gradient, "_steps", lambda *given: made.append(given[-1]) or real(*given))  # type: ignore[func-returns-value]
     fast = descend(held, tolerance, nowhere)
-    monkeypatch.setattr(bounded_descent, "most_steps", lambda *given: (0, most_steps(*given)[1]))
+    monkeypatch.setattr(projected_gradient, "most_steps", lambda *given: (0, most_steps(*given)[1]))
     slow = descend(held, tolerance, nowhere)
     assert made[0] == most_steps(one.design, loss, ridge, float(np.linalg.norm(linear)), tolerance)[0]
     for found in (fast, slow):
@@ -122,14 +127,14 @@ def test_the_last_step_is_close_enough_without_a_certificate(monkeypatch: pytest
     linear, ridge, tolerance = np.array([0.3, -40.0]), 0.02, 1e-6
     best = minimise(one, linear, ridge, 1e-12)
     monkeypatch.setattr(Held, "certify", lambda self, theta, *_: Minimum(theta, np.inf))
-    monkeypatch.setattr(bounded_descent, "most_steps", lambda *given: (0, most_steps(*given)[1]))
+    monkeypatch.setattr(projected_gradient, "most_steps", lambda *given: (0, most_steps(*given)[1]))
     found = descend(Held(one, EVERYWHERE, linear, ridge), tolerance, Minimum(np.zeros(2), np.inf))
     assert found.residual == tolerance
     assert 0.01 * tolerance / ridge <= np.linalg.norm(found.theta - best.theta) <= tolerance / ridge
 
 
 def test_newton_that_fails_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(within, "_ROUNDS", 1)
+    monkeypatch.setattr(newton_in_region, "_ROUNDS", 1)
     rng = np.random.default_rng(7)
     x, y, _ = study.table(rng, "duplicated", 3)
     one = Objective(small(3), HuberHinge(), rows=[Rows(x, y, None, None)])

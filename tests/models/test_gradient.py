@@ -23,10 +23,10 @@ from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, NotPr
 from discreet.ledger import Ledger
 from discreet.mechanisms import Gaussian
 from discreet.models.design import Design
-from discreet.models.gradient import clipping, exact
+from discreet.models.gradient import clipping, exact_products
 from discreet.models.gradient.clipping import clipped_sum
 from discreet.models.gradient.engine import Run, State, Trained, descend
-from discreet.models.gradient.lots import SLACK, LotGradient
+from discreet.models.gradient.lot_gradient import SLACK, LotGradient
 from discreet.models.gradient.network import Network, Room, classifier
 from discreet.models.gradient.steps import Constant, InverseRoot, StepSize, StronglyConvex, step_size, step_sizes
 from discreet.models.losses import Huber, HuberHinge, Logistic, Squared
@@ -260,7 +260,7 @@ def test_sums_in_whole_numbers_are_those_of_a_loop_and_exact() -> None:
         y = y if network.loss else generator.integers(0, network.widths[-1], 300).astype(float)
         people = np.arange(300) if most == 1 else np.repeat(np.arange(60), 5)
         flat, wide = network.start(1) + 0.3 * generator.normal(size=network.size), network.widen(x)
-        unit = exact.unit(0.3, most)
+        unit = exact_products.unit(0.3, most)
 
         def made(
             mine: Any, net: Any = network, f: Any = flat, w: Any = wide, t: Any = y, p: Any = people, m: int = most
@@ -269,13 +269,13 @@ def test_sums_in_whole_numbers_are_those_of_a_loop_and_exact() -> None:
 
         whole = made(np.arange(300))
         true = by_loop(network, flat, x, y, 0.3, people)
-        assert np.abs(exact.number(whole, unit) - true).max() <= 1e-12 * np.abs(true).max()
+        assert np.abs(exact_products.number(whole, unit) - true).max() <= 1e-12 * np.abs(true).max()
         order = np.concatenate([np.flatnonzero(people == p) for p in generator.permutation(people.max() + 1)])
         parts = made(order[:100]) + made(order[100:])
-        assert (exact.number(parts, unit) == exact.number(whole, unit)).all()
+        assert (exact_products.number(parts, unit) == exact_products.number(whole, unit)).all()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(clipping, "CHUNK", 4)
-            long = exact.number(made(np.arange(300)), unit)
+            long = exact_products.number(made(np.arange(300)), unit)
         assert np.abs(long - true).max() <= 1e-12 * np.abs(true).max()
 
 
@@ -286,7 +286,7 @@ def test_large_lots_are_added_up_in_whole_numbers(monkeypatch: pytest.MonkeyPatc
     source = open_source(table, schema)
     gathered = question.gather(source)
     in_doubles = question.of_lot(gathered, None)
-    monkeypatch.setattr("discreet.models.gradient.lots.IN_DOUBLES_OF_SEVERAL", 10)
+    monkeypatch.setattr("discreet.models.gradient.lot_gradient.IN_DOUBLES_OF_SEVERAL", 10)
     in_numbers = question.of_lot(gathered, None)
     assert (in_numbers == question.evaluate(source)).all()
     assert np.abs(in_numbers - in_doubles).max() < 1e-13

@@ -22,17 +22,18 @@ from discreet.core.runner import Desk, NoLedger
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, UnsupportedFormat
 from discreet.models import MLPClassifier, SGDClassifier, SGDRegressor
 from discreet.models.design import Design
-from discreet.models.evaluation import accuracy_by_size, confusion_matrix, plot_accuracy, question_of, roc_curve
-from discreet.models.gradient import checkpoint, descent
+from discreet.models.estimators import gradient_descent
+from discreet.models.estimators.grpua import GRPUA, printed_epsilon
+from discreet.models.evaluate.confusion import accuracy_by_size, confusion_matrix, plot_accuracy, question_of, roc_curve
+from discreet.models.gradient import checkpoint
 from discreet.models.gradient.clip_quantile import ClipQuantile, GradientLengths
 from discreet.models.gradient.clipping import lengths
 from discreet.models.gradient.engine import AHEAD, State
-from discreet.models.gradient.grpua import GRPUA, printed_epsilon
-from discreet.models.gradient.lots import LotGradient
+from discreet.models.gradient.lot_gradient import LotGradient
 from discreet.models.gradient.network import Network, classifier
 from discreet.models.gradient.steps import InverseRoot, StronglyConvex
 from discreet.models.losses import Logistic, Squared
-from discreet.models.predictor import load
+from discreet.models.publish.predictor import load
 from discreet.sources import open_source
 
 N = 2000
@@ -243,7 +244,7 @@ def test_a_run_is_kept_once_it_is_paid_and_then_by_the_clock(tmp_path: Path, mon
             real(path, run, state, bought)
 
         monkeypatch.setattr(checkpoint, "save", save)
-        monkeypatch.setattr(descent, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+        monkeypatch.setattr(gradient_descent, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
         model = checkpointed(file, ledger=ledger, checkpoint_every=None).fit(x, y)
         assert (model.privacy_.steps, model.privacy_.lost) == (100, 0)
         assert (kept[0], kept[-1]) == (0, 100)

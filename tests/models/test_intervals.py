@@ -22,13 +22,13 @@ from discreet.core.runner import plan
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import SphericalLaplace
 from discreet.models import LinearSVC, LogisticRegression
-from discreet.models.characteristic import quantiles
 from discreet.models.design import Design
-from discreet.models.estimator import Columns
-from discreet.models.intervals import _same_sum, shares_of
+from discreet.models.estimators.private_model import Columns
+from discreet.models.intervals.noise_quantiles import quantiles
+from discreet.models.intervals.sandwich import _same_sum, shares_of
 from discreet.models.losses import HuberHinge, Logistic, Loss
 from discreet.models.perturbation import Price
-from discreet.models.sums_at import CurvatureAt, SlopeAt, SumAt
+from discreet.models.queries.sandwich_sums import CurvatureAt, SlopeAt, SumAt
 from discreet.sources import open_source
 
 LOSSES = [Logistic(), HuberHinge()]

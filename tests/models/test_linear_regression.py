@@ -22,10 +22,11 @@ from discreet.core.result import Result
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms import objective_perturbation as law_module
-from discreet.models.ball import BallProblem, LeastSquares, minimise_in_ball
-from discreet.models.constrained import ConstrainedMinimiser
 from discreet.models.design import Design, Feature, Rows, Target
-from discreet.models.sufficient import RegressionSums
+from discreet.models.queries.ball_problem import BallProblem
+from discreet.models.queries.constrained_problem import ConstrainedMinimiser
+from discreet.models.queries.regression_sums import RegressionSums
+from discreet.models.solve.least_squares import LeastSquares, minimise_in_ball
 from discreet.sources import open_source
 
 LinearRegression = ds.models.LinearRegression

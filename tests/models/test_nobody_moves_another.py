@@ -14,14 +14,14 @@ from discreet.core.schema import Categories, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms.objective_perturbation import certifiable
-from discreet.models.constrained import ConstrainedMinimiser, ConstrainedProblem
 from discreet.models.design import Design, Feature, Fourier, Target, scores
+from discreet.models.evaluate.accuracy import Hits
 from discreet.models.losses import HuberHinge, Logistic, Squared, own_loss
-from discreet.models.problem import Minimiser, Problem
+from discreet.models.queries.constrained_problem import ConstrainedMinimiser, ConstrainedProblem
+from discreet.models.queries.contest import Contest, ScoringRule
+from discreet.models.queries.problem import Minimiser, Problem
 from discreet.models.regions import Ball, Box
-from discreet.models.scoring import Hits
-from discreet.models.solver import minimise
-from discreet.models.tuning import Contest, Rule
+from discreet.models.solve.newton import minimise
 from discreet.sources import open_source
 
 NAMES = [f"x{i}" for i in range(7)]
@@ -49,7 +49,7 @@ def test_a_person_moves_hits_and_contests_by_one() -> None:
     wide = DESIGN.rows_of(row[None])[0]
     theta = np.random.default_rng(4).normal(size=8)
     theta[7] -= float(scores(wide[None], theta)[0]) / wide[7]
-    hits, contest = Hits(DESIGN, tuple(theta)), Contest((Rule(DESIGN, tuple(theta)),))
+    hits, contest = Hits(DESIGN, tuple(theta)), Contest((ScoringRule(DESIGN, tuple(theta)),))
     found = []
     for rows in range(40):
         same = {n: np.full(rows, row[i]) for i, n in enumerate(NAMES)} | {"y": np.ones(rows, int)}

@@ -20,11 +20,11 @@ from discreet.mechanisms import objective_profile as profiles
 from discreet.mechanisms.hockey_stick import hockey_stick
 from discreet.models.design import Design, Feature, Rows, Target
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
-from discreet.models.objective import Objective
-from discreet.models.opera import Descent
 from discreet.models.perturbation import Price, ask_for
-from discreet.models.problem import Minimiser, Problem
-from discreet.models.tuning import Contest, Rule
+from discreet.models.queries.contest import Contest, ScoringRule
+from discreet.models.queries.opera import Descent
+from discreet.models.queries.problem import Minimiser, Problem
+from discreet.models.solve.objective import Objective
 from discreet.sources import open_source
 
 HALF = HuberHinge(Fraction(1, 2))
@@ -399,7 +399,7 @@ def test_documents_of_every_query_and_law() -> None:
         for method in ("objective", "output", "opera")
         for price in (Price(epsilon=1), Price(epsilon=1, delta="1e-5"), Price(rho="0.5"))
     ]
-    contest = Contest((Rule(two, (0.5, 1.0, -1.0, 0.0)), Rule(two, (0.0,) * 4)))
+    contest = Contest((ScoringRule(two, (0.5, 1.0, -1.0, 0.0)), ScoringRule(two, (0.0,) * 4)))
     asked.append(ds.core.ask.Ask(contest, ds.Exponential.costing(2, epsilon=1)))  # type: ignore[attr-defined]
     for ask in asked:
         query, law = ask.query, ask.mechanism

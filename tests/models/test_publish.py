@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
-from discreet.models import predictor
-from discreet.models.predictor import Predictor, read, register
+from discreet.models.publish import predictor
+from discreet.models.publish.predictor import Predictor, read, register
 
 m = ds.models
 SCHEMA = ds.Schema({"age": ds.Real(0, 100), "sex": ds.Categories(["f", "m"]), "ill": ds.Categories([0, 1])})
@@ -227,7 +227,7 @@ def test_another_kind_joins(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(InvalidRequest, match="listed in KINDS"):
         register("always")(Always)
-    monkeypatch.setitem(predictor.KINDS, "always", "discreet.models.predictor")
+    monkeypatch.setitem(predictor.KINDS, "always", "discreet.models.publish.predictor")
     monkeypatch.setattr(predictor, "_readers", dict(predictor._readers))
     register("always")(Always)
     assert read({"kind": "model", "schema": 1, "predictor": {"kind": "always", "answer": 7}}).predict(None) == 7

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import discreet as ds
 from discreet.errors import InvalidRequest
-from discreet.models.estimator import PrivateModel
+from discreet.models.estimators.private_model import PrivateModel
 from tests.models.declared import CHECKED
 
 m = ds.models

@@ -11,11 +11,11 @@ import pytest
 
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import objective_perturbation as law_module
-from discreet.models import objective as objective_module
-from discreet.models import solver
 from discreet.models.design import Rows
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
-from discreet.models.quadratic import factors as factors_of
+from discreet.models.solve import newton
+from discreet.models.solve import objective as objective_module
+from discreet.models.solve.quadratic import factors as factors_of
 from tests.models.test_objective_perturbation import objective
 
 TOLERANCE = 2.0**-17
@@ -74,7 +74,7 @@ def test_every_table_is_minimised_and_the_certificate_is_true() -> None:
         linear = rng.normal(size=width) * float(rng.choice([0, 1, 100])) * min(1.0, 100 * ridge)
         weight = rng.uniform(0, 1, count) if trial % 3 == 0 else None
         one = objective(x.reshape(count, width), y, loss, weight)
-        found = solver.minimise(one, linear, ridge, TOLERANCE)
+        found = newton.minimise(one, linear, ridge, TOLERANCE)
         assert found.residual <= TOLERANCE
         length, _ = true_gradient(one, found.theta, linear, ridge)
         assert float(length) <= found.residual
@@ -86,7 +86,7 @@ def test_larger_tables_are_minimised_too() -> None:
     for trial in range(12):
         x, y = table(rng, trial % 6, 60_000 if trial < 3 else 5000, (4, 20)[trial % 2])
         one = objective(x, y, LOSSES[trial % 4])
-        assert solver.minimise(one, np.zeros(x.shape[1]), (1e-6, 0.5)[trial % 2], TOLERANCE).residual <= TOLERANCE
+        assert newton.minimise(one, np.zeros(x.shape[1]), (1e-6, 0.5)[trial % 2], TOLERANCE).residual <= TOLERANCE
 
 
 def test_the_error_of_a_pass_is_an_upper_bound() -> None:
@@ -115,10 +115,10 @@ def test_extended_precision_takes_over_where_doubles_certify_too_little() -> Non
     x, y = table(rng, 0, 200, 3)
     one = objective(x, y, Logistic(), np.full(200, 5000.0))
     linear = np.array([3.0, 0, 0])
-    tilted = solver._Tilted(one, linear, 1e-6)
-    alone = solver._newton(tilted, np.zeros(3), 1e-9)
+    tilted = newton._Tilted(one, linear, 1e-6)
+    alone = newton._newton(tilted, np.zeros(3), 1e-9)
     assert alone.residual > 1e-9
-    assert solver.minimise(one, linear, 1e-6, 1e-9).residual <= 1e-9
+    assert newton.minimise(one, linear, 1e-6, 1e-9).residual <= 1e-9
 
 
 def test_newton_and_the_method_for_many_features_agree(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,9 +129,9 @@ def test_newton_and_the_method_for_many_features_agree(monkeypatch: pytest.Monke
     linear = rng.normal(size=450)
     for loss in (Logistic(), HuberHinge()):
         one = objective(x, y, loss)
-        many = solver.minimise(one, linear, 0.5, 1e-7)
-        monkeypatch.setattr(solver, "_FEW", 1000)
-        few = solver.minimise(one, linear, 0.5, 1e-7)
+        many = newton.minimise(one, linear, 0.5, 1e-7)
+        monkeypatch.setattr(newton, "_FEW", 1000)
+        few = newton.minimise(one, linear, 0.5, 1e-7)
         monkeypatch.undo()
         assert max(many.residual, few.residual) <= 1e-7
         assert np.linalg.norm(many.theta - few.theta) <= 2 * 1e-7 / 0.5

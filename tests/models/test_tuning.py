@@ -14,9 +14,10 @@ from discreet.core.runner import plan
 from discreet.errors import BudgetExceeded, InvalidRequest
 from discreet.mechanisms import Exponential
 from discreet.models.design import Design, Feature, Target
-from discreet.models.estimator import Columns
+from discreet.models.estimators.private_model import Columns
+from discreet.models.estimators.tuning import read_candidates, tune, tuning
 from discreet.models.perturbation import Price
-from discreet.models.tuning import Contest, Rule, read_candidates, tune, tuning
+from discreet.models.queries.contest import Contest, ScoringRule
 from discreet.sources import open_source
 
 RIDGES = (1e-6, 1.0, 1e-5)
@@ -109,7 +110,9 @@ def test_what_is_asked_and_of_whom() -> None:
 
 def rules(target: Target, rows: int = 1) -> tuple[Design, Contest]:
     one = Design((Feature("a", -1, 1), Feature("b", -2, 2)), target, rows=rows)
-    return one, Contest((Rule(one, (3.0, 0.0, 0.0)), Rule(one, (-1.0, 9.0, 0.5)), Rule(one, (0.0, 0.0, 0.0))))
+    return one, Contest(
+        (ScoringRule(one, (3.0, 0.0, 0.0)), ScoringRule(one, (-1.0, 9.0, 0.5)), ScoringRule(one, (0.0, 0.0, 0.0)))
+    )
 
 
 def test_utilities_are_errors_counted_by_hand() -> None:

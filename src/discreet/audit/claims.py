@@ -15,7 +15,7 @@ from discreet.core.mechanism import mechanisms
 from discreet.core.query import RELATIONS, queries
 from discreet.core.schema import Schema
 from discreet.local import local_mechanisms
-from discreet.models.estimator import PrivateModel
+from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.perturbation import METHODS
 from discreet.statistics.question import Table, build, builder, names
 

@@ -35,15 +35,15 @@ from discreet.models import (
     SGDRegressor,
 )
 from discreet.models.design import Design
-from discreet.models.determination import determination_of
-from discreet.models.estimator import Columns, PrivateModel
-from discreet.models.evaluation import JudgedCounts, _asked
+from discreet.models.estimators.private_model import Columns, PrivateModel
+from discreet.models.estimators.tuning import read_candidates, tuning
+from discreet.models.evaluate.accuracy import score_of
+from discreet.models.evaluate.confusion import JudgedCounts, _asked
+from discreet.models.evaluate.determination import determination_of
 from discreet.models.gradient.network import Network
 from discreet.models.losses import Huber, HuberHinge, Logistic
 from discreet.models.perturbation import Price
-from discreet.models.scoring import score_of
-from discreet.models.sufficient import RegressionSums
-from discreet.models.tuning import read_candidates, tuning
+from discreet.models.queries.regression_sums import RegressionSums
 from discreet.statistics.joint import ask_together
 from discreet.statistics.question import Table, build
 from discreet.statistics.spend import Spend

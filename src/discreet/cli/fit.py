@@ -168,7 +168,7 @@ def fitted(wanted: Fit) -> dict[str, Any]:
             model = wanted.model()
             with show.working("reading the table"):
                 _place(wanted, lambda: _session(wanted, ledger).fit(model, **_arguments(wanted)))
-            from discreet.models.publish import document
+            from discreet.models.publish.document import document
 
             published = document(model)
             write(wanted.out.name, json.dumps(published, indent=1, allow_nan=False, ensure_ascii=False) + "\n")

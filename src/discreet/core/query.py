@@ -127,19 +127,19 @@ class Together:
 
 # Questions of models, which most documents do not hold.
 _OF_MODELS = {
-    "ball_problem": "ball",
-    "constrained_minimiser": "constrained",
-    "constrained_problem": "constrained",
-    "contest": "tuning",
-    "curvature_at": "sums_at",
-    "descent": "opera",
+    "ball_problem": "queries.ball_problem",
+    "constrained_minimiser": "queries.constrained_problem",
+    "constrained_problem": "queries.constrained_problem",
+    "contest": "queries.contest",
+    "curvature_at": "queries.sandwich_sums",
+    "descent": "queries.opera",
     "gradient_lengths": "gradient.clip_quantile",
-    "hits": "scoring",
-    "judged_counts": "evaluation",
-    "lot_gradient": "gradient.lots",
-    "minimiser": "problem",
-    "problem": "problem",
-    "regression_sums": "sufficient",
-    "slope_at": "sums_at",
+    "hits": "evaluate.accuracy",
+    "judged_counts": "evaluate.confusion",
+    "lot_gradient": "gradient.lot_gradient",
+    "minimiser": "queries.problem",
+    "problem": "queries.problem",
+    "regression_sums": "queries.regression_sums",
+    "slope_at": "queries.sandwich_sums",
 }
 queries: Registry[Query] = Registry("query", {word: f"discreet.models.{home}" for word, home in _OF_MODELS.items()})

@@ -6,56 +6,56 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.models.classifier import Classifier as Classifier
-    from discreet.models.constrained_models import ConstrainedClassifier as ConstrainedClassifier
-    from discreet.models.constrained_models import ConstrainedRegression as ConstrainedRegression
-    from discreet.models.evaluation import confusion_matrix as confusion_matrix
-    from discreet.models.evaluation import roc_curve as roc_curve
+    from discreet.models.estimators.classifier import Classifier as Classifier
+    from discreet.models.estimators.constrained_models import ConstrainedClassifier as ConstrainedClassifier
+    from discreet.models.estimators.constrained_models import ConstrainedRegression as ConstrainedRegression
+    from discreet.models.estimators.grpua import GRPUA as GRPUA
+    from discreet.models.estimators.kernel_svc import KernelSVC as KernelSVC
+    from discreet.models.estimators.linear_regression import LinearRegression as LinearRegression
+    from discreet.models.estimators.linear_svc import LinearSVC as LinearSVC
+    from discreet.models.estimators.logistic_regression import LogisticRegression as LogisticRegression
+    from discreet.models.estimators.mlp_classifier import MLPClassifier as MLPClassifier
+    from discreet.models.estimators.outcome_weighted import OutcomeWeightedLearner as OutcomeWeightedLearner
+    from discreet.models.estimators.sgd_classifier import SGDClassifier as SGDClassifier
+    from discreet.models.estimators.sgd_regressor import SGDRegressor as SGDRegressor
+    from discreet.models.estimators.tuning import tune as tune
+    from discreet.models.evaluate.confusion import confusion_matrix as confusion_matrix
+    from discreet.models.evaluate.confusion import roc_curve as roc_curve
     from discreet.models.gradient.clip_quantile import ClipQuantile as ClipQuantile
-    from discreet.models.gradient.grpua import GRPUA as GRPUA
     from discreet.models.gradient.steps import InverseRoot as InverseRoot
     from discreet.models.gradient.steps import StronglyConvex as StronglyConvex
-    from discreet.models.kernel_svc import KernelSVC as KernelSVC
-    from discreet.models.linear_regression import LinearRegression as LinearRegression
-    from discreet.models.linear_svc import LinearSVC as LinearSVC
-    from discreet.models.logistic_regression import LogisticRegression as LogisticRegression
     from discreet.models.losses import own_loss as own_loss
-    from discreet.models.mlp_classifier import MLPClassifier as MLPClassifier
-    from discreet.models.opera import Opera as Opera
-    from discreet.models.outcome_weighted import OutcomeWeightedLearner as OutcomeWeightedLearner
-    from discreet.models.predictor import load as load
-    from discreet.models.publish import document as document
+    from discreet.models.publish.document import document as document
+    from discreet.models.publish.predictor import load as load
+    from discreet.models.queries.opera import Opera as Opera
     from discreet.models.regions import Ball as Ball
     from discreet.models.regions import Box as Box
     from discreet.models.regions import own_region as own_region
-    from discreet.models.sgd_classifier import SGDClassifier as SGDClassifier
-    from discreet.models.sgd_regressor import SGDRegressor as SGDRegressor
-    from discreet.models.tuning import tune as tune
 
 _HOMES = {
     "ClipQuantile": "discreet.models.gradient.clip_quantile",
-    "GRPUA": "discreet.models.gradient.grpua",
+    "GRPUA": "discreet.models.estimators.grpua",
     "InverseRoot": "discreet.models.gradient.steps",
-    "MLPClassifier": "discreet.models.mlp_classifier",
-    "SGDClassifier": "discreet.models.sgd_classifier",
-    "SGDRegressor": "discreet.models.sgd_regressor",
+    "MLPClassifier": "discreet.models.estimators.mlp_classifier",
+    "SGDClassifier": "discreet.models.estimators.sgd_classifier",
+    "SGDRegressor": "discreet.models.estimators.sgd_regressor",
     "StronglyConvex": "discreet.models.gradient.steps",
-    "confusion_matrix": "discreet.models.evaluation",
-    "roc_curve": "discreet.models.evaluation",
-    "Opera": "discreet.models.opera",
-    "tune": "discreet.models.tuning",
+    "confusion_matrix": "discreet.models.evaluate.confusion",
+    "roc_curve": "discreet.models.evaluate.confusion",
+    "Opera": "discreet.models.queries.opera",
+    "tune": "discreet.models.estimators.tuning",
     "Ball": "discreet.models.regions",
     "Box": "discreet.models.regions",
-    "Classifier": "discreet.models.classifier",
-    "ConstrainedClassifier": "discreet.models.constrained_models",
-    "ConstrainedRegression": "discreet.models.constrained_models",
-    "KernelSVC": "discreet.models.kernel_svc",
-    "LinearRegression": "discreet.models.linear_regression",
-    "LinearSVC": "discreet.models.linear_svc",
-    "LogisticRegression": "discreet.models.logistic_regression",
-    "OutcomeWeightedLearner": "discreet.models.outcome_weighted",
-    "document": "discreet.models.publish",
-    "load": "discreet.models.predictor",
+    "Classifier": "discreet.models.estimators.classifier",
+    "ConstrainedClassifier": "discreet.models.estimators.constrained_models",
+    "ConstrainedRegression": "discreet.models.estimators.constrained_models",
+    "KernelSVC": "discreet.models.estimators.kernel_svc",
+    "LinearRegression": "discreet.models.estimators.linear_regression",
+    "LinearSVC": "discreet.models.estimators.linear_svc",
+    "LogisticRegression": "discreet.models.estimators.logistic_regression",
+    "OutcomeWeightedLearner": "discreet.models.estimators.outcome_weighted",
+    "document": "discreet.models.publish.document",
+    "load": "discreet.models.publish.predictor",
     "own_loss": "discreet.models.losses",
     "own_region": "discreet.models.regions",
 }

@@ -22,7 +22,7 @@ from discreet.core import numbers
 from discreet.core.random import Random
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest
-from discreet.models.predictor import Input
+from discreet.models.publish.predictor import Input
 
 Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.int64]

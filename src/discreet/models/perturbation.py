@@ -20,8 +20,8 @@ from discreet.mechanisms import Gaussian, NoNoise, ObjectivePerturbation, Spheri
 from discreet.mechanisms.claim import Claim
 from discreet.models.design import Design
 from discreet.models.losses import Loss
-from discreet.models.opera import Opera
-from discreet.models.problem import Minimiser, Problem
+from discreet.models.queries.opera import Opera
+from discreet.models.queries.problem import Minimiser, Problem
 
 Method = Literal["objective", "output", "opera"] | Opera
 METHODS: tuple[Method, ...] = ("objective", "output", "opera")

@@ -16,7 +16,7 @@ from discreet.core.numbers import Number
 from discreet.core.registry import Named, Registry
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.models.design import Floats
-from discreet.models.quadratic import in_ball, in_box
+from discreet.models.solve.quadratic import in_ball, in_box
 
 
 class Region(Named, ABC):

@@ -20,7 +20,7 @@ from discreet.errors import InvalidRequest
 from discreet.mechanisms import DiscreteLaplace
 from discreet.models.design import Design
 from discreet.models.gradient.clipping import lengths
-from discreet.models.gradient.lots import ordered
+from discreet.models.gradient.lot_gradient import ordered
 from discreet.models.gradient.network import Network
 
 CELLS = 40  # lengths are told apart by factors of sqrt(2), this many of them below ``most``

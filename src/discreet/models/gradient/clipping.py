@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.models.gradient import exact
-from discreet.models.gradient.exact import CANCELS
+from discreet.models.gradient import exact_products
+from discreet.models.gradient.exact_products import CANCELS
 from discreet.models.gradient.network import BLOCK, Network, Room
 
 CHUNK = 4096  # rows at a time: bounds both the memory and the rounding of a sum
@@ -71,17 +71,17 @@ def exact_sum(
     xp: ModuleType = np, room: Room | None = None,
 ) -> Any:  # fmt: skip
     """The same sum in whole numbers, see ``exact``: slower, and free of rounding however many people there are."""
-    unit = exact.unit(clip, most)
-    total = exact.nothing(network.size)
+    unit = exact_products.unit(clip, most)
+    total = exact_products.nothing(network.size)
     for part in _shortened(network, flat, x, y, clip, weight, people, most, xp, room):
         if part.whole is not None:
-            total += exact.digits(part.whole, unit)
+            total += exact_products.digits(part.whole, unit)
             continue
         ups, downs = ([np.asarray(to_numpy(rows)) for rows in each] for each in (part.ups, part.downs))
         if part.factors is not None:
             factors = to_numpy(part.factors)[:, None]
             downs = [d * factors for d in downs]
-        total += exact.products(network, ups, downs, unit)
+        total += exact_products.products(network, ups, downs, unit)
     return total
 
 

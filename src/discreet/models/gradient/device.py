@@ -9,7 +9,7 @@ from typing import Any
 from discreet.core.random import system
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design
-from discreet.models.gradient.lots import Gathered
+from discreet.models.gradient.lot_gradient import Gathered
 from discreet.models.gradient.network import Network
 
 

@@ -24,7 +24,7 @@ from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, NoNoise
 from discreet.models.design import Design
-from discreet.models.gradient.lots import SLACK, LotGradient
+from discreet.models.gradient.lot_gradient import SLACK, LotGradient
 from discreet.models.gradient.network import LARGEST_WEIGHT, Network
 from discreet.models.gradient.steps import StepSize, step_sizes
 

@@ -1,0 +1,224 @@
+"""What models fitted by private gradient descent share: how long, how far, with how much noise, and from where on."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from discreet.accounting.lots import Lots
+from discreet.core import numbers
+from discreet.core.ask import Account
+from discreet.core.numbers import Number
+from discreet.core.query import Relation
+from discreet.core.release import Entry, Release
+from discreet.core.runner import Desk, Procedure
+from discreet.core.schema import Schema
+from discreet.errors import InvalidRequest
+from discreet.models.design import Design
+from discreet.models.estimators.private_model import Columns, Privacy, PrivateModel
+from discreet.models.gradient import checkpoint as checkpoints
+from discreet.models.gradient.clip_quantile import ClipQuantile, clip_norm, left_of
+from discreet.models.gradient.engine import Run, State, Trained, Watch, descend
+from discreet.models.gradient.network import Network
+from discreet.models.gradient.steps import StepSize, step_size
+from discreet.sources import open_source
+
+METHOD = "gradient descent"
+LOT = 256
+_SECONDS = 3.0  # between two checkpoints
+_SHARE = 20  # and at least so many times as long as one took, so that large networks are not held up
+
+
+@dataclass(frozen=True)
+class DescentPrivacy(Privacy):
+    """What a descent cost: the claim, the noise multiplier, the rate and number of its lots, and the accountant's curve."""
+
+    run: Run | None = None
+    account: Account | None = None  # where a ledger keeps it
+    taken: int = 0
+    entry: Entry | None = None  # the one charge
+
+    @property
+    def noise(self) -> float:
+        """z: the deviation of the noise over the clip norm."""
+        return math.nan if self.run is None or self.run.noise is None else float(self.run.noise)
+
+    @property
+    def rate(self) -> float:
+        """q: the probability that a person is in a lot."""
+        return math.nan if self.run is None else float(self.run.rate)
+
+    @property
+    def steps(self) -> int:
+        """The number of lots that the model was made of."""
+        return self.taken
+
+    @property
+    def lost(self) -> int:
+        """How many more were paid for, and lost when a run was broken off."""
+        return 0 if self.run is None else self.run.steps - self.taken
+
+    @property
+    def lots(self) -> Lots | None:
+        """What the accountant sees."""
+        return None if self.run is None else self.run.lots
+
+    @cached_property
+    def curve(self) -> list[tuple[float, float]]:
+        """(delta, epsilon) of the whole fit, a clip norm that was bought included: every pair of them holds."""
+        beside = sum(float(r.cost.epsilon) for r in self.releases if r.cost is not None and r.cost.epsilon is not None)
+        return [] if self.lots is None else [(d, (e + beside) * (1 + 2.0**-50)) for d, e in self.lots.curve()]
+
+    def __str__(self) -> str:
+        lost = f" and {self.lost} paid for and lost" if self.lost else ""
+        lots = f"noise multiplier {self.noise:.4g}, rate {self.rate:.4g}, {self.steps} steps{lost}"
+        paid = "" if self.account is None or not self.account.seal else f", paid by account {self.account.number}"
+        return f"{super().__str__()} ({lots}{paid})"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Descends(PrivateModel):
+    """The parameters of a descent, for estimators that mix it in.
+
+    ``expected_rows`` is the public guess of the number of rows (the schema's by default; under replace the number
+    itself). A lot holds ``lot_size`` rows on average (256, or all of fewer); ``epochs`` is how often a row is met on
+    average, unless ``steps`` is given. ``clip`` is the public norm to which a person's gradient is shortened, or a
+    ``ClipQuantile``. ``learning_rate`` is a number, a step size of ``gradient.steps``, or "auto". ``iterate`` is "last"
+    or "average" (of the later half of the path). ``checkpoint`` is a file that keeps the run from the moment it is paid
+    for, then every few seconds, and every ``checkpoint_every`` steps where that is given; a fit that finds it there goes on
+    from it with the account it was paid by, so it needs a ledger, and the same ``data_version`` for arrays in memory. Steps
+    are paid 64 at a time: those that a crash loses stay lost, and ``privacy_.steps`` says how many were taken.
+    """
+
+    ridge: Number = 0.0
+    expected_rows: int | None = None
+    lot_size: int | None = None
+    epochs: float = 10
+    steps: int | None = None
+    clip: Any = 1.0
+    learning_rate: Any = "auto"
+    momentum: float = 0.0
+    iterate: Literal["last", "average"] = "average"
+    checkpoint: Any = None
+    checkpoint_every: int | None = None
+    data_version: str | None = None
+    verbose: bool = False
+
+    def _expected(self, columns: Columns) -> int:
+        for known in (self.expected_rows, columns.schema.expected_rows, columns.rows):
+            if known is not None:
+                return known
+        raise InvalidRequest(
+            f"{type(self).__name__} needs expected_rows, a public guess of the number of rows; the number itself is private"
+        )
+
+    @property
+    def _public_clip(self) -> float:
+        """The clip norm, or 1 for one that is still to be bought."""
+        return 1.0 if isinstance(self.clip, ClipQuantile) else float(numbers.positive(self.clip, "clip"))
+
+    def _settings(self, columns: Columns) -> tuple[int, int, int]:
+        """Expected rows, expected size of a lot, and steps."""
+        expected = self._expected(columns)
+        lot = min(LOT, expected) if self.lot_size is None else self.lot_size
+        if self.steps is not None:
+            return expected, lot, self.steps
+        if isinstance(self.epochs, bool) or not isinstance(self.epochs, int | float) or not self.epochs > 0:
+            raise InvalidRequest(f"epochs must be positive, got {self.epochs!r}")
+        return expected, lot, max(1, math.ceil(self.epochs * expected / max(lot, 1)))
+
+    def _sizes(self, scale: float, clip: float, design: Design, columns: Columns, relation: Relation) -> StepSize:
+        """The sizes of the steps; "auto" is ``scale`` over the clip norm."""
+        return step_size(self.learning_rate, scale=scale / clip)
+
+    def _descend(
+        self, design: Design, network: Network, columns: Columns, relation: Relation, scale: float, **rest: Any
+    ) -> Procedure[tuple[Trained, tuple[Release, ...]]]:
+        """Buy the clip norm where it is to be bought, then descend, or go on with what a checkpoint holds."""
+        if self.epsilon is None:
+            raise InvalidRequest(f"{type(self).__name__} needs epsilon and delta; none has a default")
+        expected, lot, steps = self._settings(columns)
+        asked = self.clip if isinstance(self.clip, ClipQuantile) else None
+        epsilon = self.epsilon if asked is None else left_of(self.epsilon, asked)
+        path = None if self.checkpoint is None else Path(self.checkpoint)
+        if path is not None:
+            checkpoints.check_place(path)
+        kept = checkpoints.load(path) if path is not None and path.exists() else None
+
+        def run_at(clip: Any, noise: Fraction | None = None) -> Run:
+            sizes = self._sizes(scale, float(clip), design, columns, relation)
+            return Run.within(
+                design, network, epsilon=epsilon, delta=self.delta, lot=lot, steps=steps, clip=clip, sizes=sizes,
+                expected_rows=expected, relation=relation, momentum=self.momentum, iterate=self.iterate, noise=noise, **rest,
+            )  # fmt: skip
+
+        bought: Release | None = None
+        state: State | None = None
+        if kept is not None and path is not None:
+            run = run_at(kept[0].clip if asked is not None else self.clip, kept[0].noise)
+            checkpoints.check_same(path, kept[0], run)
+            state, bought = kept[1], kept[2]
+        elif asked is not None:
+            run_at(1)  # refuses what it would refuse later before anything is paid
+            clip, bought = yield from clip_norm(asked, design, network, relation, rest.get("start", 0))
+            run = run_at(clip)
+        else:
+            run = run_at(self.clip)
+        with self._watching(run, path, bought) as watch:
+            trained: Trained = yield from descend(run, state, watch, None if bought is None else bought.cost)
+        return trained, () if bought is None else (bought,)
+
+    @contextlib.contextmanager
+    def _watching(self, run: Run, path: Path | None, bought: Release | None) -> Iterator[Watch | None]:
+        """Keeps the run on the disk now and then, and shows how far it is; steps are public."""
+        every = self.checkpoint_every
+        if path is not None and every is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
+            raise InvalidRequest(f"checkpoint_every must be a whole number of at least 1, or None, got {every!r}")
+        bar, due = self._bar(run), -math.inf
+
+        def watch(run: Run, state: State) -> None:
+            nonlocal due
+            asked = every is not None and state.step % every == 0
+            if path is not None and (asked or not state.left or time.monotonic() >= due):
+                began = time.monotonic()
+                checkpoints.save(path, run, state, bought)
+                ended = time.monotonic()
+                due = ended + max(_SECONDS, _SHARE * (ended - began))
+            if bar is not None:
+                bar.update(bar.task_ids[0], completed=state.step)
+
+        with bar if bar is not None else contextlib.nullcontext():
+            yield None if path is None and bar is None else watch
+
+    def _bar(self, run: Run) -> Any:
+        if not self.verbose:
+            return None
+        from rich.console import Console
+        from rich.progress import Progress
+
+        bar = Progress(console=Console(file=sys.stderr))
+        bar.add_task("steps", total=run.steps)
+        return bar
+
+    def _desk(self, table: dict[str, Any], schema: Schema) -> Desk:
+        desk = super()._desk(table, schema)
+        if self.data_version is None:
+            return desk
+        return replace(desk, source=open_source(table, schema, version=self.data_version))
+
+
+def privacy_of(trained: Trained, bought: tuple[Release, ...], relation: Relation, ridge: Fraction) -> DescentPrivacy:
+    """What a fit by descent says of its price."""
+    private = trained.private and all(r.private for r in bought)
+    return DescentPrivacy(
+        trained.cost, relation, private, METHOD, float(ridge), bought, trained.run, trained.account,
+        trained.steps, trained.entry,
+    )  # fmt: skip

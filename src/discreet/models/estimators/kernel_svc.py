@@ -1,0 +1,69 @@
+"""A private support vector machine with a Gaussian kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+from discreet.core import numbers
+from discreet.core.numbers import Number
+from discreet.core.random import system
+from discreet.core.schema import Categories
+from discreet.errors import InvalidRequest
+from discreet.models.design import Fourier
+from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
+from discreet.models.estimators.private_model import Columns
+from discreet.models.losses import HuberHinge, Loss
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelSVC(PerturbedClassifier):
+    """A support vector machine with the kernel exp(-beta |x - x'|^2), by ``components`` random Fourier features.
+
+    Features need no bounds: the cosines they end in have some of their own. With ``bounds`` (and through a session, where
+    the schema has them) numbers are clipped and divided by the larger bound first, which puts columns on one scale;
+    without, they enter as they are. ``beta`` is 1 / (number of columns) by default. The random features are drawn when
+    the model is fitted, from ``key`` if that is given, and are public: ``key_`` says which.
+
+    Proof: the features are drawn without a look at the data, and a row of them has a norm of at most 1 (``Design``):
+    what remains is a linear support vector machine.
+    """
+
+    components: int = 100
+    beta: Number | None = None
+    key: int | None = None
+    width: Number = 0.5
+
+    @property
+    def _loss(self) -> Loss:
+        return HuberHinge(self.width)  # type: ignore[arg-type]
+
+    def _check_intervals(self) -> None:
+        if self.intervals:
+            raise InvalidRequest(
+                "intervals are about coefficients of columns, and those of random features mean nothing by themselves; "
+                "leave intervals out, or use a LinearSVC"
+            )
+
+    def _bounds(self, features: int) -> list[tuple[float, float]] | None:
+        return None if self.bounds is None else super()._bounds(features)
+
+    def _fourier(self, columns: Columns) -> Fourier:
+        for word in ("components", "key"):
+            given = getattr(self, word)
+            if (given is not None or word == "components") and (isinstance(given, bool) or not isinstance(given, Integral)):
+                raise InvalidRequest(f"{word} must be a whole number, got {given!r}")
+        declared = [columns.schema[name] for name in columns.features]
+        wide = sum(len(c.labels) if isinstance(c, Categories) else 1 for c in declared)
+        beta = 1.0 / max(1, wide) if self.beta is None else float(numbers.positive(self.beta, "beta"))
+        if self.key is not None:
+            key = int(self.key)
+        else:
+            key = system().word() >> 1 if self.random_state is None else int(self.random_state)
+        return Fourier(int(self.components), beta, key)
+
+    def _accept(self, fitted: Any) -> None:
+        super()._accept(fitted)
+        self.key_ = fitted.design.fourier.key
+        self.beta_ = fitted.design.fourier.beta

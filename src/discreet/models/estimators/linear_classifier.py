@@ -1,0 +1,172 @@
+"""Linear classifiers: a loss of the margin, a ridge, and noise in the objective or on its minimiser."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from discreet.core import numbers
+from discreet.core.numbers import Number
+from discreet.core.schema import Categories, Column
+from discreet.errors import InvalidRequest
+from discreet.models.design import Design, Floats, Fourier, Weight
+from discreet.models.estimators.private_model import (
+    Columns,
+    FittedLinear,
+    check_penalty,
+    declared_classes,
+    raised_from,
+    rows_of,
+)
+from discreet.models.evaluate.judged import Judged, codes
+from discreet.models.intervals.sandwich import Certainty, Intervals
+from discreet.models.losses import Loss
+from discreet.models.publish.predictor import Kernel, LinearPredictor
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedClassifier(FittedLinear):
+    """The coefficients of a classifier, its loss, and what intervals are made of where they were paid for."""
+
+    loss: Loss
+    certainty: Certainty | None = None
+
+    def predictor(self, classes: tuple[Any, Any], probabilities: bool) -> LinearPredictor:
+        """What predicts from rows of the table."""
+        design, kernel = self.design, None
+        if design.drawn is not None:
+            units = np.array([f.unit for f in design.features for _ in range(f.size)])
+            kernel = Kernel(units, *design.drawn)
+        table = self.theta / design.units
+        last = design.width - design.intercept
+        constant = float(table[last]) if design.intercept else 0.0
+        return LinearPredictor(design.inputs, table[:last], constant, classes, probabilities, kernel)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
+    """A classifier that is linear in its features. Scores of its second class are positive."""
+
+    classes: Any = None
+    fit_intercept: bool = True
+    penalty: str = "ridge"
+    radius: Number | None = None
+    _probabilities: ClassVar[bool] = False
+    score = Judged.score  # refused: ahead of the score of scikit-learn's mixin
+
+    @property
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """The loss of the margin."""
+
+    def _design(self, columns: Columns) -> Design:
+        radius = None if self.radius is None else numbers.positive(self.radius, "radius")
+        return Design.of(
+            columns.schema,
+            columns.features,
+            columns.target,
+            intercept=self.fit_intercept,
+            radius=radius,
+            weight=self._weight(columns),
+            fourier=self._fourier(columns),
+            raw=columns.raw,
+        )
+
+    def _weight(self, columns: Columns) -> str | Weight | None:
+        """The column of weights, or the quotient that makes them."""
+        if columns.propensity is not None:
+            raise InvalidRequest(f"{type(self).__name__} takes no propensity; an OutcomeWeightedLearner does")
+        return columns.weight
+
+    def _fourier(self, columns: Columns) -> Fourier | None:
+        """Random features, for a model that has them."""
+        return None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _two_classes(self, columns: Columns) -> Design:
+        """The design of a target with two labels."""
+        check_penalty(self.penalty)
+        design = self._design(columns)
+        if len(design.target.classes) != 2:
+            raise InvalidRequest(
+                f"the target {columns.target!r} must be declared as Categories of two labels, "
+                f"got {list(design.target.classes) or 'a number'}"
+            )
+        return design
+
+    def _accept(self, fitted: FittedClassifier) -> None:
+        table = fitted.theta / fitted.design.units
+        features = fitted.design.width - self.fit_intercept
+        self.coef_ = table[None, :features]
+        self.intercept_ = table[features:] if self.fit_intercept else np.zeros(1)
+        self.classes_ = np.array(fitted.design.target.classes)
+        self.feature_names_ = fitted.design.names
+        self.ridge_ = float(fitted.ridge)
+        self.privacy_ = replace(fitted.privacy, asked_ridge=raised_from(self.ridge, self.ridge_))
+        self.fitted_ = fitted
+
+    def confidence_intervals(self, level: float = 0.95) -> Intervals:
+        """An interval for each coefficient: rows as ``coef_``, the intercept last, on the scale of the table.
+
+        Each covers, with probability ``level`` over the sample and the noise, the *regularised* minimiser of the population:
+        the coefficients that this loss with this ridge (``ridge_``) would have on all people. They say nothing about
+        coefficients without a ridge. Costs nothing: what is needed was paid for by a fit with ``intervals=True``.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        fitted: FittedClassifier = self.fitted_
+        if fitted.certainty is None:
+            raise InvalidRequest(
+                "confidence intervals are paid for when a model is fitted; make it with intervals=True and fit again"
+            )
+        half = fitted.certainty.half_lengths(level) / fitted.design.units
+        table = fitted.theta / fitted.design.units
+        names = (*fitted.design.names, *(["intercept"] if fitted.design.intercept else []))
+        return Intervals(names, table - half, table + half, level, float(fitted.ridge))
+
+    def _target(self, y: Any) -> tuple[Any, Column]:
+        return codes(y, self._classes()), Categories((0, 1))
+
+    def _classes(self) -> tuple[Any, Any]:
+        """The two public labels of arrays."""
+        return declared_classes(self.classes, type(self).__name__)
+
+    def _accept_arrays(self, fitted: FittedClassifier) -> None:
+        super()._accept_arrays(fitted)
+        # Inside, the classes of arrays are 0 and 1: labels may be of kinds that no schema declares.
+        self.classes_ = np.array(self._classes())
+
+    @property
+    def predictor(self) -> LinearPredictor:
+        """What predicts: all of a model that is published."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        no, yes = self.classes_.tolist()
+        return self.fitted_.predictor((no, yes), self._probabilities)
+
+    def _columns_of(self, X: Any) -> Any:
+        """Columns to predict from: arrays validated as scikit-learn does, tables of a session by their names."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        return X if getattr(self, "fitted_to_table_", False) else rows_of(self, X)
+
+    def decision_function(self, X: Any) -> Floats:
+        """The score of each row: positive for the second class. Values outside the bounds are clipped, as in ``fit``."""
+        rows = self._columns_of(X)
+        return self.predictor.decision_function(rows)
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row."""
+        yes = self.decision_function(X) > 0
+        return self.classes_[yes.astype(int)]

@@ -1,0 +1,38 @@
+"""Private logistic regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from discreet.models.design import Floats
+from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
+from discreet.models.losses import Logistic, Loss
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LogisticRegression(PerturbedClassifier):
+    """Logistic regression with a ridge, private by noise in its objective or on its coefficients.
+
+    ``epsilon`` alone, ``epsilon`` and ``delta``, or ``rho`` is the price of one fit. ``bounds`` are the public (lo,
+    hi) of the features, ``classes`` the two public labels. ``method`` is "objective", "output", or under
+    replace "opera" (``Opera(steps, rate)`` to say how far it goes); ``ridge`` that of
+    the sum of losses over rows of norm at most 1; ``radius`` a public norm, on the scale of columns divided by their
+    largest bound, to which longer rows are clipped (less noise relative to shorter rows). ``intervals`` pays for
+    ``confidence_intervals`` out of the same price, in three ``shares`` (coefficients, curvature, slopes); they cover the
+    regularised minimiser of the population. ``neighbors`` is "add_remove", "replace" or "both". ``sample_weight`` in
+    ``fit`` lies within [0, ``weight_bound``]; ``penalty`` is always a ridge. ``random_state`` is for tests only: what it
+    makes is not private.
+    """
+
+    shares: Any = None
+    _probabilities: ClassVar[bool] = True
+
+    @property
+    def _loss(self) -> Loss:
+        return Logistic()
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, for each row."""
+        rows = self._columns_of(X)
+        return self.predictor.predict_proba(rows)

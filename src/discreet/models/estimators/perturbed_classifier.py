@@ -1,0 +1,74 @@
+"""Linear classifiers that minimise a loss and a ridge, private by noise in the objective or on its minimiser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.core import numbers
+from discreet.core.ask import Ask
+from discreet.core.query import Relation
+from discreet.core.release import Release
+from discreet.core.runner import Procedure
+from discreet.errors import InvalidRequest
+from discreet.models.design import Design
+from discreet.models.estimators.linear_classifier import FittedClassifier, LinearClassifier
+from discreet.models.estimators.private_model import Columns, Perturbed, positive_ridge
+from discreet.models.intervals.sandwich import Certainty, certainty_asks, shares_of
+from discreet.models.perturbation import Method, Price, ask_for, ridge_of
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PerturbedClassifier(Perturbed, LinearClassifier):
+    """A linear classifier whose minimiser is perturbed; its parameters are those of ``LogisticRegression``."""
+
+    method: Method = "objective"
+
+    @property
+    def shares(self) -> Any:
+        """How intervals divide the price; None where that is not chosen."""
+        return None
+
+    def _procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedClassifier]:
+        design = self._two_classes(columns)
+        ridge, price = self._least_ridge, self.price
+        self._check_intervals()
+        if not self.intervals:
+            if self.shares is not None:
+                raise InvalidRequest("shares are for fits with intervals=True; leave them out, or ask for intervals")
+            return self._ask(ask_for(design, self._loss, ridge, self.method, price, relation, columns.rows), design, columns)
+        first, *rest = (price.share(s) for s in shares_of(self.shares, self.method, price, self._loss))
+        ask = ask_for(design, self._loss, ridge, self.method, first, relation)
+        return self._ask_more(ask, design, columns, relation, (rest[0], rest[1]))
+
+    def _check_intervals(self) -> None:
+        """For a model that has no intervals: refuses to pay for some, with the reason."""
+
+    @property
+    def _least_ridge(self) -> Fraction:
+        """The ridge asked for. Only a descent does without one."""
+        return numbers.non_negative(self.ridge, "ridge") if str(self.method) == "opera" else positive_ridge(self.ridge)
+
+    def _ask(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedClassifier]:
+        release: Release = yield ask
+        theta = np.asarray(release.value, np.float64)
+        return FittedClassifier(
+            design=design,
+            loss=self._loss,
+            theta=theta,
+            ridge=ridge_of(ask),
+            method=str(self.method),
+            rows=columns.rows,
+            releases=(release,),
+        )
+
+    def _ask_more(
+        self, ask: Ask, design: Design, columns: Columns, relation: Relation, prices: tuple[Price, Price]
+    ) -> Procedure[FittedClassifier]:
+        fitted = yield from self._ask(ask, design, columns)
+        pair = yield certainty_asks(design, fitted.loss, fitted.theta, prices, relation, columns.rows)
+        certainty = Certainty.read(design, fitted.releases[0], fitted.ridge, pair, columns.rows)
+        return replace(fitted, releases=(*fitted.releases, *pair), certainty=certainty)

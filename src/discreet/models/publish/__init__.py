@@ -1,0 +1,1 @@
+"""Published models: the document of a fitted one, and what predicts from it."""

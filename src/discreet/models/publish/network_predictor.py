@@ -1,0 +1,96 @@
+"""A published network. Needs NumPy and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import UnsupportedFormat
+from discreet.models.publish.predictor import Floats, Input, Predictor, matrix, register
+
+_SMALLEST_UNIT = 1e-100  # what a column is divided by: nothing finite leaves the doubles by it
+
+
+@register("network")
+@dataclass(frozen=True, eq=False)
+class NetworkPredictor(Predictor):
+    """Layers of weights, the bias as the last line of each; ``units`` is what the columns are divided by first.
+
+    One output is the score of the second of two classes, several are the scores of as many classes.
+    """
+
+    inputs: tuple[Input, ...]
+    units: Floats
+    layers: tuple[Floats, ...]
+    classes: tuple[Any, ...]
+    activation: str = "relu"
+    radius: float | None = None
+
+    def rows(self, X: Any) -> Floats:
+        """Rows of numbers, clipped to the bounds as they were when the model was fitted, one column for each label."""
+        return matrix(self.inputs, X)
+
+    def decision_function(self, X: Any) -> Floats:
+        """The score of each row: one number for two classes, positive for the second; one for each of more."""
+        x = self.rows(X) / self.units
+        if self.radius is not None:
+            length = np.sqrt(np.einsum("ij,ij->i", x, x)) / self.radius
+            x = x / np.maximum(length, 1.0)[:, None]
+        for place, layer in enumerate(self.layers):
+            x = x @ layer[:-1] + layer[-1]
+            if place < len(self.layers) - 1:
+                x = np.maximum(x, 0.0) if self.activation == "relu" else np.tanh(x)
+        return x[:, 0] if x.shape[1] == 1 else x
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, for each row."""
+        score = self.decision_function(X)
+        if score.ndim == 1:
+            yes = 0.5 * (1.0 + np.tanh(0.5 * score))
+            return np.column_stack([1.0 - yes, yes])
+        share = np.exp(score - score.max(axis=1, keepdims=True))
+        return np.asarray(share / share.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row."""
+        score = self.decision_function(X)
+        return np.array(self.classes)[(score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a document holds of it."""
+        return {
+            "kind": "network",
+            "inputs": [i.to_dict() for i in self.inputs],
+            "units": self.units.tolist(),
+            "layers": [layer.tolist() for layer in self.layers],
+            "classes": list(self.classes),
+            "activation": self.activation,
+            "radius": self.radius,
+        }
+
+    @classmethod
+    def read(cls, doc: Mapping[str, Any], document: Mapping[str, Any]) -> NetworkPredictor:
+        inputs = tuple(Input.read(i) for i in doc["inputs"])
+        width = sum(i.size for i in inputs)
+        units = np.asarray(doc["units"], np.float64)
+        layers = tuple(np.asarray(layer, np.float64) for layer in doc["layers"])
+        classes = tuple(doc["classes"])
+        if units.shape != (width,) or not (units > _SMALLEST_UNIT).all() or not np.isfinite(units).all():
+            raise UnsupportedFormat(f"a network needs a positive unit for each of {width} numbers, got {doc['units']!r:.60}")
+        if not layers or doc["activation"] not in ("relu", "tanh"):
+            raise UnsupportedFormat(f"a network needs layers and a known activation, got {doc['activation']!r:.60}")
+        for layer in layers:
+            if layer.ndim != 2 or layer.shape[0] != width + 1 or not np.isfinite(layer).all():
+                raise UnsupportedFormat(f"a layer of a network must have {width + 1} lines of finite numbers")
+            width = layer.shape[1]
+        if (
+            len(classes) < 2
+            or width != (1 if len(classes) == 2 else len(classes))
+            or not all(isinstance(c, str | int | float) for c in classes)
+        ):
+            raise UnsupportedFormat(f"a network with {width} outputs does not fit the classes {list(classes)}")
+        radius = None if doc["radius"] is None else float(doc["radius"])
+        return cls(inputs, units, layers, classes, str(doc["activation"]), radius, document=document)

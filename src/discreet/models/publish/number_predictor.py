@@ -1,0 +1,48 @@
+"""A published regression. Needs NumPy and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import UnsupportedFormat
+from discreet.models.publish.predictor import Floats, Input, Predictor, matrix, register
+
+
+@register("number")
+@dataclass(frozen=True, eq=False)
+class NumberPredictor(Predictor):
+    """Predicts a number that is linear in columns."""
+
+    inputs: tuple[Input, ...]
+    coefficients: Floats
+    intercept: float
+
+    def rows(self, X: Any) -> Floats:
+        """Rows of numbers, clipped to the bounds as they were when the model was fitted, one column for each label."""
+        return matrix(self.inputs, X)
+
+    def predict(self, X: Any) -> Floats:
+        """The number predicted for each row."""
+        found: Floats = self.rows(X) @ self.coefficients + self.intercept
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a document holds of it."""
+        return {
+            "kind": "number",
+            "inputs": [i.to_dict() for i in self.inputs],
+            "coefficients": self.coefficients.tolist(),
+            "intercept": self.intercept,
+        }
+
+    @classmethod
+    def read(cls, doc: Mapping[str, Any], document: Mapping[str, Any]) -> NumberPredictor:
+        inputs = tuple(Input.read(i) for i in doc["inputs"])
+        numbers = np.asarray([*doc["coefficients"], doc["intercept"]], np.float64)
+        if numbers.shape != (sum(i.size for i in inputs) + 1,) or not np.isfinite(numbers).all():
+            raise UnsupportedFormat(f"expected one finite coefficient for each number, got shape {numbers.shape}")
+        return cls(inputs, numbers[:-1], float(numbers[-1]), document=document)

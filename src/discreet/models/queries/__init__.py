@@ -1,0 +1,1 @@
+"""What models ask of a table, each with how far one person moves it."""

@@ -1,0 +1,130 @@
+"""The questions that models ask of a table: an objective to be minimised under noise, or its minimiser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.core import numbers
+from discreet.core.cost import Distance, Smoothness
+from discreet.core.query import Query, Relation, queries
+from discreet.errors import InvalidRequest
+from discreet.mechanisms.objective_perturbation import TOLERANCE, certifiable
+from discreet.models.design import Design, Floats
+from discreet.models.losses import Loss, losses
+from discreet.models.solve.objective import Objective
+
+
+def check_bounded(loss: Loss) -> None:
+    """Refuse a loss whose slope nothing bounds."""
+    if not loss.bounded:
+        raise InvalidRequest(
+            f"the loss {loss.name!r} has no bound on its slope, which the guarantee rests on; use Huber(reach), "
+            "or LinearRegression, which bounds the coefficients"
+        )
+
+
+def read_fields(query: Any) -> None:
+    """Fields of a document as what they stand for."""
+    if isinstance(query.design, dict):
+        object.__setattr__(query, "design", Design(**query.design))
+    if isinstance(query.loss, dict):
+        object.__setattr__(query, "loss", losses.read(query.loss))
+
+
+@queries("problem")
+@dataclass(frozen=True)
+class Problem(Query):
+    """The sum over rows of weight * loss(theta . x, y), as something that can be minimised: for objective perturbation.
+
+    ``distance``: the gradient moves by rows * weight * slope under add/remove, twice that under replace and both; a row adds
+    weight * curvature to the Hessian.
+
+    Proof: a row has |x| <= 1 (``Design``), so its gradient weight * loss' * x has a norm of at most weight * slope, and its
+    Hessian weight * loss'' * x x' is of rank one and size at most weight * curvature. A person has at most ``rows`` rows. A
+    classification loss has loss' = -y a with a in [0, slope], along the fixed direction -y x: one-sided.
+    """
+
+    design: Design
+    loss: Loss
+
+    def __post_init__(self) -> None:
+        read_fields(self)
+        check_bounded(self.loss)
+
+    def distance(self, relation: Relation) -> Distance:
+        twice = 1 if relation == "add_remove" else 2
+        one = self.design.most_weight * self.loss.slope
+        move = twice * self.design.rows * one
+        bend = self.design.most_weight * self.loss.curvature
+        bent = Smoothness(
+            bend,
+            self.design.rows,
+            twice == 2,
+            self.loss.one_sided,
+            self.loss.free_jacobian,
+            width=self.design.width,
+            most_rows=self.design.most_rows,
+            extended=self.loss.extended,
+            height=self.design.most_weight * self.loss.height,
+        )
+        return Distance(move * self.design.width, move, move, None, bent)
+
+    def evaluate(self, source: Any) -> Objective:
+        return Objective(self.design, self.loss, source)
+
+    def blank(self, rows: int) -> Objective:
+        return Objective(self.design, self.loss, rows=[])
+
+
+@queries("minimiser")
+@dataclass(frozen=True)
+class Minimiser(Query):
+    """The minimiser of a ``Problem`` with a ridge: for output perturbation.
+
+    ``distance``: (gradient's distance + 2 tolerance) / ridge, in L2.
+
+    Proof: the objective is ridge-strongly convex, so a move of its gradient by m moves the minimiser by at most m / ridge
+    (Chaudhuri, Monteleoni and Sarwate 2011, lemma 7), and a point with a gradient of at most the tolerance lies within
+    tolerance / ridge of it, on either side. The guarantee is for tables of up to ``most_rows`` rows, as for
+    ``ObjectivePerturbation``.
+    """
+
+    design: Design
+    loss: Loss
+    ridge: Fraction
+    tolerance: Fraction = TOLERANCE
+
+    def __post_init__(self) -> None:
+        read_fields(self)
+        object.__setattr__(self, "ridge", numbers.positive(self.ridge, "ridge"))
+        object.__setattr__(self, "tolerance", numbers.positive(self.tolerance, "tolerance"))
+
+    @property
+    def problem(self) -> Problem:
+        """What is minimised."""
+        return Problem(self.design, self.loss)
+
+    def distance(self, relation: Relation) -> Distance:
+        move = self.problem.distance(relation).l2
+        far = (move + 2 * self._residual) / self.ridge
+        return Distance(far * numbers.square_root_up(Fraction(self.design.width)), far, far)
+
+    @property
+    def _residual(self) -> Fraction:
+        distance = self.problem.distance("add_remove")
+        assert distance.problem is not None
+        return max(self.tolerance * distance.l2, certifiable(distance.problem, distance.l2, self.ridge, Fraction(0)))
+
+    def evaluate(self, source: Any) -> Floats:
+        return self._of(self.problem.evaluate(source))
+
+    def blank(self, rows: int) -> Floats:
+        return self._of(self.problem.blank(rows))
+
+    def _of(self, objective: Objective) -> Floats:
+        # The other half of the tolerance is for rounding the minimiser to doubles.
+        return objective.minimise(np.zeros(self.design.width), float(self.ridge), float(self._residual) / 2)

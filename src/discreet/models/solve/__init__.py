@@ -1,0 +1,1 @@
+"""Minimising an objective, with a certificate of how close the minimiser is."""
