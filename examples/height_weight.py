@@ -100,7 +100,7 @@ def judged(folder: Path) -> Path:
 
 def by_size(folder: Path, sizes: list[int], repeats: int) -> Path:
     """Accuracy against the number of people."""
-    from discreet.models.evaluate.confusion import accuracy_by_size, plot_accuracy
+    from discreet.models.evaluate.learning_curve import accuracy_by_size, plot_accuracy
 
     x, y = people(PEOPLE, np.random.default_rng(11))
     made, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")

@@ -29,7 +29,8 @@ from discreet.statistics.question import Question, Table, build
 from discreet.statistics.spend import Keywords, Spend
 
 if TYPE_CHECKING:
-    from discreet.models.estimators.private_model import Columns, PrivateModel
+    from discreet.models.estimators.private_model import PrivateModel
+    from discreet.models.protocol import Columns
 
 R = TypeVar("R")
 M = TypeVar("M", bound="PrivateModel")
@@ -79,7 +80,7 @@ class FitPreview:
     asks: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
-        from discreet.models.estimators.private_model import raised
+        from discreet.models.estimators.privacy import raised
 
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
         used = raised(self.ridge, self.asked_ridge) or ("" if self.ridge is None else f"; ridge {self.ridge:g}")
@@ -244,7 +245,7 @@ class Session:
         _check_model(model, self)
         columns = self._columns(features, target, weight, propensity, self._table(bool(where)).rows)
         self._check_whole(model, columns, where or {})
-        model._accept_table(self._run(model._procedure(columns, self.schema.neighbors), where or {}), columns)
+        model.accept(self._run(model.procedure(columns, self.schema.neighbors), where or {}), columns)
         return model
 
     def tune(
@@ -267,7 +268,7 @@ class Session:
             _check_model(each, self)
         columns = self._columns(features, target, None, None, self._table(bool(where)).rows)
         winner = self._run(tuning(made, columns, self.schema.neighbors, selection_epsilon), where or {})
-        winner.model._accept_table(winner.fitted, columns)
+        winner.model.accept(winner.fitted, columns)
         return winner.settle()
 
     def preview_fit(
@@ -281,14 +282,14 @@ class Session:
         where: dict[str, Any] | None = None,
     ) -> FitPreview:
         """What a fit would cost, whether it fits, and its ridge; touches no data and does not change the model."""
-        from discreet.models.estimators.private_model import raised_from
+        from discreet.models.estimators.privacy import raised_from
 
         _check_model(model, self)
         self._narrowed(where or {})  # refuses a filter that names nothing
         guess = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         rows = guess if self._rows_are_public(bool(where)) else None
         columns = self._columns(features, target, weight, propensity, rows)
-        fitted, asked = plan(model._procedure(columns, self.schema.neighbors), self.schema.neighbors, guess)
+        fitted, asked = plan(model.procedure(columns, self.schema.neighbors), self.schema.neighbors, guess)
         cost = sum((_price(each, self.schema.neighbors) for each in asked), Cost.nothing())
         would = self.ledger.preview(cost)
         ridge = None if getattr(fitted, "ridge", None) is None else float(fitted.ridge)
@@ -309,14 +310,18 @@ class Session:
         The table is declared as the one that the model was fitted to; a model does better on that one than on others.
         """
         from discreet.models.perturbation import Price
+        from discreet.models.protocol import Scorable
 
-        if not hasattr(model, "_judging"):
+        if not isinstance(model, Scorable):
             raise InvalidRequest(
                 f"score is for classifiers of discreet.models with two classes, got {type(model).__name__}; a regression "
                 "has paid_score on arrays"
             )
-        judging: Procedure[Result] = model._judging(self.schema, Price(epsilon, delta, rho))
-        return self._run(judging, where or {})
+        return self._run(model.score_procedure(self.schema, Price(epsilon, delta, rho)), where or {})
+
+    def run(self, procedure: Procedure[R]) -> R:
+        """What a procedure of one's own finds in this table; the ledger pays for each of its asks."""
+        return self._run(procedure, {})
 
     def _check_whole(self, model: PrivateModel, columns: Columns, where: dict[str, Any]) -> None:
         """Refuse a fit of several questions that does not fit as a whole, before the first of them is paid for."""
@@ -324,7 +329,7 @@ class Session:
         if price.is_infinite or self.ledger.preview(price.cost).fits:
             return
         relation = self.schema.neighbors
-        _, asked = plan(model._procedure(columns, relation), relation, self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS)
+        _, asked = plan(model.procedure(columns, relation), relation, self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS)
         would = self.ledger.preview(sum((_price(each, relation) for each in asked), Cost.nothing()))
         first, source = asked[0] if asked else None, self._narrowed(where)
         known = isinstance(first, Ask) and first.query.described and self.ledger.recall(first, source, relation) is not None
@@ -341,7 +346,7 @@ class Session:
     def _columns(
         self, features: Sequence[str], target: str, weight: str | None, propensity: str | None, rows: int | None
     ) -> Columns:
-        from discreet.models.estimators.private_model import Columns
+        from discreet.models.protocol import Columns
 
         if isinstance(features, str):
             raise InvalidRequest(f"features is a list of columns, got {features!r}")

@@ -24,7 +24,8 @@ from discreet.models import MLPClassifier, SGDClassifier, SGDRegressor
 from discreet.models.design import Design
 from discreet.models.estimators import gradient_descent
 from discreet.models.estimators.grpua import GRPUA, printed_epsilon
-from discreet.models.evaluate.confusion import accuracy_by_size, confusion_matrix, plot_accuracy, question_of, roc_curve
+from discreet.models.evaluate.confusion import confusion_matrix, question_of, roc_curve
+from discreet.models.evaluate.learning_curve import accuracy_by_size, plot_accuracy
 from discreet.models.gradient import checkpoint
 from discreet.models.gradient.clip_quantile import ClipQuantile, GradientLengths
 from discreet.models.gradient.clipping import lengths

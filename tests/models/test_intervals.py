@@ -23,11 +23,11 @@ from discreet.errors import InvalidRequest
 from discreet.mechanisms import SphericalLaplace
 from discreet.models import LinearSVC, LogisticRegression
 from discreet.models.design import Design
-from discreet.models.estimators.private_model import Columns
 from discreet.models.intervals.noise_quantiles import quantiles
 from discreet.models.intervals.sandwich import _same_sum, shares_of
 from discreet.models.losses import HuberHinge, Logistic, Loss
 from discreet.models.perturbation import Price
+from discreet.models.protocol import Columns
 from discreet.models.queries.sandwich_sums import CurvatureAt, SlopeAt, SumAt
 from discreet.sources import open_source
 
@@ -268,7 +268,7 @@ def test_releases_survive_json_and_a_plan_needs_no_data() -> None:
         assert again.query == release.query
         assert np.array_equal(again.value, release.value)
     schema, _ = made(1)
-    fitted, asked = plan(model._procedure(Columns(schema, ("x0",), "y"), "add_remove"), "add_remove", 1000)
+    fitted, asked = plan(model.procedure(Columns(schema, ("x0",), "y"), "add_remove"), "add_remove", 1000)
     assert len(asked) == 3
     assert fitted.certainty is not None
     assert (fitted.certainty.half_lengths(0.9) > 0).all()

@@ -14,9 +14,9 @@ from discreet.core.runner import plan
 from discreet.errors import BudgetExceeded, InvalidRequest
 from discreet.mechanisms import Exponential
 from discreet.models.design import Design, Feature, Target
-from discreet.models.estimators.private_model import Columns
 from discreet.models.estimators.tuning import read_candidates, tune, tuning
 from discreet.models.perturbation import Price
+from discreet.models.protocol import Columns
 from discreet.models.queries.contest import Contest, ScoringRule
 from discreet.sources import open_source
 

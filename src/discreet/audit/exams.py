@@ -35,14 +35,15 @@ from discreet.models import (
     SGDRegressor,
 )
 from discreet.models.design import Design
-from discreet.models.estimators.private_model import Columns, PrivateModel
+from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.estimators.tuning import read_candidates, tuning
 from discreet.models.evaluate.accuracy import score_of
-from discreet.models.evaluate.confusion import JudgedCounts, _asked
+from discreet.models.evaluate.confusion import ConfusionCounts, counts_of
 from discreet.models.evaluate.determination import determination_of
 from discreet.models.gradient.network import Network
 from discreet.models.losses import Huber, HuberHinge, Logistic
 from discreet.models.perturbation import Price
+from discreet.models.protocol import Columns
 from discreet.models.queries.regression_sums import RegressionSums
 from discreet.statistics.joint import ask_together
 from discreet.statistics.question import Table, build
@@ -143,8 +144,8 @@ def _judged(bins: int) -> Make:
     def make(columns: Columns, relation: Relation) -> Procedure[Any]:
         design, flat = _design(columns, intercept=False), np.ones(1)
         network = Network((design.width, 1), Logistic(), bias=False)
-        question = JudgedCounts(design, network, hashlib.sha256(flat.tobytes()).hexdigest(), bins, flat)
-        return _asked(question, Price(epsilon=1), relation)
+        question = ConfusionCounts(design, network, hashlib.sha256(flat.tobytes()).hexdigest(), bins, flat)
+        return counts_of(question, Price(epsilon=1), relation)
 
     return make
 

@@ -11,12 +11,20 @@ from typing import Any, Literal
 from discreet.accounting.conversions import zcdp_of_pure
 from discreet.core import numbers
 from discreet.core.ask import Ask
-from discreet.core.cost import Cost
+from discreet.core.cost import Cost, Distance
 from discreet.core.mechanism import Mechanism
 from discreet.core.numbers import Number
 from discreet.core.query import Query, Relation
 from discreet.errors import InvalidRequest
-from discreet.mechanisms import Gaussian, NoNoise, ObjectivePerturbation, SphericalLaplace
+from discreet.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    NoNoise,
+    ObjectivePerturbation,
+    SphericalLaplace,
+)
 from discreet.mechanisms.claim import Claim
 from discreet.models.design import Design
 from discreet.models.losses import Loss
@@ -100,6 +108,17 @@ class Price:
             return pure
         normal = Gaussian.costing(distance, epsilon=self.epsilon, delta=self.delta, rho=self.rho)
         return pure if (size + 1) * pure.scales[0] ** 2 < normal.scales[0] ** 2 else normal
+
+    def count_law(self, distance: Distance, grid: Fraction = Fraction(1)) -> Mechanism:
+        """The law that costs this for counts, or for sums on a ``grid``: a discrete one where it is pure or concentrated."""
+        if self.is_infinite:
+            return NoNoise(grid)
+        if self.is_pure:
+            assert self.epsilon is not None
+            return (DiscreteLaplace if grid == 1 else Laplace).costing(distance, epsilon=self.epsilon)
+        if grid == 1 and self.rho is not None:
+            return DiscreteGaussian.costing(distance, rho=self.rho)
+        return Gaussian.costing(distance, epsilon=self.epsilon, delta=self.delta, rho=self.rho)
 
 
 @lru_cache(maxsize=256)

@@ -14,12 +14,14 @@ from discreet.core.release import Release
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
+from discreet.models.estimators.arrays import check_penalty, positive_ridge
 from discreet.models.estimators.linear_classifier import FittedClassifier
 from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
-from discreet.models.estimators.private_model import Columns, Perturbed, check_penalty, positive_ridge
+from discreet.models.estimators.private_model import Perturbed
 from discreet.models.estimators.regressor import FittedRegression, PerturbedRegression
 from discreet.models.losses import Loss, Squared
 from discreet.models.perturbation import inside, ridge_of
+from discreet.models.protocol import Columns
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser, ConstrainedProblem, declared
 from discreet.models.regions import Ball, FreeLast, Region, region_of
 
@@ -87,7 +89,7 @@ class ConstrainedRegression(Constrained, PerturbedRegression):
     "output". Everything else is as for ``LinearRegression``.
     """
 
-    def _procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedRegression]:
+    def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedRegression]:
         check_penalty(self.penalty)
         design = self._design(columns)
         return self._put_back(self._ask_within(design, relation), design, columns)
@@ -105,7 +107,7 @@ class ConstrainedClassifier(Constrained, PerturbedClassifier):
     ``region`` and ``free_intercept`` are as for ``ConstrainedRegression``, everything else as for ``LogisticRegression``.
     """
 
-    def _procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedClassifier]:
+    def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedClassifier]:
         design = self._two_classes(columns)
         return self._put_back(self._ask_within(design, relation), design, columns)
 

@@ -23,12 +23,14 @@ from discreet.core.runner import Desk, Procedure
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design
-from discreet.models.estimators.private_model import Columns, Privacy, PrivateModel
+from discreet.models.estimators.privacy import Privacy
+from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.gradient import checkpoint as checkpoints
 from discreet.models.gradient.clip_quantile import ClipQuantile, clip_norm, left_of
 from discreet.models.gradient.engine import Run, State, Trained, Watch, descend
 from discreet.models.gradient.network import Network
 from discreet.models.gradient.steps import StepSize, step_size
+from discreet.models.protocol import Columns
 from discreet.sources import open_source
 
 METHOD = "gradient descent"
@@ -208,8 +210,8 @@ class Descends(PrivateModel):
         bar.add_task("steps", total=run.steps)
         return bar
 
-    def _desk(self, table: dict[str, Any], schema: Schema) -> Desk:
-        desk = super()._desk(table, schema)
+    def desk(self, table: dict[str, Any], schema: Schema) -> Desk:
+        desk = super().desk(table, schema)
         if self.data_version is None:
             return desk
         return replace(desk, source=open_source(table, schema, version=self.data_version))

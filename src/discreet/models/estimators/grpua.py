@@ -17,9 +17,9 @@ from discreet.core.query import Relation
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.hockey_stick import largest_shift
 from discreet.models.design import Design
-from discreet.models.estimators.private_model import Columns
 from discreet.models.estimators.sgd_classifier import SGDClassifier
 from discreet.models.gradient.steps import InverseRoot, StepSize, StronglyConvex
+from discreet.models.protocol import Columns
 
 REACH = 10.0  # how far the parameters of a problem without a ridge are thought to be from the start
 

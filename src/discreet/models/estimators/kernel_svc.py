@@ -13,8 +13,8 @@ from discreet.core.schema import Categories
 from discreet.errors import InvalidRequest
 from discreet.models.design import Fourier
 from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
-from discreet.models.estimators.private_model import Columns
 from discreet.models.losses import HuberHinge, Loss
+from discreet.models.protocol import Columns
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -63,7 +63,7 @@ class KernelSVC(PerturbedClassifier):
             key = system().word() >> 1 if self.random_state is None else int(self.random_state)
         return Fourier(int(self.components), beta, key)
 
-    def _accept(self, fitted: Any) -> None:
-        super()._accept(fitted)
+    def _set_fitted(self, fitted: Any) -> None:
+        super()._set_fitted(fitted)
         self.key_ = fitted.design.fourier.key
         self.beta_ = fitted.design.fourier.beta

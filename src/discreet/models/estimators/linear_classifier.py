@@ -11,20 +11,20 @@ from sklearn.base import ClassifierMixin
 
 from discreet.core import numbers
 from discreet.core.numbers import Number
-from discreet.core.schema import Categories, Column
+from discreet.core.result import Result
+from discreet.core.runner import Procedure
+from discreet.core.schema import Categories, Column, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats, Fourier, Weight
-from discreet.models.estimators.private_model import (
-    Columns,
-    FittedLinear,
-    check_penalty,
-    declared_classes,
-    raised_from,
-    rows_of,
-)
-from discreet.models.evaluate.judged import Judged, codes
+from discreet.models.estimators.arrays import check_penalty, checked_weights, class_codes, declared_classes
+from discreet.models.estimators.privacy import FittedLinear, raised_from
+from discreet.models.estimators.private_model import PrivateModel
+from discreet.models.evaluate.accuracy import score_of
+from discreet.models.evaluate.coded_table import check_declared, coded_table
 from discreet.models.intervals.sandwich import Certainty, Intervals
 from discreet.models.losses import Loss
+from discreet.models.perturbation import Price
+from discreet.models.protocol import Columns
 from discreet.models.publish.predictor import Kernel, LinearPredictor
 
 
@@ -48,7 +48,7 @@ class FittedClassifier(FittedLinear):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
+class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """A classifier that is linear in its features. Scores of its second class are positive."""
 
     classes: Any = None
@@ -56,7 +56,7 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
     penalty: str = "ridge"
     radius: Number | None = None
     _probabilities: ClassVar[bool] = False
-    score = Judged.score  # refused: ahead of the score of scikit-learn's mixin
+    score = PrivateModel.score  # refused: ahead of the score of scikit-learn's mixin
 
     @property
     @abstractmethod
@@ -102,7 +102,7 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
             )
         return design
 
-    def _accept(self, fitted: FittedClassifier) -> None:
+    def _set_fitted(self, fitted: FittedClassifier) -> None:
         table = fitted.theta / fitted.design.units
         features = fitted.design.width - self.fit_intercept
         self.coef_ = table[None, :features]
@@ -134,16 +134,17 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
         return Intervals(names, table - half, table + half, level, float(fitted.ridge))
 
     def _target(self, y: Any) -> tuple[Any, Column]:
-        return codes(y, self._classes()), Categories((0, 1))
+        return class_codes(y, self._classes()), Categories((0, 1))
 
     def _classes(self) -> tuple[Any, Any]:
         """The two public labels of arrays."""
         return declared_classes(self.classes, type(self).__name__)
 
-    def _accept_arrays(self, fitted: FittedClassifier) -> None:
-        super()._accept_arrays(fitted)
-        # Inside, the classes of arrays are 0 and 1: labels may be of kinds that no schema declares.
-        self.classes_ = np.array(self._classes())
+    def accept(self, fitted: FittedClassifier, columns: Columns) -> None:
+        super().accept(fitted, columns)
+        if columns.arrays:
+            # Inside, the classes of arrays are 0 and 1: labels may be of kinds that no schema declares.
+            self.classes_ = np.array(self._classes())
 
     @property
     def predictor(self) -> LinearPredictor:
@@ -154,19 +155,50 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
         no, yes = self.classes_.tolist()
         return self.fitted_.predictor((no, yes), self._probabilities)
 
-    def _columns_of(self, X: Any) -> Any:
-        """Columns to predict from: arrays validated as scikit-learn does, tables of a session by their names."""
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self)
-        return X if getattr(self, "fitted_to_table_", False) else rows_of(self, X)
-
     def decision_function(self, X: Any) -> Floats:
         """The score of each row: positive for the second class. Values outside the bounds are clipped, as in ``fit``."""
-        rows = self._columns_of(X)
+        rows = self.columns_of(X)
         return self.predictor.decision_function(rows)
 
     def predict(self, X: Any) -> Any:
         """The class of each row."""
         yes = self.decision_function(X) > 0
         return self.classes_[yes.astype(int)]
+
+    def public_score(self, X: Any, y: Any) -> float:
+        """The share of right predictions on rows that are public: it is exact, and not private."""
+        right = np.asarray(self.predict(X)) == np.asarray(y)
+        return float(np.mean(right))
+
+    def paid_score(
+        self, X: Any, y: Any, *, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None
+    ) -> Result:
+        """The share of right predictions on private rows: a release that costs what is given, at ``ledger`` if there is one.
+
+        A model does better on the rows it was fitted to than on others: judge it on others.
+        """
+        return self._score_arrays(X, y, None, Price(epsilon, delta, rho))
+
+    def _score_arrays(self, X: Any, y: Any, weights: tuple[Any, float] | None, price: Price) -> Result:
+        """The paid score on arrays, with weights up to a bound where there are some."""
+        rows = self.predictor.rows(self.columns_of(X))  # refuses what cannot be predicted from before anything is paid
+        no, yes = self.classes_.tolist()
+        codes = class_codes(y, (no, yes))
+        if weights is not None:
+            weights = checked_weights(weights[0], len(codes), weights[1]), weights[1]
+        table, schema, design = coded_table(self.fitted_.design, rows, codes, self.neighbors, weights)
+        return self.desk(table, schema).run(score_of(design, self.fitted_.theta, price, schema.neighbors))
+
+    def score_procedure(self, schema: Schema, price: Price) -> Procedure[Result]:
+        """The paid score on a table with a schema, for a session."""
+        design = self._scored_design()
+        check_declared(design, schema)
+        return score_of(replace(design, rows=schema.max_rows or 1), self.fitted_.theta, price, schema.neighbors)
+
+    def _scored_design(self) -> Design:
+        """What is scored: right predictions, each row alike."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        design: Design = self.fitted_.design
+        return replace(design, weight=None)

@@ -16,10 +16,11 @@ from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.objective_perturbation import SETTLED, ObjectivePerturbation, ridge_for
 from discreet.models.design import Design
-from discreet.models.estimators.private_model import Columns, check_penalty, positive_ridge
+from discreet.models.estimators.arrays import check_penalty, positive_ridge
 from discreet.models.estimators.regressor import FittedRegression, PerturbedRegression
 from discreet.models.intervals.sandwich import Intervals
 from discreet.models.perturbation import Price, inside, noise_in, ridge_of
+from discreet.models.protocol import Columns
 from discreet.models.queries.ball_problem import BallProblem
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser
 from discreet.models.queries.regression_sums import RegressionSums, half_widths, read, solve
@@ -47,7 +48,7 @@ class LinearRegression(PerturbedRegression):
 
     method: Literal["statistics", "objective"] = "statistics"
 
-    def _procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedRegression]:
+    def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedRegression]:
         check_penalty(self.penalty)
         if self.method not in METHODS:
             raise InvalidRequest(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")

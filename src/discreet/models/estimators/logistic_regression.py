@@ -34,5 +34,5 @@ class LogisticRegression(PerturbedClassifier):
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, for each row."""
-        rows = self._columns_of(X)
+        rows = self.columns_of(X)
         return self.predictor.predict_proba(rows)

@@ -18,11 +18,13 @@ from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
 from discreet.models.estimators.gradient_descent import Descends, privacy_of
-from discreet.models.estimators.private_model import Columns, Privacy, PrivateModel
+from discreet.models.estimators.privacy import Privacy
+from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.gradient.clipping import to_numpy
 from discreet.models.gradient.device import DeviceTable, namespace
 from discreet.models.gradient.engine import Trained
 from discreet.models.gradient.network import Activation, Network, classifier
+from discreet.models.protocol import Columns
 from discreet.models.publish.network_predictor import NetworkPredictor
 
 
@@ -70,7 +72,7 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
     iterate: Literal["last", "average"] = "last"
     start: int = 0
 
-    def _procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedNetwork]:
+    def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedNetwork]:
         if columns.propensity is not None:
             raise InvalidRequest("MLPClassifier takes no propensity; an OutcomeWeightedLearner does")
         radius = None if self.radius is None else numbers.positive(self.radius, "radius")
@@ -90,7 +92,7 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
         )
         return FittedNetwork(design, network, trained, ridge, relation, bought)
 
-    def _accept(self, fitted: FittedNetwork) -> None:
+    def _set_fitted(self, fitted: FittedNetwork) -> None:
         layers = fitted.network.layers(fitted.trained.flat)
         self.coefs_ = [layer[:-1] for layer in layers]
         self.intercepts_ = [layer[-1] for layer in layers]
@@ -130,9 +132,13 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
             self._fit_device(X, y, xp)
         else:
             raise InvalidRequest("weights are for NumPy arrays, got arrays of another library; leave them out")
-        # Inside, the classes of arrays are 0, 1, ...: labels may be of kinds that no schema declares.
-        self.classes_ = np.array(self._classes())
         return self
+
+    def accept(self, fitted: FittedNetwork, columns: Columns) -> None:
+        super().accept(fitted, columns)
+        if columns.arrays:
+            # Inside, the classes of arrays are 0, 1, ...: labels may be of kinds that no schema declares.
+            self.classes_ = np.array(self._classes())
 
     def _fit_device(self, X: Any, y: Any, xp: Any) -> None:
         """Arrays of another library: the same run, on rows that stay where they are."""
@@ -148,11 +154,11 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
         schema = Schema({**facts, "y": declared}, neighbors=relation)
         coded = 2.0 * goal - 1.0 if len(self._classes()) == 2 else goal.astype(np.float64)
         table = DeviceTable(X, xp.asarray(coded, dtype=xp.float64, device=X.device), xp, self.data_version)
-        plain = self._desk({n: np.empty(0) for n in (*names, "y")}, schema)
+        plain = self.desk({n: np.empty(0) for n in (*names, "y")}, schema)
         desk = Desk(table, plain.ledger, plain.random, relation)
         rows = len(goal) if relation == "replace" else None
-        self._accept(desk.run(self._procedure(Columns(schema, names, "y", rows=rows, arrays=True), relation)))
-        self.fitted_to_table_ = False
+        columns = Columns(schema, names, "y", rows=rows, arrays=True)
+        self.accept(desk.run(self.procedure(columns, relation)), columns)
 
     @property
     def predictor(self) -> NetworkPredictor:
@@ -167,22 +173,18 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
             fitted.design.inputs, fitted.design.units, layers, tuple(self.classes_.tolist()), self.activation, radius
         )
 
-    def _rows(self, X: Any) -> Any:
-        from sklearn.utils.validation import check_is_fitted, validate_data
-
-        check_is_fitted(self)
-        if getattr(self, "fitted_to_table_", False):
-            return X
-        return validate_data(self, X if namespace(X) is None else to_numpy(X), dtype=np.float64, reset=False)
+    def columns_of(self, X: Any) -> Any:
+        """As for other models; arrays of another library come to NumPy."""
+        return super().columns_of(X if namespace(X) is None else to_numpy(X))
 
     def decision_function(self, X: Any) -> Floats:
         """The score of each row: one number for two classes, positive for the second; one for each of more."""
-        rows = self._rows(X)
+        rows = self.columns_of(X)
         return self.predictor.decision_function(rows)
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, for each row."""
-        rows = self._rows(X)
+        rows = self.columns_of(X)
         return self.predictor.predict_proba(rows)
 
     def predict(self, X: Any) -> Any:

@@ -14,9 +14,9 @@ from discreet.core.schema import Categories
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Weight
 from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
-from discreet.models.estimators.private_model import Columns
 from discreet.models.losses import HuberHinge, Loss
 from discreet.models.perturbation import Price
+from discreet.models.protocol import Columns
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -70,11 +70,11 @@ class OutcomeWeightedLearner(PerturbedClassifier):
         check_is_fitted(self)
         most = float(self.fitted_.design.most_weight)
         weights = self._ratio(benefit, propensity, most)
-        return self._judge(X, treatment, (weights, most), Price(epsilon, delta, rho))
+        return self._score_arrays(X, treatment, (weights, most), Price(epsilon, delta, rho))
 
-    def _judged(self) -> Design:
+    def _scored_design(self) -> Design:
         """In a session the score of a rule is its value."""
-        return replace(super()._judged(), weight=self.fitted_.design.weight)
+        return replace(super()._scored_design(), weight=self.fitted_.design.weight)
 
     def _most_weight(self) -> float:
         if self.weight_bound is None:

@@ -15,10 +15,12 @@ from discreet.core.release import Release
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design
+from discreet.models.estimators.arrays import positive_ridge
 from discreet.models.estimators.linear_classifier import FittedClassifier, LinearClassifier
-from discreet.models.estimators.private_model import Columns, Perturbed, positive_ridge
+from discreet.models.estimators.private_model import Perturbed
 from discreet.models.intervals.sandwich import Certainty, certainty_asks, shares_of
 from discreet.models.perturbation import Method, Price, ask_for, ridge_of
+from discreet.models.protocol import Columns
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -32,7 +34,7 @@ class PerturbedClassifier(Perturbed, LinearClassifier):
         """How intervals divide the price; None where that is not chosen."""
         return None
 
-    def _procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedClassifier]:
+    def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedClassifier]:
         design = self._two_classes(columns)
         ridge, price = self._least_ridge, self.price
         self._check_intervals()

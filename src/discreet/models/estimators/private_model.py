@@ -1,37 +1,33 @@
 """What all private models share: the habits of scikit-learn, the price, and the one way to spend it.
 
 ``__init__`` stores, ``fit`` spends; ``clone``, ``repr`` and ``get_params`` never do. A model is fitted to arrays by
-someone who holds them (``fit``, validated as scikit-learn does), or to a table through a session (``Session.fit``),
-where only declarations raise.
+someone who holds them (``fit``, validated as scikit-learn does), or to a table through a session (``Session.fit``, see
+``discreet.models.protocol``), where only declarations raise.
 """
 
 from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from discreet.core import numbers
-from discreet.core.cost import Cost
 from discreet.core.numbers import Number
 from discreet.core.query import Relation, check_relation
 from discreet.core.random import chosen
-from discreet.core.release import Release
 from discreet.core.runner import Desk, NoLedger, Procedure
 from discreet.core.schema import Column, Real, Schema, closest
 from discreet.errors import InvalidRequest
-from discreet.models.design import Design, Floats
+from discreet.models.estimators.arrays import checked_weights, read_bounds, rows_of
 from discreet.models.perturbation import Price
+from discreet.models.protocol import Columns
 from discreet.sources import open_source
 
-RIDGE_ONLY = ("ridge", "l2")
 _ANY = Real(-1e100, 1e100)  # the declaration of a column that is read without bounds
 
 
@@ -49,95 +45,6 @@ _ELSEWHERE = {
     "intervals": "nothing: this model has no confidence intervals; linear models have",
     "shares": "nothing: this model has no confidence intervals; linear models have",
 }
-
-
-@dataclass(frozen=True)
-class Privacy:
-    """What a fit cost, under which relation, and whether its noise was private.
-
-    ``ridge`` is the one that was minimised with, ``asked_ridge`` the one asked for where it had to be raised; ``releases``
-    are the noisy numbers that everything was read from, each with its own cost, law and ledger entry.
-    """
-
-    cost: Cost
-    relation: Relation
-    private: bool
-    method: str
-    ridge: float
-    releases: tuple[Release, ...]
-    asked_ridge: float | None = field(default=None, kw_only=True)
-
-    @property
-    def laws(self) -> tuple[str, ...]:
-        """The law of the noise of each release: of those that a price buys the quietest was taken."""
-        return tuple(getattr(r.mechanism, "noise", None) or r.mechanism.name for r in self.releases)
-
-    def __str__(self) -> str:
-        mark = "" if self.private else "; not private (seeded, or without noise)"
-        laws = f" ({', '.join(dict.fromkeys(self.laws))})" if self.releases else ""
-        more = f"{laws}{raised(self.ridge, self.asked_ridge)}{mark}"
-        return f"{self.cost}; neighbors: {self.relation}; noise: {self.method}{more}"
-
-    def __repr__(self) -> str:
-        return f"Privacy({self})"
-
-
-def raised(ridge: float | None, asked: float | None) -> str:
-    """Says that a ridge had to be raised, where it had."""
-    return "" if ridge is None or asked is None else f"; ridge raised from {asked:g} to {ridge:.4g}, as this price needs"
-
-
-def raised_from(asked: Any, used: float) -> float | None:
-    """The ridge that was asked for, where one that is larger by more than a hundredth was used."""
-    try:
-        given = float(asked)
-    except (TypeError, ValueError):  # "1/10"
-        given = float(numbers.rational(asked, "ridge"))
-    return given if used > 1.01 * given else None
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which columns of a table a model is fitted to, and what is public about the table.
-
-    ``propensity`` is the column that weights are divided by, where a model has such; ``raw`` says that the numbers of
-    the features have no bounds, ``arrays`` that the table was made of arrays handed to ``fit``.
-    """
-
-    schema: Schema
-    features: tuple[str, ...]
-    target: str
-    weight: str | None = None
-    rows: int | None = None  # where they are public
-    propensity: str | None = None
-    raw: bool = False
-    arrays: bool = False
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FittedLinear:
-    """What was released of a linear model: its coefficients on the scale of the design, and how they were made.
-
-    ``descent`` is what a descent says of its price, which no release of it alone does.
-    """
-
-    design: Design
-    theta: Floats
-    ridge: Fraction
-    method: str
-    rows: int | None
-    releases: tuple[Release, ...]
-    descent: Privacy | None = None
-
-    @property
-    def privacy(self) -> Privacy:
-        """What it cost."""
-        if self.descent is not None:
-            return self.descent
-        cost = sum((r.cost for r in self.releases if r.cost is not None), Cost.nothing())
-        relation = self.releases[0].relation or "add_remove"
-        private = all(r.private for r in self.releases)
-        return Privacy(cost, relation, private, self.method, float(self.ridge), self.releases)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -167,11 +74,11 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return made
 
     @abstractmethod
-    def _procedure(self, columns: Columns, relation: Relation) -> Procedure[Any]:
-        """The asks that fit the model; returns what ``_accept`` takes."""
+    def procedure(self, columns: Columns, relation: Relation) -> Procedure[Any]:
+        """The asks that fit the model; returns what ``accept`` takes."""
 
     @abstractmethod
-    def _accept(self, fitted: Any) -> None:
+    def _set_fitted(self, fitted: Any) -> None:
         """Set the attributes that end in an underscore."""
 
     @abstractmethod
@@ -204,12 +111,12 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return publish(self, path)
 
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        table, columns = self._read_arrays(X, y, sample_weight)
+        table, columns = self.read_arrays(X, y, sample_weight)
         relation = columns.schema.neighbors
-        self._accept_arrays(self._desk(table, columns.schema).run(self._procedure(columns, relation)))
+        self.accept(self.desk(table, columns.schema).run(self.procedure(columns, relation)), columns)
         return self
 
-    def _read_arrays(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Columns]:
+    def read_arrays(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Columns]:
         """Validated arrays as a table, and which columns of it the model is fitted to."""
         X = rows_of(self, X, reset=True)
         goal, declared = self._target(y)
@@ -241,19 +148,22 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         )
         return table, where
 
-    def _accept_arrays(self, fitted: Any) -> None:
-        """What ``fit`` does with a result."""
-        self._accept(fitted)
-        self.fitted_to_table_ = False
+    def accept(self, fitted: Any, columns: Columns) -> None:
+        """Take what the procedure returned. A model fitted to a table predicts from columns by their names."""
+        self._set_fitted(fitted)
+        self.fitted_to_table_ = not columns.arrays
+        if self.fitted_to_table_:
+            self.n_features_in_ = len(columns.features)
+            self.__dict__.pop("feature_names_in_", None)
 
-    def _accept_table(self, fitted: Any, columns: Columns) -> None:
-        """What ``Session.fit`` does with a result: a model fitted to a table predicts from columns by their names."""
-        self._accept(fitted)
-        self.fitted_to_table_ = True
-        self.n_features_in_ = len(columns.features)
-        self.__dict__.pop("feature_names_in_", None)
+    def columns_of(self, X: Any) -> Any:
+        """Columns to predict from: arrays validated as scikit-learn does, tables of a session by their names."""
+        from sklearn.utils.validation import check_is_fitted
 
-    def _desk(self, table: dict[str, Any], schema: Schema) -> Desk:
+        check_is_fitted(self)
+        return X if self.fitted_to_table_ else rows_of(self, X)
+
+    def desk(self, table: dict[str, Any], schema: Schema) -> Desk:
         """Where a procedure on arrays is run."""
         if self.ledger is not None and not hasattr(self.ledger, "pay"):
             raise InvalidRequest(f"ledger must be a discreet.Ledger, got {self.ledger!r}; open it first, or use a Session")
@@ -299,99 +209,7 @@ class Perturbed(PrivateModel):
     intervals: bool = False
 
 
-def rows_of(model: Any, X: Any, *, reset: bool = False) -> Any:
-    """A matrix of finite numbers, checked as scikit-learn does; ``reset`` where the model is fitted to it."""
-    from sklearn.utils.validation import validate_data
-
-    if isinstance(X, Mapping | str | bytes | Path) and not hasattr(X, "shape"):  # a sparse matrix may be a dict
-        kind = "a dict" if isinstance(X, Mapping) else repr(X)
-        raise InvalidRequest(
-            f"X must be an array or a data frame with a column for each feature, got {kind}; make one of it first "
-            "(pandas.DataFrame, pandas.read_csv), or fit to named columns with Session.fit"
-        )
-    rows = validate_data(model, X, dtype=np.float64, reset=reset, ensure_min_samples=1, ensure_all_finite=False)
-    if not np.isfinite(rows).all():
-        row, column = np.argwhere(~np.isfinite(rows))[0].tolist()
-        found = "NaN" if np.isnan(rows[row, column]) else "infinity (inf)"
-        raise InvalidRequest(
-            f"X must hold finite numbers, got {found} in row {row}, column {column}; leave out or fill such rows by a "
-            "public rule, or use a Session, where the schema says what a missing value becomes"
-        )
-    return rows
-
-
-def read_bounds(bounds: Any, features: int) -> list[tuple[float, float]]:
-    """One public pair (lo, hi) for each feature, from one pair for all or from a list of pairs."""
-    wanted = f"bounds must be one pair (lo, hi), or a list with a pair for each of {features} features"
-    try:
-        array = np.asarray(bounds, np.float64)
-    except (TypeError, ValueError):
-        raise InvalidRequest(f"{wanted}, got {bounds!r}; as in bounds=[(0, 110), (0, 1)]") from None
-    if array.shape == (2,):
-        array = np.tile(array, (features, 1))
-    if array.shape != (features, 2):
-        got = f"{bounds!r}" if array.ndim == 0 else f"shape {array.shape}"
-        if array.shape == (2, features):
-            got = f"a list of {features} lows and one of highs; write list(zip(lows, highs))"
-        elif array.ndim == 2 and array.shape[1] == 2:
-            got = f"{len(array)} pairs"
-        raise InvalidRequest(f"{wanted}, got {got}")
-    for lo, hi in array.tolist():
-        if not lo < hi or not np.isfinite([lo, hi]).all():
-            raise InvalidRequest(
-                f"bounds must have finite lo < hi, got ({lo:g}, {hi:g}); bounds are pairs for each feature. Leave out a "
-                "column that never varies"
-            )
-    return [(float(lo), float(hi)) for lo, hi in array]
-
-
-def checked_weights(given: Any, rows: int, most: float) -> Any:
-    """One weight in [0, most] for each row, or an error that says the bound."""
-    from sklearn.utils.validation import check_array
-
-    given = np.full(rows, given) if np.isscalar(given) else given
-    weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name="weights")
-    if weights.shape != (rows,):
-        raise InvalidRequest(f"weights must be one number for each of {rows} rows, got shape {weights.shape}")
-    if weights.min() < 0 or weights.max() > most:
-        raise InvalidRequest(
-            f"weights must be within [0, {most:g}], got {weights.min():g} to {weights.max():g}; give a public "
-            f"weight_bound= of at least the largest, or divide them by a public number"
-        )
-    return weights
-
-
-def positive_ridge(ridge: Any) -> Fraction:
-    """A ridge above 0."""
-    exact = numbers.rational(ridge, "ridge")
-    if exact <= 0:
-        raise InvalidRequest(
-            f"ridge must be positive, got {ridge}; give one such as 1 (of the sum of losses): without it one person could "
-            "move the minimiser by any amount"
-        )
-    return exact
-
-
-def check_penalty(penalty: Any) -> None:
-    """Only a ridge is private here; anything else is refused with the reason."""
-    if penalty not in RIDGE_ONLY:
-        raise InvalidRequest(
-            f"penalty must be 'ridge', got {penalty!r}; the guarantees need an objective that is strongly convex and has a "
-            "second derivative, which an absolute value has not: one person could move the minimiser by any amount"
-        )
-
-
 def _other(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def declared_classes(classes: Sequence[Any] | None, name: str) -> tuple[Any, Any]:
-    """Two public class labels."""
-    if classes is None:
-        raise InvalidRequest(f"{name} needs public classes=[no, yes]; they are never read off the data")
-    pair = tuple(np.asarray(classes).tolist())
-    if len(pair) != 2 or pair[0] == pair[1]:
-        raise InvalidRequest(f"classes must be two different labels, got {list(pair)}")
-    return pair

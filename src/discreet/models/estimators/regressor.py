@@ -16,9 +16,11 @@ from discreet.core.result import Result
 from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
-from discreet.models.estimators.private_model import Columns, FittedLinear, Perturbed, PrivateModel, raised_from, rows_of
+from discreet.models.estimators.privacy import FittedLinear, raised_from
+from discreet.models.estimators.private_model import Perturbed, PrivateModel
 from discreet.models.evaluate.determination import determination_of
 from discreet.models.perturbation import Price
+from discreet.models.protocol import Columns
 from discreet.models.publish.number_predictor import NumberPredictor
 from discreet.models.queries.regression_sums import Moments, RegressionSums
 
@@ -66,7 +68,7 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
             columns.schema, columns.features, columns.target, intercept=self.fit_intercept, weight=columns.weight
         )
 
-    def _accept(self, fitted: FittedRegression) -> None:
+    def _set_fitted(self, fitted: FittedRegression) -> None:
         features = fitted.design.width - fitted.design.intercept
         self.coef_ = fitted.table[:features]
         self.intercept_ = float(fitted.table[features]) if fitted.design.intercept else 0.0
@@ -98,10 +100,8 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:
         """The number predicted for each row. Values outside the bounds are clipped, as in ``fit``."""
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self)
-        return self.predictor.predict(X if getattr(self, "fitted_to_table_", False) else rows_of(self, X))
+        columns = self.columns_of(X)
+        return self.predictor.predict(columns)
 
     def public_score(self, X: Any, y: Any) -> float:
         """The coefficient of determination on rows that are public: it is exact, and not private."""
@@ -126,7 +126,7 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         schema = Schema(declared, neighbors=check_relation(self.neighbors))
         query = RegressionSums(Design.of(schema, ["guess"], "truth"))
         rows = len(goal) if schema.neighbors == "replace" else None
-        desk = self._desk({"guess": guess, "truth": goal}, schema)
+        desk = self.desk({"guess": guess, "truth": goal}, schema)
         return desk.run(determination_of(query, Price(epsilon, delta, rho), schema.neighbors, rows))
 
 

@@ -14,9 +14,9 @@ from discreet.errors import InvalidRequest
 from discreet.models.design import Floats
 from discreet.models.estimators.gradient_descent import METHOD, Descends, privacy_of
 from discreet.models.estimators.linear_classifier import FittedClassifier, LinearClassifier
-from discreet.models.estimators.private_model import Columns
 from discreet.models.gradient.network import Network
 from discreet.models.losses import HuberHinge, Logistic, Loss
+from discreet.models.protocol import Columns
 
 LOSSES: dict[str, Loss] = {"logistic": Logistic(), "huber_hinge": HuberHinge()}
 
@@ -49,7 +49,7 @@ class SGDClassifier(Descends, LinearClassifier):
     def _probabilities(self) -> bool:  # type: ignore[override]
         return isinstance(self._loss, Logistic)
 
-    def _procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedClassifier]:
+    def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedClassifier]:
         return self._steps(self._two_classes(columns), columns, relation)
 
     def _steps(self, design: Any, columns: Columns, relation: Relation) -> Procedure[FittedClassifier]:

@@ -9,11 +9,12 @@ from discreet.core import numbers
 from discreet.core.query import Relation
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
+from discreet.models.estimators.arrays import check_penalty
 from discreet.models.estimators.gradient_descent import METHOD, Descends, privacy_of
-from discreet.models.estimators.private_model import Columns, check_penalty
 from discreet.models.estimators.regressor import FittedRegression, Regressor
 from discreet.models.gradient.network import Network
 from discreet.models.losses import Huber, Loss, Squared
+from discreet.models.protocol import Columns
 
 LOSSES: dict[str, Loss] = {"huber": Huber(), "squared": Squared()}
 
@@ -40,7 +41,7 @@ class SGDRegressor(Descends, Regressor):
             return LOSSES[self.loss]
         raise InvalidRequest(f"loss must be one of {', '.join(LOSSES)}, or a Loss of a number, got {self.loss!r}")
 
-    def _procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedRegression]:
+    def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedRegression]:
         check_penalty(self.penalty)
         return self._steps(columns, relation)
 

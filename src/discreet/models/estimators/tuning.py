@@ -24,8 +24,10 @@ from discreet.core.runner import Procedure, plan
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Exponential, NoNoise
 from discreet.models.design import Design
-from discreet.models.estimators.private_model import Columns, Privacy, PrivateModel
+from discreet.models.estimators.privacy import Privacy
+from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.perturbation import Price
+from discreet.models.protocol import Columns
 from discreet.models.queries.contest import Contest, ScoringRule
 
 _DRY_ROWS = 100
@@ -88,14 +90,14 @@ def tune(
     choice, and ``tuning_.table()`` what was tried.
     """
     made = read_candidates(candidates, model, Price(epsilon, delta, rho) if epsilon is not None or rho is not None else None)
-    table, columns = made[0]._read_arrays(X, y, sample_weight)
+    table, columns = made[0].read_arrays(X, y, sample_weight)
     for other in made[1:]:
-        if other._read_arrays(X, y, sample_weight)[1] != columns:
+        if other.read_arrays(X, y, sample_weight)[1] != columns:
             raise InvalidRequest(
                 "candidates must read the same columns with the same bounds, classes and neighbors; tune those apart"
             )
-    winner = made[0]._desk(table, columns.schema).run(tuning(made, columns, columns.schema.neighbors, selection_epsilon))
-    winner.model._accept_arrays(winner.fitted)
+    winner = made[0].desk(table, columns.schema).run(tuning(made, columns, columns.schema.neighbors, selection_epsilon))
+    winner.model.accept(winner.fitted, columns)
     return winner.settle()
 
 
@@ -150,7 +152,7 @@ def tuning(
     parts = len(candidates) + 1
     where = [replace(columns, rows=_size(columns.rows, parts, i)) for i in range(parts)]
     price = candidates[0].price
-    dry = [plan(m._procedure(w, relation), relation, _DRY_ROWS) for m, w in zip(candidates, where, strict=False)]
+    dry = [plan(m.procedure(w, relation), relation, _DRY_ROWS) for m, w in zip(candidates, where, strict=False)]
     designs = [_design(fitted) for fitted, _ in dry]
     law = _law(designs, price, relation, selection_epsilon)
     spent = [_cost_of(asked, relation) for _, asked in dry]
@@ -161,7 +163,7 @@ def tuning(
     accounts: list[Account] = yield Open(whole, parts=parts)
     fitted = []
     for m, w, account in zip(candidates, where, accounts, strict=False):
-        made = yield from _charged(m._procedure(w, relation), account)
+        made = yield from _charged(m.procedure(w, relation), account)
         fitted.append(made)
     rules = tuple(ScoringRule(_design(f), tuple(np.asarray(f.theta).tolist())) for f in fitted)
     selection: Release = yield Ask(Contest(rules), law, accounts[-1])

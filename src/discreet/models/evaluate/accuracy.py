@@ -1,4 +1,4 @@
-"""How well a classifier does on private rows: a paid count, or a paid mean of weights."""
+"""The accuracy of a classifier on private rows: a paid count, or a paid mean of weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from discreet.core.query import FoldQuery, Relation, queries
 from discreet.core.release import Release
 from discreet.core.result import Reading, Result, readings
 from discreet.core.runner import Procedure
-from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, NoNoise
 from discreet.models.design import Design, scores
 from discreet.models.perturbation import Price
 
@@ -121,20 +120,6 @@ class Share(Reading):
 def score_of(design: Design, theta: Any, price: Price, relation: Relation) -> Procedure[Result]:
     """The share of rows on which a classifier is right; with weights, the mean of the weights of these rows."""
     query = Hits(design, tuple(np.asarray(theta, np.float64).tolist()))
-    release: Release = yield Ask(query, _law(query, price, relation))
+    release: Release = yield Ask(query, price.count_law(query.distance(relation), query.grid))
     assert release.cost is not None
     return Result(Share(1.0 if design.weight is None else design.weight.most), (release,), release.cost)
-
-
-def _law(query: Hits, price: Price, relation: Relation) -> Any:
-    distance, whole = query.distance(relation), query.grid == 1
-    if price.is_infinite:
-        return NoNoise(query.grid)
-    if price.is_pure:
-        assert price.epsilon is not None
-        if whole:
-            return DiscreteLaplace.costing(distance, epsilon=price.epsilon)
-        return Laplace.costing(distance, epsilon=price.epsilon)
-    if whole and price.rho is not None:
-        return DiscreteGaussian.costing(distance, rho=price.rho)
-    return Gaussian.costing(distance, epsilon=price.epsilon, delta=price.delta, rho=price.rho)

@@ -1,4 +1,4 @@
-"""How well a classifier does on private rows, as pictures: every number of it is paid for.
+"""The confusion matrix and the ROC curve of a classifier on private rows: every number of them is paid for.
 
 A confusion matrix is a table of counts, a ROC curve is read off two histograms of scores; both are one noisy release of
 counts to which a person contributes once for each of its rows.
@@ -7,7 +7,6 @@ counts to which a person contributes once for each of its rows.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -20,13 +19,13 @@ from discreet.core.ask import Ask
 from discreet.core.cost import Cost, Distance
 from discreet.core.exact import Exact
 from discreet.core.numbers import Number
-from discreet.core.query import FoldQuery, Relation, check_relation, queries
+from discreet.core.query import FoldQuery, Relation, queries
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
-from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
-from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, NoNoise
 from discreet.models.design import Design
+from discreet.models.evaluate.axes import drawn_on
+from discreet.models.evaluate.coded_table import check_declared, coded_table
 from discreet.models.gradient.network import BLOCK, Network, Room
 from discreet.models.losses import Logistic
 from discreet.models.perturbation import Price
@@ -36,7 +35,7 @@ BINS = 64  # cells of a score
 
 @queries("judged_counts")
 @dataclass(frozen=True)
-class JudgedCounts(FoldQuery):
+class ConfusionCounts(FoldQuery):
     """How many rows of each true class a model puts where: into each class, or into each of ``bins`` cells of its score.
 
     A score z is cut into even cells of 1 / (1 + e^(-z / 3)). The model is told apart from others by the digest of its
@@ -130,7 +129,7 @@ class Confusion:
 
     def plot(self, axes: Any = None) -> Any:
         """The matrix as a picture; returns the axes."""
-        axes = _axes(axes)
+        axes = drawn_on(axes)
         shares = np.maximum(self.counts, 0) / np.maximum(np.maximum(self.counts, 0).sum(axis=1, keepdims=True), 1)
         axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
         for (line, column), count in np.ndenumerate(self.counts):
@@ -177,7 +176,7 @@ class Roc:
 
     def plot(self, axes: Any = None, label: str = "") -> Any:
         """The curve as a picture; returns the axes."""
-        axes = _axes(axes)
+        axes = drawn_on(axes)
         axes.plot(self.false_alarms, self.hits, label=f"{label} area {self.area:.3f}".strip())
         axes.plot([0, 1], [0, 1], color="grey", ls=":", lw=1)
         axes.set_xlabel("false alarms")
@@ -199,7 +198,7 @@ def confusion_matrix(
 
     ``X`` and ``y`` are arrays, or ``X`` is a Session whose table is declared as the one of the fit; its ledger then pays.
     """
-    release, design = _judged(model, X, y, 0, Price(epsilon, delta, rho))
+    release, design = _counts(model, X, y, 0, Price(epsilon, delta, rho))
     assert release.cost is not None
     classes = tuple(model.classes_.tolist()) if y is not None else design.target.classes
     return Confusion(np.asarray(release.value, np.float64), classes, release.cost, release)
@@ -218,46 +217,12 @@ def roc_curve(
     """The ROC curve of a fitted classifier of two classes on private rows: a release that costs what is given."""
     if isinstance(bins, bool) or not isinstance(bins, int) or bins < 2:
         raise InvalidRequest(f"bins must be a whole number of at least 2, got {bins!r}")
-    release, _ = _judged(model, X, y, bins, Price(epsilon, delta, rho))
+    release, _ = _counts(model, X, y, bins, Price(epsilon, delta, rho))
     assert release.cost is not None
     return Roc(np.asarray(release.value, np.float64), release.cost, release)
 
 
-def accuracy_by_size(
-    make: Any, X: Any, y: Any, test: tuple[Any, Any], sizes: Sequence[int], *, repeats: int = 1
-) -> list[tuple[int, float]]:
-    """(size, mean accuracy) of models that ``make(size)`` makes, fitted to the first rows and judged on public test rows.
-
-    For data that is public, simulated or one's own: each fit spends by itself.
-    """
-    found = []
-    for size in sizes:
-        scores = [make(size).fit(X[:size], y[:size]).public_score(*test) for _ in range(repeats)]
-        found.append((size, float(np.mean(scores))))
-    return found
-
-
-def plot_accuracy(curves: dict[str, list[tuple[int, float]]], axes: Any = None) -> Any:
-    """Accuracy against the number of rows, one line for each name; returns the axes."""
-    axes = _axes(axes)
-    for name, points in curves.items():
-        axes.plot(*zip(*points, strict=True), "o-", ms=4, label=name)
-    axes.set_xscale("log")
-    axes.set_xlabel("rows")
-    axes.set_ylabel("accuracy")
-    axes.legend(frameon=False)
-    return axes
-
-
-def _axes(axes: Any) -> Any:
-    if axes is not None:
-        return axes
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(5.5, 4.5), layout="constrained").subplots()
-
-
-def question_of(model: Any, bins: int = 0) -> JudgedCounts:
+def question_of(model: Any, bins: int = 0) -> ConfusionCounts:
     """What is asked about a fitted model: a linear one is a network without hidden layers."""
     from sklearn.utils.validation import check_is_fitted
 
@@ -268,65 +233,30 @@ def question_of(model: Any, bins: int = 0) -> JudgedCounts:
         raise InvalidRequest(f"only classifiers are judged so, got {type(model).__name__}; use paid_score")
     network = getattr(fitted, "network", None) or Network((design.width, 1), Logistic(), bias=False)
     flat = np.asarray(fitted.theta, np.float64)
-    return JudgedCounts(design, network, hashlib.sha256(flat.tobytes()).hexdigest(), bins, flat)
+    return ConfusionCounts(design, network, hashlib.sha256(flat.tobytes()).hexdigest(), bins, flat)
 
 
-def _judged(model: Any, X: Any, y: Any, bins: int, price: Price) -> tuple[Release, Design]:
+def _counts(model: Any, X: Any, y: Any, bins: int, price: Price) -> tuple[Release, Design]:
+    """The release of ``question_of`` on a session's table, or on arrays; and the design of what was counted."""
     question = question_of(model, bins)
     if y is None:
         if not hasattr(X, "ledger") or not hasattr(X, "schema"):
             raise InvalidRequest(f"give X and y, or a Session alone, got {type(X).__name__} without y")
-        _check_declared(question.design, X.schema)
+        check_declared(question.design, X.schema)
         question = replace(question, design=replace(question.design, rows=X.schema.max_rows or 1))
-        return X._run(_asked(question, price, X.schema.neighbors), {}), question.design
-    design, labels = question.design, model.classes_.tolist()
-    goal = np.asarray(y)
-    columns: dict[str, Column] = {}
-    table: dict[str, Any] = {}
-    numbers_ = model.predictor.rows(model._rows(X) if hasattr(model, "_rows") else model._columns_of(X))
-    place = 0
-    for feature in design.features:
-        part = numbers_[:, place : place + feature.size]
-        table[feature.column] = part.argmax(1) if feature.labels else part[:, 0]
-        bounds = Real(-1e100, 1e100) if feature.raw else Real(feature.lo, feature.hi)
-        columns[feature.column] = Categories(tuple(range(feature.size))) if feature.labels else bounds
-        place += feature.size
-    if len(goal) != len(numbers_):
-        raise InvalidRequest(f"X and y must have as many rows, got {len(numbers_)} and {len(goal)}")
-    codes = np.full(len(goal), -1)
+        return X.run(counts_of(question, price, X.schema.neighbors)), question.design
+    labels, truth = model.classes_.tolist(), np.asarray(y)
+    codes = np.full(len(truth), -1)
     for code, label in enumerate(labels):
-        codes[goal == label] = code
-    if (codes < 0).any():
-        raise InvalidRequest(f"y must hold the declared classes {labels} only, got {goal[codes < 0][0]!r}")
-    target = design.target.column
-    columns[target], table[target] = Categories(tuple(range(len(labels)))), codes
-    schema = Schema(columns, neighbors=check_relation(model.neighbors))
-    coded = replace(design, rows=1, target=replace(design.target, classes=tuple(range(len(labels)))))
-    question = replace(question, design=coded)
-    return model._desk(table, schema).run(_asked(question, price, schema.neighbors)), coded
+        codes[truth == label] = code
+    rows = model.predictor.rows(model.columns_of(X))
+    if len(truth) == len(rows) and (codes < 0).any():
+        raise InvalidRequest(f"y must hold the declared classes {labels} only, got {truth[codes < 0][0]!r}")
+    table, schema, design = coded_table(question.design, rows, codes, model.neighbors)
+    return model.desk(table, schema).run(counts_of(replace(question, design=design), price, schema.neighbors)), design
 
 
-def _check_declared(design: Design, schema: Schema) -> None:
-    """A table is judged under the declarations of the fit: others would give the same codes another meaning."""
-    expected = [(f.column, f.labels or (f.lo, f.hi)) for f in design.features]
-    for column, known in [*expected, (design.target.column, design.target.classes)]:
-        declared = schema[column]
-        found = declared.labels if isinstance(declared, Categories) else (float(declared.lo), float(declared.hi))
-        if found != known:
-            raise InvalidRequest(f"{column!r} must be declared as it was for the fit, with {list(known)}, got {declared}")
-
-
-def _asked(question: JudgedCounts, price: Price, relation: Relation) -> Procedure[Release]:
-    release: Release = yield Ask(question, _law(question, price, relation))
+def counts_of(question: ConfusionCounts, price: Price, relation: Relation) -> Procedure[Release]:
+    """The noisy counts: one release."""
+    release: Release = yield Ask(question, price.count_law(question.distance(relation)))
     return release
-
-
-def _law(question: JudgedCounts, price: Price, relation: Relation) -> Any:
-    distance = question.distance(relation)
-    if price.is_infinite:
-        return NoNoise()
-    if price.is_pure:
-        return DiscreteLaplace.costing(distance, epsilon=price.epsilon or 0)
-    if price.rho is not None:
-        return DiscreteGaussian.costing(distance, rho=price.rho)
-    return Gaussian.costing(distance, epsilon=price.epsilon, delta=price.delta)
