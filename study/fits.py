@@ -14,11 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from discreet.models.design import Design, Feature, Rows, Target, Weight
+from discreet.models.design import Design, DesignRows, Feature, Target, Weight
 from discreet.models.losses import Huber, HuberHinge, Logistic
-from discreet.models.perturbation import Price, inside
+from discreet.models.perturbation import Price, objective_law
 from discreet.models.queries.ball_problem import BallProblem
-from discreet.models.queries.constrained_problem import ConstrainedMinimiser, ConstrainedProblem, Declared, WithinRegion
+from discreet.models.queries.constrained_problem import (
+    ConstrainedMinimiser,
+    ConstrainedObjective,
+    ConstrainedProblem,
+    Declared,
+)
 from discreet.models.queries.problem import Minimiser, Problem
 from discreet.models.regions import Ball, Box, FreeLast, own_region
 from discreet.models.solve import certificate, least_squares, newton, newton_in_region
@@ -94,7 +99,7 @@ def watched() -> Iterator[dict[str, Any]]:
     seen: dict[str, Any] = {"descents": 0, "share": np.inf}
     kept = newton.minimise, newton_in_region.minimise_within, least_squares.minimise_in_ball
 
-    def ended(held: certificate.Held, tolerance: float, near: certificate.Minimum) -> certificate.Minimum:
+    def ended(held: certificate.PerturbedObjective, tolerance: float, near: certificate.Minimum) -> certificate.Minimum:
         found = descend(held, tolerance, near)
         seen["descents"] += 1
         seen["share"] = found.residual / tolerance
@@ -128,9 +133,11 @@ def fit(rng: Any, name: str, seed: int) -> None:
         tuple(Feature(f"x{i}", -1.0, 1.0) for i in range(width)), Target("y"), False,
         weight=None if w is None else Weight("w", HEAVIEST), rows=int(rng.choice([1, 1, 4])),
     )  # fmt: skip
-    rows = [Rows(x, y, w, None)]
+    rows = [DesignRows(x, y, w, None)]
     problem: Any = ConstrainedProblem(design, loss, region) if region else Problem(design, loss)
-    objective: Objective = WithinRegion(design, loss, region, rows=rows) if region else Objective(design, loss, rows=rows)
+    objective: Objective = (
+        ConstrainedObjective(design, loss, region, rows=rows) if region else Objective(design, loss, rows=rows)
+    )
     if name == "least squares":
         problem = BallProblem(design)
         objective = LeastSquares(design, problem.loss, rows=rows)
@@ -139,7 +146,7 @@ def fit(rng: Any, name: str, seed: int) -> None:
         query._of(objective)
         return
     price, relation = Price(epsilon=float(rng.choice([0.1, 1, 8]))), str(rng.choice(["add_remove", "replace"]))
-    inside(problem, ridge, price, relation).release(objective, seed=seed)  # type: ignore[arg-type]
+    objective_law(problem, ridge, price, relation).release(objective, seed=seed)  # type: ignore[arg-type]
 
 
 def run(setting: dict[str, Any], seed: int, runs: int) -> dict[str, float]:

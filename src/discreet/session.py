@@ -80,10 +80,10 @@ class FitPreview:
     asks: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
-        from discreet.models.estimators.privacy import raised
+        from discreet.models.estimators.privacy import ridge_words
 
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
-        used = raised(self.ridge, self.asked_ridge) or ("" if self.ridge is None else f"; ridge {self.ridge:g}")
+        used = ridge_words(self.ridge, self.asked_ridge) or ("" if self.ridge is None else f"; ridge {self.ridge:g}")
         return f"costs {self.cost}{used}; {after}"
 
     def __repr__(self) -> str:
@@ -282,7 +282,7 @@ class Session:
         where: dict[str, Any] | None = None,
     ) -> FitPreview:
         """What a fit would cost, whether it fits, and its ridge; touches no data and does not change the model."""
-        from discreet.models.estimators.privacy import raised_from
+        from discreet.models.estimators.privacy import asked_ridge_of
 
         _check_model(model, self)
         self._narrowed(where or {})  # refuses a filter that names nothing
@@ -293,7 +293,7 @@ class Session:
         cost = sum((_price(each, self.schema.neighbors) for each in asked), Cost.nothing())
         would = self.ledger.preview(cost)
         ridge = None if getattr(fitted, "ridge", None) is None else float(fitted.ridge)
-        asked_ridge = None if ridge is None else raised_from(model.ridge, ridge)
+        asked_ridge = None if ridge is None else asked_ridge_of(model.ridge, ridge)
         return FitPreview(cost, would.fits, would.remaining, ridge, asked_ridge, tuple(asked))
 
     def score(

@@ -13,12 +13,12 @@ import discreet as ds
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.mechanisms import ObjectivePerturbation
-from discreet.models.design import Design, Feature, Rows, Target
+from discreet.models.design import Design, DesignRows, Feature, Target
 from discreet.models.losses import Huber, Logistic, Loss
 from discreet.models.queries.constrained_problem import (
     ConstrainedMinimiser,
+    ConstrainedObjective,
     ConstrainedProblem,
-    WithinRegion,
     declared,
     minimise_within,
 )
@@ -38,12 +38,12 @@ def simplex(point: Any) -> Any:
     return np.maximum(point - over[np.flatnonzero(high > over)[-1]], 0.0)
 
 
-def objective(rng: Any, d: int, n: int, loss: Loss, region: Region) -> WithinRegion:
+def objective(rng: Any, d: int, n: int, loss: Loss, region: Region) -> ConstrainedObjective:
     x = rng.normal(size=(n, d))
     x /= np.maximum(1.0, np.linalg.norm(x, axis=1))[:, None]
     features = tuple(Feature(f"x{i}", -1.0, 1.0) for i in range(d))
-    rows = Rows(x, rng.choice([-1.0, 1.0], n), None, None)
-    return WithinRegion(Design(features, Target("y"), False), loss, region, rows=[rows])
+    rows = DesignRows(x, rng.choice([-1.0, 1.0], n), None, None)
+    return ConstrainedObjective(Design(features, Target("y"), False), loss, region, rows=[rows])
 
 
 SETS: list[tuple[Any, Any, Any]] = [
@@ -184,8 +184,8 @@ def test_output_moves_no_further_than_its_distance() -> None:
     for _ in range(100):
         made = objective(rng, 2, 4, Logistic(), region)
         rows = made._rows[0]  # type: ignore[index]
-        other = Rows(np.concatenate([rows.x[:3], -rows.x[3:]]), rows.y, None, None)
-        moved = WithinRegion(design, Logistic(), region, rows=[other])
+        other = DesignRows(np.concatenate([rows.x[:3], -rows.x[3:]]), rows.y, None, None)
+        moved = ConstrainedObjective(design, Logistic(), region, rows=[other])
         far = max(far, float(np.linalg.norm(query._of(made) - query._of(moved))))
     assert 0.05 * most < far <= most
 

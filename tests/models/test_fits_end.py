@@ -13,20 +13,20 @@ import discreet as ds
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms.objective_perturbation import certifiable
-from discreet.models.design import Design, Feature, Rows, Target
+from discreet.models.design import Design, DesignRows, Feature, Target
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
-from discreet.models.perturbation import Price, ask_for, inside, noise_in
+from discreet.models.perturbation import Price, ask_for, noise_variance, objective_law
 from discreet.models.queries.constrained_problem import (
     ConstrainedMinimiser,
+    ConstrainedObjective,
     ConstrainedProblem,
-    WithinRegion,
     minimise_within,
 )
 from discreet.models.queries.problem import Minimiser, Problem
-from discreet.models.queries.regression_sums import Moments, half_widths, solve
+from discreet.models.queries.regression_sums import RegressionMoments, half_widths, solve
 from discreet.models.regions import EVERYWHERE, Ball, Box, FreeLast, Region, own_region
 from discreet.models.solve import newton_in_region, projected_gradient
-from discreet.models.solve.certificate import Held, Minimum
+from discreet.models.solve.certificate import Minimum, PerturbedObjective
 from discreet.models.solve.newton import minimise
 from discreet.models.solve.objective import Objective, Totals
 from discreet.models.solve.projected_gradient import descend, most_steps
@@ -53,8 +53,8 @@ def test_columns_of_rounded_numbers_in_a_wide_ball(seed: int) -> None:
     x = np.round(rng.uniform(-1, 1, (400, 2)), 1)
     random, wide = rng.choice([-1.0, 1.0], 400), x[:, 0] + x[:, 1] + 0.3 * rng.normal(size=400)
     y = (np.where(x[:, 0] > 0, 1.0, -1.0), random, np.where(wide > 0, 1.0, -1.0))[seed % 3]
-    rows = Rows(np.column_stack([x, np.ones(400)]) / np.sqrt(3), y, None, None)
-    one = WithinRegion(small(3), HuberHinge(Fraction(1, 50)), Ball(1000), rows=[rows])
+    rows = DesignRows(np.column_stack([x, np.ones(400)]) / np.sqrt(3), y, None, None)
+    one = ConstrainedObjective(small(3), HuberHinge(Fraction(1, 50)), Ball(1000), rows=[rows])
     query = ConstrainedMinimiser(ConstrainedProblem(one.design, one.loss, one.region), Fraction(1, 2))
     theta = query._of(one)
     assert missed(one, one.region, theta, np.zeros(3), 0.5) <= 1e-6
@@ -65,8 +65,12 @@ def test_two_rows_are_fitted_as_one_is() -> None:
     """A hinge in a ball of 100 with a small ridge: 2 of 100 fits on two rows answered 0, and none of 100 on one."""
     for count in (1, 2):
         x = np.tile([[0.5, 0.3, 1.0]], (count, 1)) / np.sqrt(3)
-        one = WithinRegion(small(3), HuberHinge(), Ball(100), rows=[Rows(x, np.array([1.0, -1.0])[:count], None, None)])
-        law = inside(ConstrainedProblem(one.design, one.loss, one.region), Fraction(1, 1000), Price(epsilon=8), "add_remove")
+        one = ConstrainedObjective(
+            small(3), HuberHinge(), Ball(100), rows=[DesignRows(x, np.array([1.0, -1.0])[:count], None, None)]
+        )
+        law = objective_law(
+            ConstrainedProblem(one.design, one.loss, one.region), Fraction(1, 1000), Price(epsilon=8), "add_remove"
+        )
         seen: list[float] = []
 
         class Watched:
@@ -99,14 +103,14 @@ def test_projected_gradients_alone_reach_the_certificate(region: Any, loss: Loss
     rng = np.random.default_rng(5)
     x, y, _ = study.table(rng, "rounded", 3)
     x, y = x[:30], y[:30]
-    one = Objective(small(3, 64), loss, rows=[Rows(x, y, None, None)])
+    one = Objective(small(3, 64), loss, rows=[DesignRows(x, y, None, None)])
     linear, ridge, tolerance = rng.normal(size=3), 2.0, 1e-8
     if region is EVERYWHERE:
         best = minimise(one, linear, ridge, tolerance)
     else:
         best = minimise_within(one, region, linear, ridge, tolerance)
     assert best.residual <= tolerance
-    held = Held(one, region, linear, ridge)
+    held = PerturbedObjective(one, region, linear, ridge)
     nowhere = Minimum(np.zeros(3), np.inf)
     made: list[Any] = []
     real = projected_gradient._steps
@@ -123,12 +127,12 @@ def test_projected_gradients_alone_reach_the_certificate(region: Any, loss: Loss
 def test_the_last_step_is_close_enough_without_a_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
     """No certificate is ever given, and no row bends one direction: the public number of steps is just enough."""
     x = np.tile([[1.0 - 2.0**-40, 0.0]], (4, 1))
-    one = Objective(small(2, 4), Logistic(), rows=[Rows(x, np.ones(4), None, None)])
+    one = Objective(small(2, 4), Logistic(), rows=[DesignRows(x, np.ones(4), None, None)])
     linear, ridge, tolerance = np.array([0.3, -40.0]), 0.02, 1e-6
     best = minimise(one, linear, ridge, 1e-12)
-    monkeypatch.setattr(Held, "certify", lambda self, theta, *_: Minimum(theta, np.inf))
+    monkeypatch.setattr(PerturbedObjective, "certify", lambda self, theta, *_: Minimum(theta, np.inf))
     monkeypatch.setattr(projected_gradient, "most_steps", lambda *given: (0, most_steps(*given)[1]))
-    found = descend(Held(one, EVERYWHERE, linear, ridge), tolerance, Minimum(np.zeros(2), np.inf))
+    found = descend(PerturbedObjective(one, EVERYWHERE, linear, ridge), tolerance, Minimum(np.zeros(2), np.inf))
     assert found.residual == tolerance
     assert 0.01 * tolerance / ridge <= np.linalg.norm(found.theta - best.theta) <= tolerance / ridge
 
@@ -137,14 +141,14 @@ def test_newton_that_fails_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(newton_in_region, "_ROUNDS", 1)
     rng = np.random.default_rng(7)
     x, y, _ = study.table(rng, "duplicated", 3)
-    one = Objective(small(3), HuberHinge(), rows=[Rows(x, y, None, None)])
+    one = Objective(small(3), HuberHinge(), rows=[DesignRows(x, y, None, None)])
     for region in (Ball("0.5"), Box(-1, 1), FreeLast(Box(0)), own_region("simplex", study.simplex, longest=1)):
         assert minimise_within(one, region, rng.normal(size=3), 1.0, 1e-6).residual <= 1e-6
 
 
 def test_a_longer_table_than_was_declared_is_fitted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where rounding alone passes the tolerance the best point is returned, at once, and never a public one."""
-    one = Objective(small(1), Logistic(), rows=[Rows(np.ones((1, 1)), np.ones(1), None, None)])
+    one = Objective(small(1), Logistic(), rows=[DesignRows(np.ones((1, 1)), np.ones(1), None, None)])
     query = Minimiser(small(1), Logistic(), Fraction(1))
     found = query._of(one)
     monkeypatch.setattr(Objective, "error", lambda *_: 1.0)
@@ -164,8 +168,8 @@ def test_any_number_of_batches_is_added_up_as_one() -> None:
     assert np.abs(total.gradient - 5000 * third).max() > 2 * unit * 5000 / 3
     rng = np.random.default_rng(8)
     x, y, theta = rng.uniform(-0.7, 0.7, (300, 2)), rng.choice([-1.0, 1.0], 300), np.array([3.0, -1.0])
-    many = Objective(small(2), Logistic(), rows=[Rows(x[i : i + 1], y[i : i + 1], None, None) for i in range(300)])
-    whole = Objective(small(2), Logistic(), rows=[Rows(x, y, None, None)])
+    many = Objective(small(2), Logistic(), rows=[DesignRows(x[i : i + 1], y[i : i + 1], None, None) for i in range(300)])
+    whole = Objective(small(2), Logistic(), rows=[DesignRows(x, y, None, None)])
     one, other = many.at(theta, "first", fine=True), whole.at(theta, "first", fine=True)
     assert np.abs(one.gradient - other.gradient).max() <= 256 * unit * other.slopes
     assert many.error(one, theta, True) <= 1024 * unit * 300
@@ -203,7 +207,7 @@ def test_sets_of_ones_own_say_how_long_their_points_are() -> None:
     """What is known of a set in public lets the noise that hides rounding be smaller."""
     design = small(3)
     laws = [
-        inside(ConstrainedProblem(design, Logistic(), region), Fraction(1), Price(epsilon=1), "add_remove")
+        objective_law(ConstrainedProblem(design, Logistic(), region), Fraction(1), Price(epsilon=1), "add_remove")
         for region in (own_region("simplex", study.simplex), own_region("simplex", study.simplex, longest=1), Ball())
     ]
     hidden = [float(law.settling(3).scales[0]) for law in laws]
@@ -229,18 +233,20 @@ def test_a_price_in_rho_buys_the_quieter_law(rows: int, loss: Loss, rho: str, ri
     design = Design(tuple(Feature(f"x{i}", -1.0, 1.0) for i in range(5)), Target("y", (0, 1)), False, rows=rows)
     problem = Problem(design, loss)
     distance = problem.distance("replace")
-    law = inside(problem, Fraction(ridge), Price(rho=rho), "replace")
+    law = objective_law(problem, Fraction(ridge), Price(rho=rho), "replace")
     cost = law.cost(distance)
     assert cost.rho is not None
     assert cost.rho <= Fraction(rho)
     normal = ObjectivePerturbation.costing(distance, ridge=ridge, rho=rho)
     pure = ObjectivePerturbation.costing(distance, ridge=ridge, epsilon=Price(rho=rho).pure_epsilon)
-    assert noise_in(law, 5) <= min(noise_in(normal, 5), noise_in(pure, 5) * (1 if pure.ridge == ridge else 10**9))
+    assert noise_variance(law, 5) <= min(
+        noise_variance(normal, 5), noise_variance(pure, 5) * (1 if pure.ridge == ridge else 10**9)
+    )
     assert law.noise == ("gaussian" if rows == 50 else "spherical_laplace")
     if rows == 4:
-        assert noise_in(law, 5) * 100 < noise_in(normal, 5), "a tenth of the deviation"
+        assert noise_variance(law, 5) * 100 < noise_variance(normal, 5), "a tenth of the deviation"
     if rows == 50:
-        beyond = inside(problem, Fraction(1), Price(rho=rho), "replace")
+        beyond = objective_law(problem, Fraction(1), Price(rho=rho), "replace")
         assert beyond.noise == "spherical_laplace", "no normal law keeps the price at this ridge"
 
 
@@ -260,7 +266,7 @@ def test_the_law_of_a_price_in_rho_is_recorded() -> None:
 
 def test_sums_of_collinear_columns_are_solved_with_any_ridge() -> None:
     """Nothing is raised and nothing warns where a matrix is singular but for a ridge below its rounding."""
-    alike = Moments(16 * np.ones((5, 5)), 16 * np.ones((5, 5)), 1.0, False, False)
+    alike = RegressionMoments(16 * np.ones((5, 5)), 16 * np.ones((5, 5)), 1.0, False, False)
     for ridge in (1e-300, 1e-12, 1.0):
         theta = solve(alike, ridge, True)
         assert np.isfinite(theta).all()

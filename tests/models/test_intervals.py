@@ -28,7 +28,7 @@ from discreet.models.intervals.sandwich import _same_sum, shares_of
 from discreet.models.losses import HuberHinge, Logistic, Loss
 from discreet.models.perturbation import Price
 from discreet.models.protocol import Columns
-from discreet.models.queries.sandwich_sums import CurvatureAt, SlopeAt, SumAt
+from discreet.models.queries.sandwich_sums import CurvatureAt, SandwichSum, SlopeAt
 from discreet.sources import open_source
 
 LOSSES = [Logistic(), HuberHinge()]
@@ -108,7 +108,7 @@ def table_of(x: Any, y: Any, **more: Any) -> dict[str, Any]:
 
 def both_sums(design: Design, loss: Loss, theta: Any, source: Any, counted: bool = False) -> list[Any]:
     at = tuple(np.asarray(theta).tolist())
-    asked: list[SumAt] = [CurvatureAt(design, loss, at), SlopeAt(design, loss, at, counted)]
+    asked: list[SandwichSum] = [CurvatureAt(design, loss, at), SlopeAt(design, loss, at, counted)]
     return [e.value for e in evaluate_together(asked, source)]
 
 
@@ -270,8 +270,8 @@ def test_releases_survive_json_and_a_plan_needs_no_data() -> None:
     schema, _ = made(1)
     fitted, asked = plan(model.procedure(Columns(schema, ("x0",), "y"), "add_remove"), "add_remove", 1000)
     assert len(asked) == 3
-    assert fitted.certainty is not None
-    assert (fitted.certainty.half_lengths(0.9) > 0).all()
+    assert fitted.sandwich is not None
+    assert (fitted.sandwich.half_lengths(0.9) > 0).all()
 
 
 def test_through_a_session_and_shares_of_ones_own() -> None:

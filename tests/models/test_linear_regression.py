@@ -22,7 +22,7 @@ from discreet.core.result import Result
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms import objective_perturbation as law_module
-from discreet.models.design import Design, Feature, Rows, Target
+from discreet.models.design import Design, DesignRows, Feature, Target
 from discreet.models.queries.ball_problem import BallProblem
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser
 from discreet.models.queries.regression_sums import RegressionSums
@@ -74,7 +74,7 @@ def test_replaced_rows_reach_the_distance_of_the_ball_and_never_pass_it(d: int) 
 def quadratic(rng: Any, d: int, n: int) -> LeastSquares:
     x = rng.normal(size=(n, d))
     x /= np.maximum(1.0, np.linalg.norm(x, axis=1))[:, None]
-    return LeastSquares(design(d), BallProblem(design(d)).loss, rows=[Rows(x, rng.uniform(-1, 1, n), None, None)])
+    return LeastSquares(design(d), BallProblem(design(d)).loss, rows=[DesignRows(x, rng.uniform(-1, 1, n), None, None)])
 
 
 def test_ball_solver_finds_and_certifies_the_minimiser() -> None:

@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.core.cost import ORDERS, Distance, Smoothness
+from discreet.core.cost import ORDERS, Distance
 from discreet.core.query import queries
+from discreet.core.smoothness import Smoothness
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms import objective_perturbation as law_module
 from discreet.mechanisms import objective_profile as profiles
 from discreet.mechanisms.hockey_stick import hockey_stick
-from discreet.models.design import Design, Feature, Rows, Target
+from discreet.models.design import Design, DesignRows, Feature, Target
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
 from discreet.models.perturbation import Price, ask_for
 from discreet.models.queries.contest import Contest, ScoringRule
@@ -39,7 +40,7 @@ def objective(x: Any, y: Any, loss: Loss, weight: Any = None) -> Objective:
     """The objective of explicit rows of norm at most 1."""
     x = np.atleast_2d(np.asarray(x, np.float64))
     w = None if weight is None else np.asarray(weight, np.float64)
-    return Objective(design(x.shape[1]), loss, rows=[Rows(x, np.asarray(y, np.float64), w, None)])
+    return Objective(design(x.shape[1]), loss, rows=[DesignRows(x, np.asarray(y, np.float64), w, None)])
 
 
 def moved(loss: Loss, relation: Any, width: int = 1, rows: int = 1, weight: Fraction = Fraction(1)) -> Distance:

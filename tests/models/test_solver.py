@@ -11,7 +11,7 @@ import pytest
 
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import objective_perturbation as law_module
-from discreet.models.design import Rows
+from discreet.models.design import DesignRows
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
 from discreet.models.solve import newton
 from discreet.models.solve import objective as objective_module
@@ -153,7 +153,7 @@ def test_long_sums_stay_certified() -> None:
 
 def test_the_depth_of_a_sum_is_counted() -> None:
     """No term of a tree of short sums goes through more additions than are counted, and far fewer than there are rows."""
-    rows = Rows(np.ones((65_536 + 37, 1)), np.ones(65_536 + 37), None, None)
+    rows = DesignRows(np.ones((65_536 + 37, 1)), np.ones(65_536 + 37), None, None)
     totals = objective_module.pass_over(rows, Logistic(), np.zeros(1), "first")
     assert totals.gradient == pytest.approx([-(65_536 + 37) / 2])
     assert 3 * objective_module.TWIG <= totals.depth <= 8 * objective_module.TWIG
@@ -165,4 +165,4 @@ def test_narrow_corners_are_refused() -> None:
         HuberHinge(Fraction(1, 10**6))
     assert isinstance(HuberHinge(Fraction(1, 100)).smoother(), HuberHinge)
     assert HuberHinge().smoother() is None
-    assert Rows(np.zeros((1, 1)), np.zeros(1), None, None).people is None
+    assert DesignRows(np.zeros((1, 1)), np.zeros(1), None, None).people is None

@@ -21,6 +21,7 @@ from typing import Any
 
 from discreet.core import numbers
 from discreet.core.numbers import Number
+from discreet.core.smoothness import Smoothness
 from discreet.errors import InvalidRequest, UnsupportedFormat
 
 ORDERS: tuple[float, ...] = (
@@ -37,38 +38,6 @@ class Block:
     size: int
     l1: Fraction
     l2: Fraction
-
-
-_EXACT = ("curvature", "pull", "reach", "height", "least", "off")
-
-
-@dataclass(frozen=True)
-class Smoothness:
-    """How far one person can bend an objective that is minimised, beyond moving its gradient.
-
-    ``curvature`` is the most that one row adds to the second derivative, ``rows`` the most rows of a person, ``replaced``
-    whether they may be taken away and put in at once. ``one_sided``: a row pulls the minimiser along a direction of its own,
-    never back. ``logistic``: the slope s of a row in [0, 1] and its curvature are tied by s (1 - s). ``pull`` is by how much
-    the moves of single rows, added up, exceed the distance of all of them together. ``width`` is the number of
-    coefficients, ``most_rows`` that of rows up to which the minimiser has to be certified, ``extended`` says whether the
-    loss can be computed in extended precision, and ``reach`` bounds the coefficients where they are held to a set, whose
-    shortest point is no longer than ``least`` and whose projections t are wrong by at most ``off`` times (1 + |t|).
-    ``height`` is by how much the loss of a row may pass its least value at coefficients of 0, if by more than its slope.
-    """
-
-    curvature: Fraction
-    rows: int
-    replaced: bool
-    one_sided: bool
-    logistic: bool
-    pull: Fraction = Fraction(1)
-    width: int = 1
-    most_rows: int = 1 << 20
-    extended: bool = True
-    reach: Fraction | None = None
-    height: Fraction = Fraction(0)
-    least: Fraction = Fraction(0)
-    off: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -126,9 +95,7 @@ class Distance:
         if self.blocks is not None:
             doc["blocks"] = [[b.size, numbers.write(b.l1), numbers.write(b.l2)] for b in self.blocks]
         if self.problem is not None:
-            known = {k: getattr(self.problem, k) for k in _EXACT}
-            exact = {k: None if v is None else numbers.write(v) for k, v in known.items()}
-            doc["problem"] = vars(self.problem) | exact
+            doc["problem"] = self.problem.to_dict()
         return doc
 
     @staticmethod
@@ -140,11 +107,7 @@ class Distance:
         blocks = None
         if "blocks" in doc:
             blocks = tuple(Block(int(n), read(a), read(b)) for n, a, b in doc["blocks"])
-        problem = None
-        if "problem" in doc:
-            bent: dict[str, Any] = dict(doc["problem"])
-            bent |= {k: read(bent[k]) for k in _EXACT if bent.get(k) is not None}
-            problem = Smoothness(**bent)
+        problem = Smoothness.from_dict(doc["problem"]) if "problem" in doc else None
         return Distance(l1, l2, linf, blocks, problem)
 
 

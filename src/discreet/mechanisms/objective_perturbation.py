@@ -11,10 +11,11 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from discreet.core import numbers
-from discreet.core.cost import ORDERS, Cost, Distance, Smoothness
+from discreet.core.cost import ORDERS, Cost, Distance
 from discreet.core.mechanism import Mechanism, Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random, chosen
+from discreet.core.smoothness import Smoothness
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import objective_profile as profiles
 from discreet.mechanisms.claim import Claim

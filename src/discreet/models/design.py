@@ -202,7 +202,7 @@ def scores(x: Floats, theta: Any) -> Floats:
     return score
 
 
-class Rows(NamedTuple):
+class DesignRows(NamedTuple):
     """Rows that count: features of norm at most 1, targets, weights and people (None where there are none)."""
 
     x: Floats
@@ -354,7 +354,7 @@ class Design:
         """The frequencies and phases of the random features, if there are some."""
         return None if self.fourier is None else self.fourier.draw(sum(f.size for f in self.features))
 
-    def block(self, batch: Any) -> Rows:
+    def block(self, batch: Any) -> DesignRows:
         """The rows of a batch that count: those without a missing feature, target or weight, of people's kept rows."""
         y, there = self.target.read(batch)
         x, weight = self._features(batch), None
@@ -375,7 +375,7 @@ class Design:
             x, y = x[there], y[there]
             weight = None if weight is None else weight[there]
             people = None if people is None else people[there]
-        return Rows(self._norm(x), y, weight, people)
+        return DesignRows(self._norm(x), y, weight, people)
 
     def rows_of(self, x: Floats) -> Floats:
         """Rows from a matrix of plain numbers, one column for each numeric feature: what a prediction is made from."""

@@ -151,12 +151,12 @@ def ask_for(
     if price.is_infinite or method == "output":
         return Ask(outside, price.law(outside, relation, design.width))
     problem = Problem(design, loss)
-    law = inside(problem, ridge, price, relation)
+    law = objective_law(problem, ridge, price, relation)
     law.check(design.width)
     return Ask(problem, law)
 
 
-def inside(problem: Any, ridge: Fraction, price: Price, relation: Relation) -> ObjectivePerturbation:
+def objective_law(problem: Any, ridge: Fraction, price: Price, relation: Relation) -> ObjectivePerturbation:
     """The law that perturbs the objective of a ``Problem`` or of one like it, at a price, with the least noise.
 
     A delta or a rho buys normal noise, which pays for every row of a person by a bound that may be far from what they
@@ -176,10 +176,10 @@ def inside(problem: Any, ridge: Fraction, price: Price, relation: Relation) -> O
     # A ridge that had to be raised counts like noise: what it saves has to outweigh what it adds.
     more = max(Fraction(1), pure.ridge / (ridge * Fraction(11, 10)))
     width = problem.design.width
-    return pure if noise_in(pure, width) * more**2 < noise_in(normal, width) else normal
+    return pure if noise_variance(pure, width) * more**2 < noise_variance(normal, width) else normal
 
 
-def noise_in(law: ObjectivePerturbation, width: int) -> Fraction:
+def noise_variance(law: ObjectivePerturbation, width: int) -> Fraction:
     """The variance of a coordinate of the linear term: that of spherical Laplace noise is (width + 1) scale^2."""
     return law.scale**2 * (1 if law.noise == "gaussian" else width + 1)
 

@@ -20,7 +20,7 @@ from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
 from discreet.models.estimators.private_model import Perturbed
 from discreet.models.estimators.regressor import FittedRegression, PerturbedRegression
 from discreet.models.losses import Loss, Squared
-from discreet.models.perturbation import inside, ridge_of
+from discreet.models.perturbation import objective_law, ridge_of
 from discreet.models.protocol import Columns
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser, ConstrainedProblem, declared
 from discreet.models.regions import Ball, FreeLast, Region, region_of
@@ -61,7 +61,7 @@ class Constrained(Perturbed):
         if self.price.is_infinite or self.method == "output":
             outside = ConstrainedMinimiser(problem, ridge)
             return Ask(outside, self.price.law(outside, relation, design.width))
-        law = inside(problem, ridge, self.price, relation)
+        law = objective_law(problem, ridge, self.price, relation)
         law.check(design.width)
         return Ask(problem, law)
 
@@ -71,7 +71,7 @@ class Constrained(Perturbed):
         region = Ball() if self.region is None else region_of(self.region, design.width - free)
         return FreeLast(region) if free else region
 
-    def _inside(self, release: Release, design: Design) -> Floats:
+    def _projected(self, release: Release, design: Design) -> Floats:
         """What was released, put back into the set: noise and rounding may have moved it out. Costs nothing."""
         return self._region(design).project(np.asarray(release.value, np.float64))
 
@@ -96,7 +96,7 @@ class ConstrainedRegression(Constrained, PerturbedRegression):
 
     def _put_back(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedRegression]:
         release: Release = yield ask
-        return self._fitted(design, self._inside(release, design), ridge_of(ask), columns, release)
+        return self._fitted(design, self._projected(release, design), ridge_of(ask), columns, release)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -113,4 +113,4 @@ class ConstrainedClassifier(Constrained, PerturbedClassifier):
 
     def _put_back(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedClassifier]:
         fitted = yield from self._ask(ask, design, columns)
-        return replace(fitted, theta=self._inside(fitted.releases[0], design))
+        return replace(fitted, theta=self._projected(fitted.releases[0], design))

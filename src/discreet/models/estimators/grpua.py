@@ -77,14 +77,14 @@ def printed_epsilon(rows: int, step_epsilon: Number, step_delta: Number, delta: 
     mass = np.exp(mixed) * (x[1] - x[0])
     target = float(numbers.probability(delta, "delta"))
 
-    def found(epsilon: float) -> float:
+    def delta_at(epsilon: float) -> float:
         above = loss > epsilon
         return float((mass[above] * -np.expm1(epsilon - loss[above])).sum())
 
     low, high = 0.0, 1.0
-    while found(high) > target:
+    while delta_at(high) > target:
         low, high = high, 2 * high
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if found(middle) > target else (low, middle)
+        low, high = (middle, high) if delta_at(middle) > target else (low, middle)
     return high

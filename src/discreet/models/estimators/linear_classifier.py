@@ -17,15 +17,15 @@ from discreet.core.schema import Categories, Column, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats, Fourier, Weight
 from discreet.models.estimators.arrays import check_penalty, checked_weights, class_codes, declared_classes
-from discreet.models.estimators.privacy import FittedLinear, raised_from
+from discreet.models.estimators.privacy import FittedLinear, asked_ridge_of
 from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.evaluate.accuracy import score_of
 from discreet.models.evaluate.coded_table import check_declared, coded_table
-from discreet.models.intervals.sandwich import Certainty, Intervals
+from discreet.models.intervals.sandwich import CoefficientIntervals, Sandwich
 from discreet.models.losses import Loss
 from discreet.models.perturbation import Price
 from discreet.models.protocol import Columns
-from discreet.models.publish.predictor import Kernel, LinearPredictor
+from discreet.models.publish.predictor import LinearPredictor, RandomFeatures
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,14 +33,14 @@ class FittedClassifier(FittedLinear):
     """The coefficients of a classifier, its loss, and what intervals are made of where they were paid for."""
 
     loss: Loss
-    certainty: Certainty | None = None
+    sandwich: Sandwich | None = None
 
     def predictor(self, classes: tuple[Any, Any], probabilities: bool) -> LinearPredictor:
         """What predicts from rows of the table."""
         design, kernel = self.design, None
         if design.drawn is not None:
             units = np.array([f.unit for f in design.features for _ in range(f.size)])
-            kernel = Kernel(units, *design.drawn)
+            kernel = RandomFeatures(units, *design.drawn)
         table = self.theta / design.units
         last = design.width - design.intercept
         constant = float(table[last]) if design.intercept else 0.0
@@ -110,10 +110,10 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.classes_ = np.array(fitted.design.target.classes)
         self.feature_names_ = fitted.design.names
         self.ridge_ = float(fitted.ridge)
-        self.privacy_ = replace(fitted.privacy, asked_ridge=raised_from(self.ridge, self.ridge_))
+        self.privacy_ = replace(fitted.privacy, asked_ridge=asked_ridge_of(self.ridge, self.ridge_))
         self.fitted_ = fitted
 
-    def confidence_intervals(self, level: float = 0.95) -> Intervals:
+    def confidence_intervals(self, level: float = 0.95) -> CoefficientIntervals:
         """An interval for each coefficient: rows as ``coef_``, the intercept last, on the scale of the table.
 
         Each covers, with probability ``level`` over the sample and the noise, the *regularised* minimiser of the population:
@@ -124,14 +124,14 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
         check_is_fitted(self)
         fitted: FittedClassifier = self.fitted_
-        if fitted.certainty is None:
+        if fitted.sandwich is None:
             raise InvalidRequest(
                 "confidence intervals are paid for when a model is fitted; make it with intervals=True and fit again"
             )
-        half = fitted.certainty.half_lengths(level) / fitted.design.units
+        half = fitted.sandwich.half_lengths(level) / fitted.design.units
         table = fitted.theta / fitted.design.units
         names = (*fitted.design.names, *(["intercept"] if fitted.design.intercept else []))
-        return Intervals(names, table - half, table + half, level, float(fitted.ridge))
+        return CoefficientIntervals(names, table - half, table + half, level, float(fitted.ridge))
 
     def _target(self, y: Any) -> tuple[Any, Column]:
         return class_codes(y, self._classes()), Categories((0, 1))

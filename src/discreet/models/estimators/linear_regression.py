@@ -18,8 +18,8 @@ from discreet.mechanisms.objective_perturbation import SETTLED, ObjectivePerturb
 from discreet.models.design import Design
 from discreet.models.estimators.arrays import check_penalty, positive_ridge
 from discreet.models.estimators.regressor import FittedRegression, PerturbedRegression
-from discreet.models.intervals.sandwich import Intervals
-from discreet.models.perturbation import Price, inside, noise_in, ridge_of
+from discreet.models.intervals.sandwich import CoefficientIntervals
+from discreet.models.perturbation import Price, noise_variance, objective_law, ridge_of
 from discreet.models.protocol import Columns
 from discreet.models.queries.ball_problem import BallProblem
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser
@@ -86,7 +86,7 @@ class LinearRegression(PerturbedRegression):
         ridge = ridge_of(ask) * design.blocks
         return self._fitted(design, theta, ridge, columns, release)
 
-    def confidence_intervals(self, level: float = 0.95) -> Intervals:
+    def confidence_intervals(self, level: float = 0.95) -> CoefficientIntervals:
         """An interval for each coefficient: rows as ``coef_``, the intercept last, on the scale of the table.
 
         Each covers, with probability about ``level`` over the sample and the noise, the *regularised* coefficients of the
@@ -111,7 +111,7 @@ class LinearRegression(PerturbedRegression):
         units = np.array([*(f.unit for f in design.features for _ in range(f.size)), *([1.0] if design.intercept else [])])
         half = half * design.target.unit / units
         names = (*design.names, *(["intercept"] if design.intercept else []))
-        return Intervals(names, fitted.table - half, fitted.table + half, level, float(fitted.ridge))
+        return CoefficientIntervals(names, fitted.table - half, fitted.table + half, level, float(fitted.ridge))
 
 
 def _quieter(problem: BallProblem, ridge: Fraction, price: Price, relation: Relation) -> ObjectivePerturbation:
@@ -120,7 +120,10 @@ def _quieter(problem: BallProblem, ridge: Fraction, price: Price, relation: Rela
     assert bent is not None
     if price.rho is None:
         half = price.pure_epsilon * (1 - SETTLED) / 2
-        return inside(problem, max(ridge, ridge_for(bent, half)), price, relation)
+        return objective_law(problem, max(ridge, ridge_for(bent, half)), price, relation)
     least = ridge_for(bent, numbers.square_root_up(numbers.positive(price.rho, "rho")) / 4)
-    laws = inside(problem, max(ridge, least), price, relation), inside(problem, ridge, Price(price.pure_epsilon), relation)
-    return min(laws, key=lambda law: noise_in(law, problem.design.width))
+    laws = (
+        objective_law(problem, max(ridge, least), price, relation),
+        objective_law(problem, ridge, Price(price.pure_epsilon), relation),
+    )
+    return min(laws, key=lambda law: noise_variance(law, problem.design.width))

@@ -37,19 +37,19 @@ class Privacy:
     def __str__(self) -> str:
         mark = "" if self.private else "; not private (seeded, or without noise)"
         laws = f" ({', '.join(dict.fromkeys(self.laws))})" if self.releases else ""
-        more = f"{laws}{raised(self.ridge, self.asked_ridge)}{mark}"
+        more = f"{laws}{ridge_words(self.ridge, self.asked_ridge)}{mark}"
         return f"{self.cost}; neighbors: {self.relation}; noise: {self.method}{more}"
 
     def __repr__(self) -> str:
         return f"Privacy({self})"
 
 
-def raised(ridge: float | None, asked: float | None) -> str:
+def ridge_words(ridge: float | None, asked: float | None) -> str:
     """Says that a ridge had to be raised, where it had."""
     return "" if ridge is None or asked is None else f"; ridge raised from {asked:g} to {ridge:.4g}, as this price needs"
 
 
-def raised_from(asked: Any, used: float) -> float | None:
+def asked_ridge_of(asked: Any, used: float) -> float | None:
     """The ridge that was asked for, where one that is larger by more than a hundredth was used."""
     try:
         given = float(asked)

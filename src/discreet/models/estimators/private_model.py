@@ -124,7 +124,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             raise InvalidRequest(f"X and y must have as many rows, got {len(X)} and {len(goal)}")
         bounds = self._bounds(X.shape[1])
         names = self._names(X.shape[1])
-        target, weight = _other("y", names), _other("weight", names)
+        target, weight = _free_name("y", names), _free_name("weight", names)
         columns: dict[str, Column] = dict.fromkeys(names, _ANY)
         if bounds is not None:
             columns = {n: Real(lo, hi) for n, (lo, hi) in zip(names, bounds, strict=True)}
@@ -209,7 +209,7 @@ class Perturbed(PrivateModel):
     intervals: bool = False
 
 
-def _other(name: str, taken: Sequence[str]) -> str:
+def _free_name(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name += "_"
     return name

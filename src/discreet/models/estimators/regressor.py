@@ -16,25 +16,20 @@ from discreet.core.result import Result
 from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
-from discreet.models.estimators.privacy import FittedLinear, raised_from
+from discreet.models.estimators.privacy import FittedLinear, asked_ridge_of
 from discreet.models.estimators.private_model import Perturbed, PrivateModel
 from discreet.models.evaluate.determination import determination_of
 from discreet.models.perturbation import Price
 from discreet.models.protocol import Columns
 from discreet.models.publish.number_predictor import NumberPredictor
-from discreet.models.queries.regression_sums import Moments, RegressionSums
+from discreet.models.queries.regression_sums import RegressionMoments, RegressionSums
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedRegression(FittedLinear):
     """The coefficients of a regression (the target over its unit), and the sums that intervals are made of."""
 
-    moments: Moments | None = None
-
-    @property
-    def certainty(self) -> Moments | None:
-        """What intervals are made of, where there is something."""
-        return self.moments
+    moments: RegressionMoments | None = None
 
     @property
     def table(self) -> Floats:
@@ -74,7 +69,7 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.intercept_ = float(fitted.table[features]) if fitted.design.intercept else 0.0
         self.feature_names_ = fitted.design.names
         self.ridge_ = float(fitted.ridge)
-        self.privacy_ = replace(fitted.privacy, asked_ridge=raised_from(self.ridge, self.ridge_))
+        self.privacy_ = replace(fitted.privacy, asked_ridge=asked_ridge_of(self.ridge, self.ridge_))
         self.fitted_ = fitted
 
     def _target(self, y: Any) -> tuple[Any, Column]:
@@ -141,7 +136,7 @@ class PerturbedRegression(Perturbed, Regressor):
         ridge: Fraction,
         columns: Columns,
         release: Release,
-        moments: Moments | None = None,
+        moments: RegressionMoments | None = None,
     ) -> FittedRegression:
         """What one release made."""
         return FittedRegression(

@@ -168,7 +168,7 @@ def tuning(
     rules = tuple(ScoringRule(_design(f), tuple(np.asarray(f.theta).tolist())) for f in fitted)
     selection: Release = yield Ask(Contest(rules), law, accounts[-1])
     best = int(np.argmax(selection.value)) if price.is_infinite else int(selection.value)
-    tried = tuple({"model": type(m).__name__} | _said(m) for m in candidates)
+    tried = tuple({"model": type(m).__name__} | _parameters(m) for m in candidates)
     private = selection.private and all(r.private for f in fitted for r in f.releases)
     account_of_all = Tuning(tried, best, whole, selection)
     return Winner(candidates[best], fitted[best], account_of_all, relation, private)
@@ -225,6 +225,6 @@ def _charged(procedure: Procedure[Any], account: Account) -> Procedure[Any]:
             answer = yield tuple(replace(ask, account=account) for ask in request)
 
 
-def _said(model: PrivateModel) -> dict[str, Any]:
+def _parameters(model: PrivateModel) -> dict[str, Any]:
     hidden = ("ledger", "random_state")
     return {k: v for k, v in model.get_params(deep=False).items() if k not in hidden}

@@ -16,7 +16,7 @@ from discreet.core.result import Reading, Result, readings
 from discreet.core.runner import Procedure
 from discreet.mechanisms import SphericalLaplace
 from discreet.models.perturbation import Price
-from discreet.models.queries.regression_sums import Moments, RegressionSums, read
+from discreet.models.queries.regression_sums import RegressionMoments, RegressionSums, read
 
 _MISSED = np.array([1.0, 0.0, -1.0])  # a prediction less the truth; the constant is between them
 _ENTRIES = 6  # of the triangle of sums that got noise
@@ -65,7 +65,7 @@ class Determination(Reading):
         each = law.expected_error(dimension=_ENTRIES) if isinstance(law, SphericalLaplace) else law.expected_error  # type: ignore[attr-defined]
         return float(np.max(each)) * float(np.linalg.norm(slopes))
 
-    def _moments(self, releases: Sequence[Release]) -> Moments:
+    def _moments(self, releases: Sequence[Release]) -> RegressionMoments:
         return read(releases[0], self.rows)
 
     def _reach(self, releases: Sequence[Release], level: float) -> float:

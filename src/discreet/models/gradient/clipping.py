@@ -28,7 +28,7 @@ _FEW = 32  # rows of a person up to which pairs of them are cheaper than their g
 _LARGEST = 2.0**400  # a squared norm beyond is as good as infinite, so that no product loses a factor to underflow
 
 
-class Part(NamedTuple):
+class GradientChunk(NamedTuple):
     """A chunk of rows: the inputs of each layer, the derivatives of what it puts out, and the factor of each row.
 
     The factors are None where they are all 1. For a person with more rows than a chunk holds there is the
@@ -100,13 +100,13 @@ def lengths(network: Network, flat: Any, x: Any, y: Any, *, weight: Any = None, 
 
 def _shortened(
     network: Network, flat: Any, x: Any, y: Any, clip: float, weight: Any, people: Any, most: int, xp: Any, room: Any
-) -> Iterator[Part]:
+) -> Iterator[GradientChunk]:
     for part, mine in _parts(people, x.shape[0]):
         factor = None if weight is None else weight[part]
         if part.stop - part.start > CHUNK:
             whole, square = _long(network, flat, x[part], y[part], factor, room)
             short = min(1.0, clip / math.sqrt(square)) if 0 < square < math.inf else float(square == 0)
-            yield Part([], [], None, whole * short if short else np.zeros(network.size))
+            yield GradientChunk([], [], None, whole * short if short else np.zeros(network.size))
             continue
         yield _chunk(network, flat, x[part], y[part], clip, factor, mine, most, xp, room)
 
@@ -173,7 +173,7 @@ def _of_person(good: Any, people: Any) -> Any:
 
 def _chunk(
     network: Network, flat: Any, x: Any, y: Any, clip: float, weight: Any, people: Any, most: int, xp: Any, room: Any
-) -> Part:
+) -> GradientChunk:
     ups, downs, square = _passes(network, flat, x, y, weight, people, most, xp, room)
     with np.errstate(all="ignore"):
         factors = clip / xp.sqrt(square)
@@ -187,7 +187,7 @@ def _chunk(
         downs = [_emptied(d, good, xp) for d in downs]
     elif factors.size and factors.min() >= 1.0:
         factors = None  # nobody's is too long
-    return Part(ups, downs, factors)
+    return GradientChunk(ups, downs, factors)
 
 
 def gradient(network: Network, ups: list[Any], downs: list[Any], factors: Any, xp: Any, room: Any) -> Any:

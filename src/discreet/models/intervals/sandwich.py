@@ -64,7 +64,7 @@ def shares_of(given: Sequence[Number] | None, method: Method, price: Price, loss
     return made[0], made[1], made[2]
 
 
-def certainty_asks(
+def sandwich_asks(
     design: Design, loss: Loss, theta: Floats, prices: tuple[Price, Price], relation: Relation, rows: int | None
 ) -> tuple[Ask, Ask]:
     """The two questions about how certain a released ``theta`` is: one transaction, one pass."""
@@ -75,7 +75,7 @@ def certainty_asks(
 
 
 @dataclass(frozen=True, eq=False)
-class Intervals:
+class CoefficientIntervals:
     """Confidence intervals, one row (lower, upper) for each coefficient, on the scale of the table, the intercept last.
 
     They cover the *regularised* minimiser of the population, coefficient by coefficient. ``np.asarray`` gives the rows.
@@ -114,7 +114,7 @@ class Intervals:
 
 
 @dataclass(frozen=True, eq=False)
-class Certainty:
+class Sandwich:
     """What is known of how far a released ``theta`` is from the population's, all of it from releases.
 
     ``variance`` is that of the normal part of each coefficient, ``laplace`` the scale of the part that is a coordinate of
@@ -126,7 +126,7 @@ class Certainty:
     laplace: Floats
 
     @staticmethod
-    def read(design: Design, fit: Release, ridge: Fraction, pair: Sequence[Release], rows: int | None) -> Certainty:
+    def read(design: Design, fit: Release, ridge: Fraction, pair: Sequence[Release], rows: int | None) -> Sandwich:
         """From the three releases.
 
         H = (sum of l'' x x') + ridge I; C = (sum of g g') - ridge^2 theta theta' / n, because at the population's minimiser
@@ -144,7 +144,7 @@ class Certainty:
         theta, whole, width = np.asarray(fit.value, np.float64), float(ridge), design.width
         law, released = fit.mechanism, bend.query.matrix(bend.value)
         inside = isinstance(law, ObjectivePerturbation)
-        values, vectors = np.linalg.eigh(released - _noise_again(bend) if inside else released[None])
+        values, vectors = np.linalg.eigh(released - _redrawn_noise(bend) if inside else released[None])
         inverse = (vectors / (_same_sum(values) + whole)[:, None, :]) @ vectors.swapaxes(1, 2)
         n = float(rows) if rows is not None else _at_most(steep)
         about = steep.query.matrix(steep.value) - whole * whole / n * np.outer(theta, theta)
@@ -163,7 +163,7 @@ class Certainty:
             variance += float(law.scales[0]) ** 2
         elif isinstance(law, SphericalLaplace):
             laplace += float(law.scales[0])
-        return Certainty(variance, laplace)
+        return Sandwich(variance, laplace)
 
     def half_lengths(self, level: float) -> Floats:
         """How far an interval of that level reaches to either side, on the scale of the design."""
@@ -172,7 +172,7 @@ class Certainty:
         return quantiles(0.5 + level / 2, self.variance, self.laplace, self.variance.shape[1])
 
 
-def _noise_again(bend: Release) -> Floats:
+def _redrawn_noise(bend: Release) -> Floats:
     """Matrices of noise like that of a released curvature, and wider: of the law's form, in pairs of opposite signs.
 
     Lengths of spherical Laplace noise are the quantiles of their law in the middle of as many equal parts.

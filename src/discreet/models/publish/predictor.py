@@ -186,7 +186,7 @@ def matrix(inputs: Sequence[Input], X: Any) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class RandomFeatures:
     """Random features sqrt(2/D) cos(x / units . frequencies + phases) of a Gaussian kernel."""
 
     units: Floats
@@ -216,7 +216,7 @@ class LinearPredictor(Predictor):
     intercept: float
     classes: tuple[Any, Any]
     probabilities: bool = False
-    kernel: Kernel | None = None
+    kernel: RandomFeatures | None = None
 
     def rows(self, X: Any) -> Floats:
         """Rows of numbers, clipped to the bounds as they were when the model was fitted, one column for each label."""
@@ -263,7 +263,7 @@ class LinearPredictor(Predictor):
         if doc["kernel"] is not None:
             phases = _array(doc["kernel"]["phases"])
             waves = _array(doc["kernel"]["frequencies"], (wide, len(phases)))
-            kernel = Kernel(_array(doc["kernel"]["units"], (wide,)), waves, phases)
+            kernel = RandomFeatures(_array(doc["kernel"]["units"], (wide,)), waves, phases)
             wide = len(phases)
         no, yes = map(_label, doc["classes"])
         coefficients = _array(doc["coefficients"], (wide,))

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.core import numbers
-from discreet.core.cost import Distance, Smoothness
+from discreet.core.cost import Distance
 from discreet.core.query import Query, Relation, queries
+from discreet.core.smoothness import Smoothness
 from discreet.models.design import Design
 from discreet.models.losses import Loss, Squared
 from discreet.models.solve.least_squares import LeastSquares

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from discreet.core import numbers
-from discreet.core.cost import Distance, Smoothness
+from discreet.core.cost import Distance
 from discreet.core.numbers import Number
 from discreet.core.query import Query, Relation, queries
+from discreet.core.smoothness import Smoothness
 from discreet.mechanisms.objective_perturbation import TOLERANCE, certifiable
-from discreet.models.design import Design, Floats, Rows
+from discreet.models.design import Design, DesignRows, Floats
 from discreet.models.losses import Loss, losses
 from discreet.models.queries.problem import check_bounded
 from discreet.models.regions import Ball, Region, regions
@@ -143,11 +144,11 @@ class ConstrainedProblem(Query):
         )
         return Distance(move * self.design.width, move, move, None, bent)
 
-    def evaluate(self, source: Any) -> WithinRegion:
-        return WithinRegion(self.design, self.loss, self.region, source)
+    def evaluate(self, source: Any) -> ConstrainedObjective:
+        return ConstrainedObjective(self.design, self.loss, self.region, source)
 
-    def blank(self, rows: int) -> WithinRegion:
-        return WithinRegion(self.design, self.loss, self.region, rows=[])
+    def blank(self, rows: int) -> ConstrainedObjective:
+        return ConstrainedObjective(self.design, self.loss, self.region, rows=[])
 
 
 @queries("constrained_minimiser")
@@ -184,21 +185,21 @@ class ConstrainedMinimiser(Query):
         return max(self.tolerance * distance.l2, certifiable(distance.problem, distance.l2, self.ridge, Fraction(0)))
 
     def evaluate(self, source: Any) -> Floats:
-        return self._of(self.problem.evaluate(source))
+        return self._minimised(self.problem.evaluate(source))
 
     def blank(self, rows: int) -> Floats:
-        return self._of(self.problem.blank(rows))
+        return self._minimised(self.problem.blank(rows))
 
-    def _of(self, objective: Objective) -> Floats:
+    def _minimised(self, objective: Objective) -> Floats:
         # The other half of the tolerance is for rounding the minimiser to doubles.
         return objective.minimise(np.zeros(self.problem.design.width), float(self.ridge), float(self._residual) / 2)
 
 
-class WithinRegion(Objective):
+class ConstrainedObjective(Objective):
     """A sum of losses that is minimised over a convex set."""
 
     def __init__(
-        self, design: Design, loss: Loss, region: Region, source: Any = None, rows: Sequence[Rows] | None = None
+        self, design: Design, loss: Loss, region: Region, source: Any = None, rows: Sequence[DesignRows] | None = None
     ) -> None:
         super().__init__(design, loss, source, rows)
         self.region = region

@@ -34,7 +34,7 @@ class Opera:
     rate: Number | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", _whole(self.steps, "steps"))
+        object.__setattr__(self, "steps", _whole_number(self.steps, "steps"))
         if self.rate is not None:
             numbers.positive(self.rate, "rate")
 
@@ -85,8 +85,8 @@ class Descent(Query):
         read_fields(self)
         object.__setattr__(self, "ridge", numbers.non_negative(self.ridge, "ridge"))
         object.__setattr__(self, "rate", numbers.positive(self.rate, "rate"))
-        object.__setattr__(self, "rows", _whole(self.rows, "rows"))
-        object.__setattr__(self, "steps", _whole(self.steps, "steps"))
+        object.__setattr__(self, "rows", _whole_number(self.rows, "rows"))
+        object.__setattr__(self, "steps", _whole_number(self.steps, "steps"))
         top = largest_rate(self.design, self.loss, self.ridge, self.rows)
         if self.rate > top:
             raise InvalidRequest(
@@ -142,12 +142,12 @@ class Descent(Query):
         return Distance(far * numbers.square_root_up(Fraction(self.design.width)), far, far)
 
     def evaluate(self, source: Any) -> Floats:
-        return self._of(Problem(self.design, self.loss).evaluate(source))
+        return self._descended(Problem(self.design, self.loss).evaluate(source))
 
     def blank(self, rows: int) -> Floats:
-        return self._of(Problem(self.design, self.loss).blank(rows))
+        return self._descended(Problem(self.design, self.loss).blank(rows))
 
-    def _of(self, objective: Objective) -> Floats:
+    def _descended(self, objective: Objective) -> Floats:
         theta = np.zeros(self.design.width)
         n, rate, m = float(self.rows), float(self.rate), float(self.shrinking)
         for _ in range(self.steps):
@@ -155,7 +155,7 @@ class Descent(Query):
         return theta
 
 
-def _whole(value: Any, name: str) -> int:
+def _whole_number(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InvalidRequest(f"{name} must be a whole number of at least 1, got {value!r}")
     return int(value)

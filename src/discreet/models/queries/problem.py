@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from discreet.core import numbers
-from discreet.core.cost import Distance, Smoothness
+from discreet.core.cost import Distance
 from discreet.core.query import Query, Relation, queries
+from discreet.core.smoothness import Smoothness
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.objective_perturbation import TOLERANCE, certifiable
 from discreet.models.design import Design, Floats
@@ -120,11 +121,11 @@ class Minimiser(Query):
         return max(self.tolerance * distance.l2, certifiable(distance.problem, distance.l2, self.ridge, Fraction(0)))
 
     def evaluate(self, source: Any) -> Floats:
-        return self._of(self.problem.evaluate(source))
+        return self._minimised(self.problem.evaluate(source))
 
     def blank(self, rows: int) -> Floats:
-        return self._of(self.problem.blank(rows))
+        return self._minimised(self.problem.blank(rows))
 
-    def _of(self, objective: Objective) -> Floats:
+    def _minimised(self, objective: Objective) -> Floats:
         # The other half of the tolerance is for rounding the minimiser to doubles.
         return objective.minimise(np.zeros(self.design.width), float(self.ridge), float(self._residual) / 2)

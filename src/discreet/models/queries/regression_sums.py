@@ -128,7 +128,7 @@ class RegressionSums(FoldQuery):
         return Exact(steps[np.triu_indices(self.side)], self.grid)
 
 
-class Moments(NamedTuple):
+class RegressionMoments(NamedTuple):
     """What a release says: the noisy matrix, the same made positive, and the noise of one entry."""
 
     raw: Floats
@@ -148,7 +148,7 @@ class Moments(NamedTuple):
         return max(1.0, float(self.raw[-2, -2]))
 
 
-def read(release: Release, rows: int | None) -> Moments:
+def read(release: Release, rows: int | None) -> RegressionMoments:
     """The moments in a release; ``rows`` is the number of rows where that is public.
 
     Noise may leave a matrix that no table has. Its negative eigenvalues are put to 0, which gives the nearest positive
@@ -167,21 +167,21 @@ def read(release: Release, rows: int | None) -> Moments:
     law = release.mechanism
     spherical = isinstance(law, SphericalLaplace)
     scale = float(law.scales[0]) if isinstance(law, SphericalLaplace | Gaussian) else 0.0
-    return Moments(raw, repaired, scale, spherical, known)
+    return RegressionMoments(raw, repaired, scale, spherical, known)
 
 
-def solve(moments: Moments, ridge: float, intercept: bool) -> Floats:
+def solve(moments: RegressionMoments, ridge: float, intercept: bool) -> Floats:
     """The coefficients with the least squared error plus (ridge / 2) |theta|^2, on the scale of entries in [-1, 1]."""
     matrix, goal = _normal(moments, intercept)
     return quadratic.solve(quadratic.factors(matrix + ridge * np.eye(len(goal))), goal)
 
 
-def _normal(moments: Moments, intercept: bool) -> tuple[Floats, Floats]:
+def _normal(moments: RegressionMoments, intercept: bool) -> tuple[Floats, Floats]:
     kept = len(moments.raw) - (1 if intercept else 2)
     return moments.repaired[:kept, :kept], moments.repaired[:kept, -1]
 
 
-def half_widths(moments: Moments, theta: Floats, ridge: float, intercept: bool, level: float) -> Floats:
+def half_widths(moments: RegressionMoments, theta: Floats, ridge: float, intercept: bool, level: float) -> Floats:
     """Half the length of an interval around each coefficient, for the noise and for the sampling of the rows.
 
     With K = (sum of x x') + ridge and f = (-theta, 1), the coefficients are wrong by K^-1 (sum of x (y - theta . x) - its

@@ -20,7 +20,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.query import FoldQuery, Relation, queries
 from discreet.errors import InvalidRequest
-from discreet.models.design import Design, Floats, Rows, scores
+from discreet.models.design import Design, DesignRows, Floats, scores
 from discreet.models.losses import Loss, losses
 
 _BITS = 16  # a factor is at most 2**16 steps long, and products of two are whole numbers of at most 2**32
@@ -38,7 +38,7 @@ class _Totals(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SumAt(FoldQuery):
+class SandwichSum(FoldQuery):
     """A symmetric matrix that rows add up to at public coefficients ``theta`` (on the scale of the design).
 
     The value is the upper triangle with off-diagonals times sqrt(2), whose L2 norm is the Frobenius norm of the matrix.
@@ -152,7 +152,7 @@ class SumAt(FoldQuery):
 
 @queries("curvature_at")
 @dataclass(frozen=True)
-class CurvatureAt(SumAt):
+class CurvatureAt(SandwichSum):
     """The sum over rows of weight * loss'' * x x' at ``theta``.
 
     ``distance``: rows * weight * curvature in L2 under add/remove, sqrt(2) times that under replace and both (once it in one
@@ -185,7 +185,7 @@ class CurvatureAt(SumAt):
 
 @queries("slope_at")
 @dataclass(frozen=True)
-class SlopeAt(SumAt):
+class SlopeAt(SandwichSum):
     """The sum over people of g g' at ``theta``, g = sum over a person's rows of weight * loss' * x.
 
     With ``counted`` the number of people rides along as one more coordinate, in units that a person moves by at most an
@@ -251,14 +251,14 @@ def _times_root(m: int) -> int:
     return math.isqrt(2 * m * m) if m >= 0 else -math.isqrt(2 * m * m)
 
 
-def _sorted(rows: Rows) -> tuple[Rows, int]:
+def _sorted(rows: DesignRows) -> tuple[DesignRows, int]:
     """Rows with those of a person next to one another, and the number of people."""
     assert rows.people is not None
     order = np.argsort(rows.people, kind="stable")
     people = rows.people[order]
     weight = None if rows.weight is None else rows.weight[order]
     number = int(len(people) > 0) + int(np.count_nonzero(people[1:] != people[:-1]))
-    return Rows(rows.x[order], rows.y[order], weight, people), number
+    return DesignRows(rows.x[order], rows.y[order], weight, people), number
 
 
 def _by_person(steep: Floats, people: Any, start: int, left: Floats) -> tuple[Floats, Floats]:

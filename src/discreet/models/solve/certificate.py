@@ -27,7 +27,7 @@ class Minimum:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class PerturbedObjective:
     """F = (sum of losses) + b . theta + (ridge / 2) |theta|^2 over a convex set; ``fine``: passes in extended precision."""
 
     objective: Objective

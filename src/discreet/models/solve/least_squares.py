@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.models.design import Design, Floats, Rows
+from discreet.models.design import Design, DesignRows, Floats
 from discreet.models.losses import Loss
 from discreet.models.regions import Ball
-from discreet.models.solve.certificate import Held, Minimum
+from discreet.models.solve.certificate import Minimum, PerturbedObjective
 from discreet.models.solve.objective import Objective
 from discreet.models.solve.projected_gradient import descend
 
@@ -23,14 +23,14 @@ _UNIT = 2.0**-52 + 8.0 * float(np.finfo(np.longdouble).eps)  # linear term and r
 class LeastSquares(Objective):
     """The sum of squared errors, minimised over the unit ball."""
 
-    def __init__(self, design: Design, loss: Loss, source: Any = None, rows: Sequence[Rows] | None = None) -> None:
+    def __init__(self, design: Design, loss: Loss, source: Any = None, rows: Sequence[DesignRows] | None = None) -> None:
         super().__init__(design, loss, source, rows)
 
     def minimise(self, linear: Floats, ridge: float, tolerance: float) -> Floats:
         """The minimiser in the ball, to within tolerance / ridge and the rounding to doubles."""
         found = minimise_in_ball(self, linear, ridge, tolerance)
         if found.residual > tolerance:
-            found = descend(Held(self, Ball(), linear, ridge), tolerance, found)
+            found = descend(PerturbedObjective(self, Ball(), linear, ridge), tolerance, found)
         return np.asarray(found.theta, np.float64)
 
 
@@ -56,7 +56,7 @@ def minimise_in_ball(objective: Objective, linear: Floats, ridge: float, toleran
     for fine in _ROUNDS:
         # In the directions of the eigenvectors: (bends + ridge + m) theta = (bends + ridge) last - gradient.
         goal = (bends + ridge) * (axes.T @ theta) - axes.T @ gradient
-        theta = axes @ _within(bends + ridge, goal)
+        theta = axes @ _solution_in_ball(bends + ridge, goal)
         length = float(np.linalg.norm(theta))
         outside = length >= 1.0 - _CLOSE
         theta = theta / length if outside else theta
@@ -77,7 +77,7 @@ def minimise_in_ball(objective: Objective, linear: Floats, ridge: float, toleran
     return best
 
 
-def _within(bends: Floats, goal: Floats) -> Floats:
+def _solution_in_ball(bends: Floats, goal: Floats) -> Floats:
     """goal / (bends + m) with the least m >= 0 that leaves it no longer than 1.
 
     1 / |goal / (bends + m)| is concave and grows in m, so Newton's method from the left stays on the left.

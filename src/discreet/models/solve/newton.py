@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.models.design import Floats
 from discreet.models.regions import EVERYWHERE
-from discreet.models.solve.certificate import Held, Minimum
+from discreet.models.solve.certificate import Minimum, PerturbedObjective
 from discreet.models.solve.objective import Objective, Totals, Want
 from discreet.models.solve.projected_gradient import descend
 from discreet.models.solve.quadratic import factors as factors_of
@@ -71,7 +71,7 @@ def minimise(objective: Objective, linear: Floats, ridge: float, tolerance: floa
     found = _newton_from(objective, linear, ridge, tolerance)
     if found.residual <= tolerance:
         return found
-    return descend(Held(objective, EVERYWHERE, linear, ridge), tolerance, found)
+    return descend(PerturbedObjective(objective, EVERYWHERE, linear, ridge), tolerance, found)
 
 
 def _newton_from(objective: Objective, linear: Floats, ridge: float, tolerance: float) -> Minimum:

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.models.design import Floats
 from discreet.models.regions import Region
-from discreet.models.solve.certificate import Held, Minimum
+from discreet.models.solve.certificate import Minimum, PerturbedObjective
 from discreet.models.solve.objective import Objective
 from discreet.models.solve.projected_gradient import descend
 from discreet.models.solve.quadratic import factors, solve
@@ -26,7 +26,7 @@ def minimise_within(objective: Objective, region: Region, linear: Floats, ridge:
     more sharply: each minimiser is a good start for the next. Doubles come first, extended precision where they certify too
     little, and ``descend`` where Newton's method does not get there.
     """
-    held = Held(objective, region, linear, ridge)
+    held = PerturbedObjective(objective, region, linear, ridge)
     found = _newton(held, tolerance, _start(held, tolerance))
     if found.residual > tolerance:
         finer = _newton(replace(held, fine=True), tolerance, np.asarray(found.theta, np.longdouble))
@@ -34,7 +34,7 @@ def minimise_within(objective: Objective, region: Region, linear: Floats, ridge:
     return found if found.residual <= tolerance else descend(held, tolerance, found)
 
 
-def _start(held: Held, tolerance: float) -> Floats:
+def _start(held: PerturbedObjective, tolerance: float) -> Floats:
     easier = held.objective.loss.smoother()
     if easier is None:
         return held.region.project(np.zeros(held.objective.width))
@@ -43,7 +43,7 @@ def _start(held: Held, tolerance: float) -> Floats:
     return _newton(other, loose, _start(other, loose)).theta
 
 
-def _newton(held: Held, tolerance: float, theta: Any) -> Minimum:
+def _newton(held: PerturbedObjective, tolerance: float, theta: Any) -> Minimum:
     """A quadratic model of F is minimised over the set; a step that does not help ends where F stops falling along it."""
     best, last, damp = Minimum(theta, np.inf), np.inf, 0.0
     totals, slope = held.at(theta, "second")
@@ -59,7 +59,7 @@ def _newton(held: Held, tolerance: float, theta: Any) -> Minimum:
             break  # one round more than needed, which gives some digits more
         share = 1.0
         if found.residual > 0.5 * last and float(slope @ step) > 0.0:
-            share = _shortened(held, theta, step)
+            share = _line_search(held, theta, step)
             after = theta + share * step
             totals, slope = held.at(after, "second")
         # Where the model holds for a short way only the next one bends more, so that its step is as short.
@@ -68,7 +68,7 @@ def _newton(held: Held, tolerance: float, theta: Any) -> Minimum:
     return best
 
 
-def _model(held: Held, theta: Any, gradient: Any, hessian: Floats, tolerance: float) -> tuple[Any, Any]:
+def _model(held: PerturbedObjective, theta: Any, gradient: Any, hessian: Floats, tolerance: float) -> tuple[Any, Any]:
     """The minimiser over the set of a quadratic model, and a normal there with how much it changes with the point.
 
     A step that stays in the set is Newton's. A ball and a box know their own; of other sets only the projection is known,
@@ -99,7 +99,7 @@ def _model(held: Held, theta: Any, gradient: Any, hessian: Floats, tolerance: fl
     return fresh, (normal, steep)
 
 
-def _shortened(held: Held, theta: Any, step: Any) -> float:
+def _line_search(held: PerturbedObjective, theta: Any, step: Any) -> float:
     """Where along the step F stops falling: its slope there is monotone, so bisection finds the sign change.
 
     Slopes and not values are compared: near the minimum values differ by less than their rounding.

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from discreet.models.design import Design, Floats, Rows
+from discreet.models.design import Design, DesignRows, Floats
 from discreet.models.losses import Loss
 
 Want = Literal["value", "first", "second"]
@@ -63,13 +63,13 @@ class Totals:
         return replace(self, gradient=self.gradient + self.lost, lost=0.0) if self.gradient.dtype == np.longdouble else self
 
 
-def pass_over(rows: Rows, loss: Loss, theta: Floats, want: Want, fine: bool = False) -> Totals:
+def pass_over(rows: DesignRows, loss: Loss, theta: Floats, want: Want, fine: bool = False) -> Totals:
     """The totals of some rows at ``theta``; ``fine``: scores, slopes and gradient in extended precision. It never warns."""
     with np.errstate(all="ignore"):
         return _fine(rows, loss, theta, want) if fine and want != "value" else _plain(rows, loss, theta, want)
 
 
-def _plain(rows: Rows, loss: Loss, theta: Floats, want: Want) -> Totals:
+def _plain(rows: DesignRows, loss: Loss, theta: Floats, want: Want) -> Totals:
     x, y, weight = rows.x, rows.y, rows.weight
     total = float(len(x)) if weight is None else float(weight.sum())
     score = x @ theta
@@ -89,7 +89,7 @@ def _plain(rows: Rows, loss: Loss, theta: Floats, want: Want) -> Totals:
     return Totals(0.0, gradient, bent, float(np.abs(first).sum()), total, depth)
 
 
-def _fine(rows: Rows, loss: Loss, theta: Floats, want: Want) -> Totals:
+def _fine(rows: DesignRows, loss: Loss, theta: Floats, want: Want) -> Totals:
     """What ``pass_over`` returns, run by run in extended precision. It is many times slower."""
     total = Totals(0.0, np.zeros(len(theta), np.longdouble), None, 0.0, 0.0)
     point, second = np.asarray(theta, np.longdouble), []
@@ -158,7 +158,7 @@ class _Keeper:
 
     def __init__(self, design: Design, most: int) -> None:
         self._design, self._left = design, most
-        self.rows: list[Rows] | None = []
+        self.rows: list[DesignRows] | None = []
 
     def step(self, batch: Any) -> None:
         if self.rows is None:
@@ -178,7 +178,7 @@ class _Keeper:
 class Objective:
     """The sum over rows of the loss at theta; ``rows`` in memory, or a ``source`` that is passed over."""
 
-    def __init__(self, design: Design, loss: Loss, source: Any = None, rows: Sequence[Rows] | None = None) -> None:
+    def __init__(self, design: Design, loss: Loss, source: Any = None, rows: Sequence[DesignRows] | None = None) -> None:
         self.design, self.loss, self.width = design, loss, design.width
         self._source = source
         self._rows = rows
@@ -198,7 +198,7 @@ class Objective:
         return total.whole
 
     @property
-    def kept(self) -> Sequence[Rows] | None:
+    def kept(self) -> Sequence[DesignRows] | None:
         """The rows in memory, if they fit there."""
         if not self._tried:
             self._tried = True
@@ -215,7 +215,7 @@ class Objective:
         step = size // most
         if rows is None or step < 4:
             return None
-        few = [Rows(r.x[::step], r.y[::step], None if r.weight is None else r.weight[::step], None) for r in rows]
+        few = [DesignRows(r.x[::step], r.y[::step], None if r.weight is None else r.weight[::step], None) for r in rows]
         return Objective(self.design, self.loss, rows=few), size / sum(len(r.x) for r in few)
 
     def with_loss(self, loss: Loss) -> Objective:

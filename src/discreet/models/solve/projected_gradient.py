@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.models.design import Design
 from discreet.models.losses import Loss
-from discreet.models.solve.certificate import Held, Minimum
+from discreet.models.solve.certificate import Minimum, PerturbedObjective
 
 _LOOK = 64  # a certificate costs a pass: it is looked for where steps are short, and every so often
 
@@ -33,7 +33,7 @@ def most_steps(design: Design, loss: Loss, ridge: float, linear: float, toleranc
     return math.ceil(2.0 * math.sqrt(k) * (logs + math.log(k))), math.ceil(k * logs)
 
 
-def descend(held: Held, tolerance: float, near: Minimum) -> Minimum:
+def descend(held: PerturbedObjective, tolerance: float, near: Minimum) -> Minimum:
     """A point within tolerance / ridge of the minimiser over the set, certified or after the last of ``most_steps``.
 
     Proof: a plain step is t' = P(t - (F'(t) + e) / L) + a with L at least the largest eigenvalue of the Hessian, e the error
@@ -66,7 +66,7 @@ def descend(held: Held, tolerance: float, near: Minimum) -> Minimum:
 
 
 def _steps(
-    held: Held, tolerance: float, best: Minimum, theta: Any, steep: float, momentum: float, count: int
+    held: PerturbedObjective, tolerance: float, best: Minimum, theta: Any, steep: float, momentum: float, count: int
 ) -> tuple[Minimum, Any]:
     """Up to ``count`` projected steps, and what the best of those that were looked at has for a certificate."""
     ahead, pushed = theta, 0.0
