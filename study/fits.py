@@ -16,14 +16,10 @@ import numpy as np
 
 from discreet.models.design import Design, DesignRows, Feature, Target, Weight
 from discreet.models.losses import Huber, HuberHinge, Logistic
+from discreet.models.own_losses import Declared
 from discreet.models.perturbation import Price, objective_law
 from discreet.models.queries.ball_problem import BallProblem
-from discreet.models.queries.constrained_problem import (
-    ConstrainedMinimiser,
-    ConstrainedObjective,
-    ConstrainedProblem,
-    Declared,
-)
+from discreet.models.queries.constrained_problem import ConstrainedMinimiser, ConstrainedObjective, ConstrainedProblem
 from discreet.models.queries.problem import Minimiser, Problem
 from discreet.models.regions import Ball, Box, FreeLast, own_region
 from discreet.models.solve import certificate, least_squares, newton, newton_in_region

@@ -15,11 +15,11 @@ from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.models.design import Design, DesignRows, Feature, Target
 from discreet.models.losses import Huber, Logistic, Loss
+from discreet.models.own_losses import declared
 from discreet.models.queries.constrained_problem import (
     ConstrainedMinimiser,
     ConstrainedObjective,
     ConstrainedProblem,
-    declared,
     minimise_within,
 )
 from discreet.models.regions import Region, region_of, regions

@@ -361,7 +361,7 @@ def test_a_dry_run_keeps_nothing_and_takes_nothing(tmp_path: Path) -> None:
 
 
 def test_questions_with_a_loss_of_ones_own_serve_for_no_other() -> None:
-    from discreet.models.losses import own_loss
+    from discreet.models.own_losses import own_loss
 
     loss = Logistic()
     own = own_loss("mine", loss.value, loss.first, loss.second, slope=1, curvature=1)

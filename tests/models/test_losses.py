@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.models.losses import Huber, HuberHinge, Logistic, Loss, Squared, losses, own_loss
+from discreet.models.losses import Huber, HuberHinge, Logistic, Loss, Squared, losses
+from discreet.models.own_losses import own_loss
 
 ALL: tuple[Loss, ...] = (
     Logistic(),

@@ -16,7 +16,8 @@ from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms.objective_perturbation import certifiable
 from discreet.models.design import Design, Feature, Fourier, Target, scores
 from discreet.models.evaluate.accuracy import Hits
-from discreet.models.losses import HuberHinge, Logistic, Squared, own_loss
+from discreet.models.losses import HuberHinge, Logistic, Squared
+from discreet.models.own_losses import own_loss
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser, ConstrainedProblem
 from discreet.models.queries.contest import Contest, ScoringRule
 from discreet.models.queries.problem import Minimiser, Problem

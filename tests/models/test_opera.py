@@ -12,7 +12,8 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InvalidRequest
-from discreet.models.losses import HuberHinge, Logistic, Loss, own_loss
+from discreet.models.losses import HuberHinge, Logistic, Loss
+from discreet.models.own_losses import own_loss
 from discreet.models.queries.opera import Descent, Opera, largest_rate
 from tests.models.test_objective_perturbation import design, objective
 

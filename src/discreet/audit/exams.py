@@ -113,7 +113,7 @@ class Exam:
 def _of(model: PrivateModel, name: str = "", **facts: Any) -> Exam:
     """The fit of an estimator."""
     kind = type(model)
-    return Exam(name or kind.__name__, model._procedure, model=kind, **facts)
+    return Exam(name or kind.__name__, model.procedure, model=kind, **facts)
 
 
 def _design(columns: Columns, **facts: Any) -> Design:

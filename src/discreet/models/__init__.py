@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from discreet.models.gradient.clip_quantile import ClipQuantile as ClipQuantile
     from discreet.models.gradient.steps import InverseRoot as InverseRoot
     from discreet.models.gradient.steps import StronglyConvex as StronglyConvex
-    from discreet.models.losses import own_loss as own_loss
+    from discreet.models.own_losses import own_loss as own_loss
     from discreet.models.publish.document import document as document
     from discreet.models.publish.predictor import load as load
     from discreet.models.queries.opera import Opera as Opera
@@ -56,7 +56,7 @@ _HOMES = {
     "OutcomeWeightedLearner": "discreet.models.estimators.outcome_weighted",
     "document": "discreet.models.publish.document",
     "load": "discreet.models.publish.predictor",
-    "own_loss": "discreet.models.losses",
+    "own_loss": "discreet.models.own_losses",
     "own_region": "discreet.models.regions",
 }
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from types import ModuleType
 from typing import Any, ClassVar
@@ -18,9 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.core import numbers
-from discreet.core.numbers import Number
 from discreet.core.registry import Named, Registry
-from discreet.errors import InvalidRequest, UnsupportedFormat
+from discreet.errors import InvalidRequest
 
 
 class Loss(Named, ABC):
@@ -77,7 +75,7 @@ class Loss(Named, ABC):
 
 
 _NARROWEST = Fraction(1, 100)
-losses: Registry[Loss] = Registry("loss")
+losses: Registry[Loss] = Registry("loss", dict.fromkeys(("declared", "own"), "discreet.models.own_losses"))
 
 
 @losses("logistic")
@@ -175,17 +173,11 @@ class HuberHinge(Loss):
         return xp.where(inside, xp.full_like(score, 0.5 / h), xp.zeros_like(score))
 
 
-@losses("squared")
 @dataclass(frozen=True)
-class Squared(Loss):
-    """(z - y)^2 / 2 with |z - y| <= ``reach``, which bounds on theta, x and y have to provide. Curvature 1.
-
-    Proof: the derivative is z - y.
-    """
+class _OfResidual(Loss):
+    """A loss of the residual z - y with slope ``reach`` and curvature 1."""
 
     reach: Fraction = Fraction(1)
-
-    bounded: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reach", numbers.positive(self.reach, "reach"))
@@ -197,6 +189,17 @@ class Squared(Loss):
     @property
     def curvature(self) -> Fraction:
         return Fraction(1)
+
+
+@losses("squared")
+@dataclass(frozen=True)
+class Squared(_OfResidual):
+    """(z - y)^2 / 2 with |z - y| <= ``reach``, which bounds on theta, x and y have to provide. Curvature 1.
+
+    Proof: the derivative is z - y.
+    """
+
+    bounded: ClassVar[bool] = False
 
     @property
     def height(self) -> Fraction:
@@ -214,24 +217,11 @@ class Squared(Loss):
 
 @losses("huber")
 @dataclass(frozen=True)
-class Huber(Loss):
+class Huber(_OfResidual):
     """(z - y)^2 / 2 near, slope ``reach`` beyond: a regression loss that needs no bound on the residual. Curvature 1.
 
     Proof: the derivative is z - y clipped to [-reach, reach].
     """
-
-    reach: Fraction = Fraction(1)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reach", numbers.positive(self.reach, "reach"))
-
-    @property
-    def slope(self) -> Fraction:
-        return self.reach
-
-    @property
-    def curvature(self) -> Fraction:
-        return Fraction(1)
 
     def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         r = float(self.reach)
@@ -245,100 +235,3 @@ class Huber(Loss):
 
     def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         return xp.where(xp.abs(score - target) <= float(self.reach), xp.ones_like(score), xp.zeros_like(score))
-
-
-Function = Callable[[Any, Any], Any]
-
-
-def _kept(function: Function, score: Any, target: Any, low: float, high: float, xp: ModuleType) -> Any:
-    """What a function of someone's own returns, within its declared bounds; what is not a number is 0, and silent."""
-    with np.errstate(all="ignore"):
-        found = function(score, target)
-        return xp.clip(xp.where(xp.isnan(found), xp.zeros_like(found), found), low, high)
-
-
-@dataclass(frozen=True)
-class Own(Loss):
-    """A loss of one's own: three vectorised functions of (score, target), with its slope and curvature declared.
-
-    The guarantee rests on the declaration. Derivatives beyond it are clipped to it row by row, so that a wrong
-    declaration spoils the fit and not the guarantee of what is released from a gradient; the theorems of objective
-    perturbation need it to be true.
-    """
-
-    title: str
-    value_of: Function = field(repr=False)
-    first_of: Function = field(repr=False)
-    second_of: Function = field(repr=False)
-    most_slope: Fraction = Fraction(1)
-    most_curvature: Fraction = Fraction(1)
-
-    name: ClassVar[str] = "own"
-    described: ClassVar[bool] = False  # a document has its title, and not its functions
-    extended: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        for word in ("most_slope", "most_curvature"):
-            object.__setattr__(self, word, numbers.positive(getattr(self, word), word))
-        grid = np.linspace(-3.0, 3.0, 61)
-        for target in (-1.0, 1.0):
-            first, second = self.first_of(grid, np.full(61, target)), self.second_of(grid, np.full(61, target))
-            if np.shape(first) != (61,) or np.shape(second) != (61,):
-                raise InvalidRequest(f"the loss {self.title!r} must return one number for each row; vectorise its functions")
-            if np.min(second) < -1e-12:
-                raise InvalidRequest(
-                    f"the loss {self.title!r} must be convex, its second derivative was {np.min(second):.3g}"
-                )
-            for word, found, most in (("slope", np.abs(first), self.most_slope), ("curvature", second, self.most_curvature)):
-                worst = int(np.argmax(found))
-                if found[worst] > float(most):
-                    raise InvalidRequest(
-                        f"the loss {self.title!r} must keep to its declared {word} of {float(most):g}, got "
-                        f"{found[worst]:.6g} at a score of {grid[worst]:g} and a target of {target:g}; "
-                        f"declare {word}={found[worst]:.6g} or more"
-                    )
-
-    @property
-    def slope(self) -> Fraction:
-        return self.most_slope
-
-    @property
-    def curvature(self) -> Fraction:
-        return self.most_curvature
-
-    @property
-    def height(self) -> Fraction:
-        # From scores and targets that are looked at; between them it may be more, for which there is as much again.
-        far = np.concatenate(([0.0], 10.0 ** np.arange(-2, 10), -(10.0 ** np.arange(-2, 10))))
-        targets = np.linspace(-1.0, 1.0, 41)
-        with np.errstate(all="ignore"):
-            found = [np.nan_to_num(np.asarray(self.value_of(far, np.full(len(far), t)), np.float64)) for t in targets]
-        return max(self.most_slope, 2 * numbers.round_up(max(float(v[0] - np.min(v)) for v in found)))
-
-    def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
-        with np.errstate(all="ignore"):
-            return self.value_of(score, target)
-
-    def first(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
-        return _kept(self.first_of, score, target, -float(self.most_slope), float(self.most_slope), xp)
-
-    def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
-        return _kept(self.second_of, score, target, 0.0, float(self.most_curvature), xp)
-
-    def to_dict(self) -> dict[str, Any]:
-        slope, curvature = numbers.write(self.most_slope), numbers.write(self.most_curvature)
-        return {"name": "own", "title": self.title, "most_slope": slope, "most_curvature": curvature}
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> Own:
-        raise UnsupportedFormat(
-            f"the loss {values.get('title')!r} is somebody's own; a document does not hold its functions"
-        )
-
-
-losses("own")(Own)
-
-
-def own_loss(title: str, value: Function, first: Function, second: Function, *, slope: Number, curvature: Number) -> Own:
-    """A convex loss of one's own, with the bounds on its first and second derivative in the score."""
-    return Own(title, value, first, second, numbers.positive(slope, "slope"), numbers.positive(curvature, "curvature"))

@@ -20,9 +20,10 @@ from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
 from discreet.models.estimators.private_model import Perturbed
 from discreet.models.estimators.regressor import FittedRegression, PerturbedRegression
 from discreet.models.losses import Loss, Squared
+from discreet.models.own_losses import declared
 from discreet.models.perturbation import objective_law, ridge_of
 from discreet.models.protocol import Columns
-from discreet.models.queries.constrained_problem import ConstrainedMinimiser, ConstrainedProblem, declared
+from discreet.models.queries.constrained_problem import ConstrainedMinimiser, ConstrainedProblem
 from discreet.models.regions import Ball, FreeLast, Region, region_of
 
 METHODS = ("objective", "output")

@@ -30,6 +30,7 @@ from discreet.models.gradient.clip_quantile import ClipQuantile, clip_norm, left
 from discreet.models.gradient.engine import Run, State, Trained, Watch, descend
 from discreet.models.gradient.network import Network
 from discreet.models.gradient.steps import StepSize, step_size
+from discreet.models.losses import Loss
 from discreet.models.protocol import Columns
 from discreet.sources import open_source
 
@@ -177,6 +178,23 @@ class Descends(PrivateModel):
         with self._watching(run, path, bought) as watch:
             trained: Trained = yield from descend(run, state, watch, None if bought is None else bought.cost)
         return trained, () if bought is None else (bought,)
+
+    def _descend_linear(self, design: Design, loss: Loss, columns: Columns, relation: Relation) -> Procedure[dict[str, Any]]:
+        """A linear model is a network of one layer without a bias: the fields of what was fitted."""
+        ridge = numbers.non_negative(self.ridge, "ridge")
+        network = Network((design.width, 1), loss, bias=False)
+        # The inverse of the curvature of the mean loss, the largest step that cannot overshoot; for the clip norm of 1.
+        scale = self._public_clip / (float(loss.curvature * design.most_weight) + float(ridge) / self._expected(columns))
+        trained, bought = yield from self._descend(design, network, columns, relation, scale, ridge=float(ridge))
+        return {
+            "design": design,
+            "theta": trained.flat,
+            "ridge": ridge,
+            "method": METHOD,
+            "rows": columns.rows,
+            "releases": bought,
+            "descent": privacy_of(trained, bought, relation, ridge),
+        }
 
     @contextlib.contextmanager
     def _watching(self, run: Run, path: Path | None, bought: Release | None) -> Iterator[Watch | None]:

@@ -7,14 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from discreet.core import numbers
 from discreet.core.query import Relation
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
-from discreet.models.design import Floats
-from discreet.models.estimators.gradient_descent import METHOD, Descends, privacy_of
+from discreet.models.design import Design, Floats
+from discreet.models.estimators.gradient_descent import Descends
 from discreet.models.estimators.linear_classifier import FittedClassifier, LinearClassifier
-from discreet.models.gradient.network import Network
 from discreet.models.losses import HuberHinge, Logistic, Loss
 from discreet.models.protocol import Columns
 
@@ -52,23 +50,9 @@ class SGDClassifier(Descends, LinearClassifier):
     def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedClassifier]:
         return self._steps(self._two_classes(columns), columns, relation)
 
-    def _steps(self, design: Any, columns: Columns, relation: Relation) -> Procedure[FittedClassifier]:
-        ridge = numbers.non_negative(self.ridge, "ridge")
-        loss, expected = self._loss, self._expected(columns)
-        network = Network((design.width, 1), loss, bias=False)
-        # The inverse of the curvature of the mean loss, the largest step that cannot overshoot; for the clip norm of 1.
-        scale = self._public_clip / (float(loss.curvature * design.most_weight) + float(ridge) / expected)
-        trained, bought = yield from self._descend(design, network, columns, relation, scale, ridge=float(ridge))
-        return FittedClassifier(
-            design=design,
-            loss=loss,
-            theta=trained.flat,
-            ridge=ridge,
-            method=METHOD,
-            rows=columns.rows,
-            releases=bought,
-            descent=privacy_of(trained, bought, relation, ridge),
-        )
+    def _steps(self, design: Design, columns: Columns, relation: Relation) -> Procedure[FittedClassifier]:
+        fitted = yield from self._descend_linear(design, self._loss, columns, relation)
+        return FittedClassifier(loss=self._loss, **fitted)
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, for each row; with the logistic loss only."""

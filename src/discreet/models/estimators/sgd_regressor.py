@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from discreet.core import numbers
 from discreet.core.query import Relation
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
 from discreet.models.estimators.arrays import check_penalty
-from discreet.models.estimators.gradient_descent import METHOD, Descends, privacy_of
+from discreet.models.estimators.gradient_descent import Descends
 from discreet.models.estimators.regressor import FittedRegression, Regressor
-from discreet.models.gradient.network import Network
 from discreet.models.losses import Huber, Loss, Squared
 from discreet.models.protocol import Columns
 
@@ -46,17 +44,5 @@ class SGDRegressor(Descends, Regressor):
         return self._steps(columns, relation)
 
     def _steps(self, columns: Columns, relation: Relation) -> Procedure[FittedRegression]:
-        design, loss = self._design(columns), self._loss
-        ridge = numbers.non_negative(self.ridge, "ridge")
-        network = Network((design.width, 1), loss, bias=False)
-        scale = self._public_clip / (float(loss.curvature * design.most_weight) + float(ridge) / self._expected(columns))
-        trained, bought = yield from self._descend(design, network, columns, relation, scale, ridge=float(ridge))
-        return FittedRegression(
-            design=design,
-            theta=trained.flat,
-            ridge=ridge,
-            method=METHOD,
-            rows=columns.rows,
-            releases=bought,
-            descent=privacy_of(trained, bought, relation, ridge),
-        )
+        fitted = yield from self._descend_linear(self._design(columns), self._loss, columns, relation)
+        return FittedRegression(**fitted)

@@ -5,97 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from discreet.core import numbers
 from discreet.core.cost import Distance
-from discreet.core.numbers import Number
 from discreet.core.query import Query, Relation, queries
 from discreet.core.smoothness import Smoothness
-from discreet.mechanisms.objective_perturbation import TOLERANCE, certifiable
+from discreet.mechanisms.objective_perturbation import TOLERANCE
 from discreet.models.design import Design, DesignRows, Floats
-from discreet.models.losses import Loss, losses
-from discreet.models.queries.problem import check_bounded
+from discreet.models.losses import Loss
+from discreet.models.queries.problem import RidgeMinimiser, check_bounded, read_fields
 from discreet.models.regions import Ball, Region, regions
 from discreet.models.solve.newton_in_region import minimise_within
 from discreet.models.solve.objective import Objective
-
-
-@losses("declared")
-@dataclass(frozen=True)
-class Declared(Loss):
-    """A loss whose derivatives are declared to be smaller on the set that coefficients are held to than anywhere.
-
-    Proof: a score theta . x with theta in the set is where the declaration holds; beyond it the first derivative is cut
-    to it, which leaves the loss convex.
-    """
-
-    of: Loss
-    most_slope: Fraction
-    most_curvature: Fraction
-
-    def __post_init__(self) -> None:
-        if isinstance(self.of, dict):
-            object.__setattr__(self, "of", losses.read(self.of))
-        for word in ("most_slope", "most_curvature"):
-            object.__setattr__(self, word, numbers.positive(getattr(self, word), word))
-
-    @property
-    def described(self) -> bool:
-        """Whether a document holds all of it."""
-        return getattr(self.of, "described", True) is True
-
-    @property
-    def one_sided(self) -> bool:  # type: ignore[override]
-        return self.of.one_sided
-
-    @property
-    def classifies(self) -> bool:  # type: ignore[override]
-        return self.of.classifies
-
-    @property
-    def extended(self) -> bool:  # type: ignore[override]
-        return self.of.extended
-
-    @property
-    def slope(self) -> Fraction:
-        return self.most_slope
-
-    @property
-    def curvature(self) -> Fraction:
-        return self.most_curvature
-
-    @property
-    def height(self) -> Fraction:
-        return self.of.height
-
-    def smoother(self) -> Loss | None:
-        easier = self.of.smoother()
-        return None if easier is None else Declared(easier, self.most_slope, self.most_curvature)
-
-    def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
-        return self.of.value(score, target, xp)
-
-    def first(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
-        return xp.clip(self.of.first(score, target, xp), -float(self.most_slope), float(self.most_slope))
-
-    def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
-        return xp.clip(self.of.second(score, target, xp), 0.0, float(self.most_curvature))
-
-    def to_dict(self) -> dict[str, Any]:
-        slope, curvature = numbers.write(self.most_slope), numbers.write(self.most_curvature)
-        return {"name": "declared", "of": self.of.to_dict(), "most_slope": slope, "most_curvature": curvature}
-
-
-def declared(loss: Loss, zeta: Number | None, curvature: Number | None) -> Loss:
-    """The loss with what is declared of it on a set, where anything is."""
-    if zeta is None and curvature is None:
-        return loss
-    slope = loss.slope if zeta is None else numbers.positive(zeta, "zeta")
-    return Declared(loss, slope, loss.curvature if curvature is None else numbers.positive(curvature, "curvature"))
 
 
 @queries("constrained_problem")
@@ -114,10 +37,7 @@ class ConstrainedProblem(Query):
     region: Region
 
     def __post_init__(self) -> None:
-        if isinstance(self.design, dict):
-            object.__setattr__(self, "design", Design(**self.design))
-        if isinstance(self.loss, dict):
-            object.__setattr__(self, "loss", losses.read(self.loss))
+        read_fields(self)
         if isinstance(self.region, dict):
             object.__setattr__(self, "region", regions.read(self.region))
         held = isinstance(self.region, Ball) and self.loss.slope >= self.region.radius + 1
@@ -153,7 +73,7 @@ class ConstrainedProblem(Query):
 
 @queries("constrained_minimiser")
 @dataclass(frozen=True)
-class ConstrainedMinimiser(Query):
+class ConstrainedMinimiser(RidgeMinimiser):
     """The minimiser of a ``ConstrainedProblem`` or a ``BallProblem`` with a ridge: for output perturbation.
 
     ``distance``: (gradient's distance + 2 tolerance) / ridge, in L2.
@@ -171,28 +91,7 @@ class ConstrainedMinimiser(Query):
     def __post_init__(self) -> None:
         if isinstance(self.problem, dict):
             object.__setattr__(self, "problem", queries.read(self.problem))
-        object.__setattr__(self, "ridge", numbers.positive(self.ridge, "ridge"))
-        object.__setattr__(self, "tolerance", numbers.positive(self.tolerance, "tolerance"))
-
-    def distance(self, relation: Relation) -> Distance:
-        far = (self.problem.distance(relation).l2 + 2 * self._residual) / self.ridge
-        return Distance(far * numbers.square_root_up(Fraction(self.problem.design.width)), far, far)
-
-    @property
-    def _residual(self) -> Fraction:
-        distance: Distance = self.problem.distance("add_remove")
-        assert distance.problem is not None
-        return max(self.tolerance * distance.l2, certifiable(distance.problem, distance.l2, self.ridge, Fraction(0)))
-
-    def evaluate(self, source: Any) -> Floats:
-        return self._minimised(self.problem.evaluate(source))
-
-    def blank(self, rows: int) -> Floats:
-        return self._minimised(self.problem.blank(rows))
-
-    def _minimised(self, objective: Objective) -> Floats:
-        # The other half of the tolerance is for rounding the minimiser to doubles.
-        return objective.minimise(np.zeros(self.problem.design.width), float(self.ridge), float(self._residual) / 2)
+        self._check_numbers()
 
 
 class ConstrainedObjective(Objective):

@@ -81,9 +81,45 @@ class Problem(Query):
         return Objective(self.design, self.loss, rows=[])
 
 
+class RidgeMinimiser(Query):
+    """The minimiser of a ``problem`` with a ridge; how far one person moves it is proved where it is asked for.
+
+    ``distance``: (gradient's distance + 2 tolerance) / ridge, in L2.
+    """
+
+    problem: Any
+    ridge: Fraction
+    tolerance: Fraction
+
+    def _check_numbers(self) -> None:
+        object.__setattr__(self, "ridge", numbers.positive(self.ridge, "ridge"))
+        object.__setattr__(self, "tolerance", numbers.positive(self.tolerance, "tolerance"))
+
+    def distance(self, relation: Relation) -> Distance:
+        move = self.problem.distance(relation).l2
+        far = (move + 2 * self._residual) / self.ridge
+        return Distance(far * numbers.square_root_up(Fraction(self.problem.design.width)), far, far)
+
+    @property
+    def _residual(self) -> Fraction:
+        distance: Distance = self.problem.distance("add_remove")
+        assert distance.problem is not None
+        return max(self.tolerance * distance.l2, certifiable(distance.problem, distance.l2, self.ridge, Fraction(0)))
+
+    def evaluate(self, source: Any) -> Floats:
+        return self._minimised(self.problem.evaluate(source))
+
+    def blank(self, rows: int) -> Floats:
+        return self._minimised(self.problem.blank(rows))
+
+    def _minimised(self, objective: Objective) -> Floats:
+        # The other half of the tolerance is for rounding the minimiser to doubles.
+        return objective.minimise(np.zeros(self.problem.design.width), float(self.ridge), float(self._residual) / 2)
+
+
 @queries("minimiser")
 @dataclass(frozen=True)
-class Minimiser(Query):
+class Minimiser(RidgeMinimiser):
     """The minimiser of a ``Problem`` with a ridge: for output perturbation.
 
     ``distance``: (gradient's distance + 2 tolerance) / ridge, in L2.
@@ -101,31 +137,9 @@ class Minimiser(Query):
 
     def __post_init__(self) -> None:
         read_fields(self)
-        object.__setattr__(self, "ridge", numbers.positive(self.ridge, "ridge"))
-        object.__setattr__(self, "tolerance", numbers.positive(self.tolerance, "tolerance"))
+        self._check_numbers()
 
     @property
     def problem(self) -> Problem:
         """What is minimised."""
         return Problem(self.design, self.loss)
-
-    def distance(self, relation: Relation) -> Distance:
-        move = self.problem.distance(relation).l2
-        far = (move + 2 * self._residual) / self.ridge
-        return Distance(far * numbers.square_root_up(Fraction(self.design.width)), far, far)
-
-    @property
-    def _residual(self) -> Fraction:
-        distance = self.problem.distance("add_remove")
-        assert distance.problem is not None
-        return max(self.tolerance * distance.l2, certifiable(distance.problem, distance.l2, self.ridge, Fraction(0)))
-
-    def evaluate(self, source: Any) -> Floats:
-        return self._minimised(self.problem.evaluate(source))
-
-    def blank(self, rows: int) -> Floats:
-        return self._minimised(self.problem.blank(rows))
-
-    def _minimised(self, objective: Objective) -> Floats:
-        # The other half of the tolerance is for rounding the minimiser to doubles.
-        return objective.minimise(np.zeros(self.design.width), float(self.ridge), float(self._residual) / 2)

@@ -12,6 +12,7 @@ import numpy as np
 from discreet.models.design import Floats
 from discreet.models.regions import EVERYWHERE
 from discreet.models.solve.certificate import Minimum, PerturbedObjective
+from discreet.models.solve.line_search import sign_change
 from discreet.models.solve.objective import Objective, Totals, Want
 from discreet.models.solve.projected_gradient import descend
 from discreet.models.solve.quadratic import factors as factors_of
@@ -140,10 +141,7 @@ def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
 
 
 def _line_search(tilted: _Tilted, theta: Floats, step: Floats) -> float:
-    """Where along the step the objective stops falling: its slope there is monotone, so bisection finds the sign change.
-
-    Slopes and not values are compared: near the minimum values differ by less than their rounding.
-    """
+    """Where along the step the objective stops falling; it may be further than the step."""
 
     def slope(size: float) -> float:
         return -float(tilted.at(theta - size * step, "first")[1] @ step)
@@ -151,15 +149,7 @@ def _line_search(tilted: _Tilted, theta: Floats, step: Floats) -> float:
     low, high = 0.0, 1.0
     while slope(high) < 0.0 and high < 2.0**40:
         low, high = high, 2.0 * high
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if slope(middle) < 0.0:
-            low = middle
-        else:
-            high = middle
-        if low > 0.0 and high - low <= 0.05 * high:
-            break
-    return low or high
+    return sign_change(slope, low, high, 0.05)
 
 
 def _conjugate(tilted: _Tilted, theta: Floats, gradient: Floats) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from discreet.models.design import Floats
 from discreet.models.regions import Region
 from discreet.models.solve.certificate import Minimum, PerturbedObjective
+from discreet.models.solve.line_search import sign_change
 from discreet.models.solve.objective import Objective
 from discreet.models.solve.projected_gradient import descend
 from discreet.models.solve.quadratic import factors, solve
@@ -100,17 +101,5 @@ def _model(held: PerturbedObjective, theta: Any, gradient: Any, hessian: Floats,
 
 
 def _line_search(held: PerturbedObjective, theta: Any, step: Any) -> float:
-    """Where along the step F stops falling: its slope there is monotone, so bisection finds the sign change.
-
-    Slopes and not values are compared: near the minimum values differ by less than their rounding.
-    """
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if float(held.at(theta + middle * step, "first")[1] @ step) < 0.0:
-            low = middle
-        else:
-            high = middle
-        if low > 0.0 and high - low <= 0.02 * high:
-            break
-    return low or high
+    """Where along the step F stops falling."""
+    return sign_change(lambda size: float(held.at(theta + size * step, "first")[1] @ step), 0.0, 1.0, 0.02)
