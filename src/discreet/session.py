@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -36,9 +36,13 @@ _ROWS_WITHOUT_A_GUESS = 1000  # what a preview assumes where the schema has no e
 
 
 class Options(Keywords, total=False):
-    """What to spend, and on whom: ``by`` groups by declared categories, ``where`` restricts to some of them."""
+    """What to spend, and on whom: ``by`` groups by declared categories, ``where`` restricts to some of them.
+
+    ``of="population"`` releases what it takes to speak of the population that the table is a sample of.
+    """
 
     by: str | Sequence[str] | None
+    of: str
     where: dict[str, Label | Sequence[Label]]
 
 
@@ -143,6 +147,10 @@ class Session:
         """The number of rows, in all or by group."""
         return self.ask("count", **options)
 
+    def share(self, column: str, **options: Unpack[Options]) -> Result:
+        """The share of every declared label of a column, in all or by group."""
+        return self.ask("share", column, **options)
+
     def sum(self, column: str, **options: Unpack[Options]) -> Result:
         """The sum of a column."""
         return self.ask("sum", column, **options)
@@ -202,7 +210,7 @@ class Session:
     def ask(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Result:
         """Any registered statistic by its name."""
         spend, rest = _separate(options)
-        question = build(statistic, self._table(bool(where)), *args, **rest)
+        question = build(statistic, replace(self._table(bool(where)), gaussian=spend.is_gaussian), *args, **rest)
         return self._run(ask(question, spend, self.schema.neighbors), where or {})
 
     def together(
@@ -352,7 +360,7 @@ class Session:
         spend, rest = _separate(options)
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         public = rows if self._rows_are_public(bool(where)) else None
-        question = build(statistic, Table(self.schema, public), *args, **rest)
+        question = build(statistic, Table(self.schema, public, gaussian=spend.is_gaussian), *args, **rest)
         result, _ = self._plan(question, spend, rows)
         would = self.ledger.preview(result.cost)
         rank = getattr(result.reading, "rank_error", None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,8 +33,25 @@ class Reading(Named, ABC):
     def expected_error(self, releases: Sequence[Release]) -> Any:
         """The root mean square error the noise is expected to cause."""
 
+    @property
+    def about_population(self) -> bool:
+        """Whether what was released also tells of the population that the table is a sample of."""
+        return False
+
+    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
+        """Two ends that hold the population's value with probability ``level``, over sampling and noise."""
+        raise InvalidRequest(
+            "this answer was asked of the table only, and its release cannot tell how people vary; "
+            "ask again with of='population'"
+        )
+
+    def contrast(self, coefficients: dict[Any, float], ratio_within: tuple[float, float] | None = None) -> Reading:
+        """The reading of a contrast of groups, or of the ratio of two of them."""
+        raise InvalidRequest("a contrast is of means by one column of groups, asked with by= and of='population'")
+
 
 readings: Registry[Reading] = Registry("reading")
+SCOPES = ("table", "population")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +71,42 @@ class Result:
         """The answer."""
         return self.reading.value(self.releases)
 
-    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
-        """Two ends that hold the answer *on this table* with probability ``level``: it knows the noise, not sampling."""
+    def interval(self, level: float = 0.95, of: str = "table", strict: bool = False) -> tuple[Any, Any]:
+        """Two ends that hold the answer with probability ``level``.
+
+        ``of="table"``: the answer on this table; covers the noise alone. ``of="population"``: the same number in the population
+        whose people the table is a sample of; covers sampling and noise, and needs an answer asked with ``of="population"``.
+        ``strict`` guards the latter against noise in the estimated spread; it is a little longer, and never covers less.
+        """
         if not 0 < level < 1:
             raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
+        if of not in SCOPES:
+            raise InvalidRequest(f"of must be 'table' or 'population', got {of!r}")
+        if of == "population":
+            return self.reading.population_interval(self.releases, level, strict)
+        if strict:
+            raise InvalidRequest("strict is for of='population'; an interval of the table knows its noise exactly")
         return self.reading.interval(self.releases, level)
 
     @property
     def expected_error(self) -> Any:
         """The root mean square error the noise is expected to cause."""
         return self.reading.expected_error(self.releases)
+
+    def contrast(self, coefficients: Mapping[Any, float]) -> Result:
+        """The sum of coefficients times groups' means, such as ``{"treated": 1, "control": -1}``; costs nothing more.
+
+        For means by one column of groups, asked with ``of="population"``.
+        """
+        return replace(self, reading=self.reading.contrast(dict(coefficients)))
+
+    def difference(self, one: Any, other: Any) -> Result:
+        """The mean of one group less that of another."""
+        return self.contrast({one: 1.0, other: -1.0})
+
+    def ratio(self, one: Any, other: Any, within: tuple[float, float]) -> Result:
+        """The mean of one group over that of another, between two public numbers ``within``."""
+        return replace(self, reading=self.reading.contrast({one: 1.0, other: -1.0}, within))
 
     @property
     def relation(self) -> str | None:

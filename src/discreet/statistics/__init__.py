@@ -6,8 +6,9 @@ from discreet.statistics import (
     histogram,
     mean,
     quantile,
+    share,
     sum,  # noqa: A004
     variance,
 )
 
-__all__ = ["count", "covariance", "histogram", "mean", "quantile", "sum", "variance"]
+__all__ = ["count", "covariance", "histogram", "mean", "quantile", "share", "sum", "variance"]

@@ -55,7 +55,7 @@ def _desk(columns: Mapping[str, tuple[Any, Column]], setting: Setting) -> tuple[
             "under replace the number of rows is public, and there are none; use add_remove, or wait for rows"
         )
     spend = Spend(**{k: v for k, v in setting.items() if k in Keywords.__annotations__})  # type: ignore[arg-type]
-    return desk, Table(schema, size if relation == "replace" else None), spend
+    return desk, Table(schema, size if relation == "replace" else None, gaussian=spend.is_gaussian), spend
 
 
 def _one(columns: Mapping[str, tuple[Any, Column]], setting: Setting, name: str, *args: Any, **kwargs: Any) -> Result:
@@ -86,40 +86,44 @@ def _xy(x: Any, y: Any, bounds: Sequence[Bounds]) -> dict[str, tuple[Any, Column
     return {"x": (_numbers(x), _real(bounds[0])), "y": (_numbers(y, "y"), _real(bounds[1]))}
 
 
-def count(x: Any, **setting: Unpack[Setting]) -> Result:
+def count(x: Any, *, of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The number of rows of ``x``."""
     size = len(x)
-    return _one({"x": (np.zeros(size), Real(0, 1))}, setting, "count")
+    return _one({"x": (np.zeros(size), Real(0, 1))}, setting, "count", of=of)
 
 
-def sum(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:  # noqa: A001
+def sum(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]) -> Result:  # noqa: A001
     """The sum of ``x``, clipped to ``bounds``."""
-    return _one(_x(x, bounds), setting, "sum", "x")
+    return _one(_x(x, bounds), setting, "sum", "x", of=of)
 
 
-def mean(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:
+def mean(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The mean of ``x``, clipped to ``bounds``."""
-    return _one(_x(x, bounds), setting, "mean", "x")
+    return _one(_x(x, bounds), setting, "mean", "x", of=of)
 
 
-def variance(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:
+def variance(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The variance (divisor n - 1) of ``x``, clipped to ``bounds``."""
-    return _one(_x(x, bounds), setting, "variance", "x")
+    return _one(_x(x, bounds), setting, "variance", "x", of=of)
 
 
-def std(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:
+def std(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The standard deviation of ``x``, clipped to ``bounds``."""
-    return _one(_x(x, bounds), setting, "std", "x")
+    return _one(_x(x, bounds), setting, "std", "x", of=of)
 
 
-def covariance(x: Any, y: Any, *, bounds: Sequence[Bounds], **setting: Unpack[Setting]) -> Result:
+def covariance(
+    x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]
+) -> Result:
     """The covariance of ``x`` and ``y``, each clipped to its bounds."""
-    return _one(_xy(x, y, bounds), setting, "covariance", "x", "y")
+    return _one(_xy(x, y, bounds), setting, "covariance", "x", "y", of=of)
 
 
-def correlation(x: Any, y: Any, *, bounds: Sequence[Bounds], **setting: Unpack[Setting]) -> Result:
+def correlation(
+    x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]
+) -> Result:
     """Pearson's correlation of ``x`` and ``y``, each clipped to its bounds."""
-    return _one(_xy(x, y, bounds), setting, "correlation", "x", "y")
+    return _one(_xy(x, y, bounds), setting, "correlation", "x", "y", of=of)
 
 
 def pooled_variance(

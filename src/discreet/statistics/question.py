@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.core.mechanism import Mechanism
 from discreet.core.query import Query, Relation
-from discreet.core.result import Reading
+from discreet.core.result import SCOPES, Reading
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.statistics.cells import Cells, Factor, Kind
@@ -23,13 +23,14 @@ class Table:
     """What is public about a table: its schema and, where the relation makes it so, its number of rows.
 
     ``public_labels`` says that who is in which group is no secret, ``largest_group`` then how many are in the largest:
-    facts about the table, never options of a question.
+    facts about the table, never options of a question. ``gaussian`` says that the price asks for Gaussian noise.
     """
 
     schema: Schema
     rows: int | None = None
     public_labels: bool = False
     largest_group: int | None = None
+    gaussian: bool = False
 
     @property
     def most_rows(self) -> int:
@@ -69,6 +70,13 @@ class Table:
     def cells(self, *factors: Factor) -> Cells:
         """The query for a product of factors."""
         return Cells(factors, self.most_rows)
+
+
+def for_population(of: str) -> bool:
+    """Whether a question is about the population; refuses any other word than the two."""
+    if of not in SCOPES:
+        raise InvalidRequest(f"of must be 'table' or 'population', got {of!r}")
+    return of == "population"
 
 
 def axes(factors: Sequence[Factor]) -> tuple[tuple[str, tuple[Any, ...]], ...]:

@@ -131,8 +131,8 @@ class Part(Reading):
     def _own(self, releases: Sequence[Release]) -> list[Release]:
         whole = releases[0]
         law: Any = whole.mechanism
-        cut = law if len(law.scales) == 1 else type(law)(scale=law.scales[self.start : self.stop], grid=law.grid)
-        return [Release(np.asarray(whole.value)[self.start : self.stop], cut, private=whole.private)]
+        part = slice(self.start, self.stop)
+        return [Release(np.asarray(whole.value)[part], law.at(part), private=whole.private)]
 
     def value(self, releases: Sequence[Release]) -> Any:
         return self.inner.value(self._own(releases))
@@ -142,6 +142,16 @@ class Part(Reading):
 
     def expected_error(self, releases: Sequence[Release]) -> Any:
         return self.inner.expected_error(self._own(releases))
+
+    @property
+    def about_population(self) -> bool:
+        return self.inner.about_population
+
+    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
+        return self.inner.population_interval(self._own(releases), level, strict)
+
+    def contrast(self, coefficients: dict[Any, float], ratio_within: tuple[float, float] | None = None) -> Reading:
+        return Part(self.inner.contrast(coefficients, ratio_within), self.start, self.stop)
 
 
 def labelled(labels: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
