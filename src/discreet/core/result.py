@@ -74,9 +74,10 @@ class Result:
     def interval(self, level: float = 0.95, of: str = "table", strict: bool = False) -> tuple[Any, Any]:
         """Two ends that hold the answer with probability ``level``.
 
-        ``of="table"``: the answer on this table; covers the noise alone. ``of="population"``: the same number in the population
-        whose people the table is a sample of; covers sampling and noise, and needs an answer asked with ``of="population"``.
-        ``strict`` guards the latter against noise in the estimated spread; it is a little longer, and never covers less.
+        ``of="table"``: the answer on this table; covers the noise alone. ``of="population"``: the same number in the
+        population whose people the table is a sample of; covers sampling and noise, and needs an answer asked with
+        ``of="population"``. ``strict`` guards the latter against noise in the estimated spread; it is a little longer,
+        and never covers less.
         """
         if not 0 < level < 1:
             raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")

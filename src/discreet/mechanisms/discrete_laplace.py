@@ -65,4 +65,5 @@ class DiscreteLaplace(Lattice):
         """ln of (1 - q)**2 / (1 - 2q cos t + q**2), in steps: -ln(1 + 4q sin(t/2)**2 / (1 - q)**2)."""
         step = float(self.grid)
         q = np.exp(-step / scale)
-        return -np.log1p(4 * q * np.sin(t * step / 2) ** 2 / (1 - q) ** 2)
+        value: Floats = -np.log1p(4 * q * np.sin(t * step / 2) ** 2 / (1 - q) ** 2)
+        return value

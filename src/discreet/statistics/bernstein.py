@@ -1,8 +1,9 @@
 """Polynomials of bounded numbers as weights on released cells.
 
 A Bernstein factor of degree d spreads a row with t in [0, 1] over d + 1 cells C(d, k) t**k (1 - t)**(d - k), which are not
-negative and sum to 1. t**j is the sum over k of C(k, j) / C(d, j) times cell k, so that every polynomial of degree at most d is
-a weighted sum of the cells, exactly, row by row and therefore for sums over rows (Lorentz 1953, Bernstein Polynomials).
+negative and sum to 1. t**j is the sum over k of C(k, j) / C(d, j) times cell k, so that every polynomial of degree at
+most d is a weighted sum of the cells, exactly, row by row and therefore for sums over rows (Lorentz 1953, Bernstein
+Polynomials).
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class Factor:
     """How one column spreads a row over cells.
 
     ``category``: its label. ``bins``: the interval [edge_i, edge_i+1) that holds the clipped value, the last one closed.
-    ``linear``: (1 - t, t). ``square``: ((1 - t)**2, 2t(1 - t), t**2). ``quartic``: degree 4 of the same. Not partitions of unity, and only for themselves:
-    ``level``: t alone; ``signed``: x / max(|lo|, |hi|) alone.
+    ``linear``: (1 - t, t). ``square``: ((1 - t)**2, 2t(1 - t), t**2). ``quartic``: degree 4 of the same. Not partitions
+    of unity, and only for themselves: ``level``: t alone; ``signed``: x / max(|lo|, |hi|) alone.
     """
 
     kind: Kind

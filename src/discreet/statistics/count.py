@@ -40,8 +40,8 @@ def counts(table: Table, of: str, least: float | None = 0.0, **facts: Any) -> Sc
 class ExpectedCounts(Scaled):
     """Counts, and what they are expected to be in a table like this one.
 
-    L = Y - tau. With a private number of rows Y is Poisson's: V = tau. With n ``public`` it is binomial: V = tau (1 - tau/n).
-    With up to k = ``rows`` rows a person V is at most k times that.
+    L = Y - tau. With a private number of rows Y is Poisson's: V = tau. With n ``public`` it is binomial: V = tau (1 -
+    tau/n). With up to k = ``rows`` rows a person V is at most k times that.
     """
 
     rows: int = 1
@@ -51,7 +51,7 @@ class ExpectedCounts(Scaled):
     def about_population(self) -> bool:
         return True
 
-    def population_interval(self, releases: list[Release], level: float, strict: bool) -> tuple[Any, Any]:  # type: ignore[override]
+    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         values = np.ravel(np.asarray(releases[0].value, np.float64))
         law: Any = releases[0].mechanism
         found = [self._one(y, law.at([place]), level, strict) for place, y in enumerate(values)]

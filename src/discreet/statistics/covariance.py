@@ -24,9 +24,7 @@ def _area(table: Table, x: str, y: str) -> float:
 
 
 @statistic("covariance")
-def covariance(
-    table: Table, x: str, y: str, *, by: str | Sequence[str] | None = None, of: str = "table"
-) -> Question:
+def covariance(table: Table, x: str, y: str, *, by: str | Sequence[str] | None = None, of: str = "table") -> Question:
     """The covariance with divisor n - 1. ``of="population"`` releases both columns' second moments, at the same price."""
     area = _area(table, x, y)
     if for_population(of):
@@ -55,9 +53,7 @@ def pooled_covariance(table: Table, x: str, y: str, *, by: str, of: str = "table
 
 
 @statistic("correlation")
-def correlation(
-    table: Table, x: str, y: str, *, by: str | Sequence[str] | None = None, of: str = "table"
-) -> Question:
+def correlation(table: Table, x: str, y: str, *, by: str | Sequence[str] | None = None, of: str = "table") -> Question:
     """Pearson's correlation, from the nine sums of products of ((1-s)**2, 2s(1-s), s**2) and the same of t.
 
     ``of="population"`` releases the twenty-five sums of degree 4, at the same price.
@@ -106,8 +102,8 @@ def _moments(cells: Floats, power: int) -> Floats:
 class PopulationCovariance(Covariance, PopulationReading):
     """The (pooled) covariance from the nine cells of two squares in every group.
 
-    L = sum over groups of (sum of (s - m_g)(t - m'_g) - c N_g + c + nu_g / N_g) with the group's own means, nu_g the covariance of
-    their noise; V = sum of ((s - m_g)(t - m'_g) - c)**2. Where a group has no rows left: the whole range.
+    L = sum over groups of (sum of (s - m_g)(t - m'_g) - c N_g + c + nu_g / N_g) with the group's own means, nu_g the
+    covariance of their noise; V = sum of ((s - m_g)(t - m'_g) - c)**2. Where a group has no rows left: the whole range.
     """
 
     rows: int = 1

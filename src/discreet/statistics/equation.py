@@ -1,9 +1,10 @@
 """Statements about the population: one linear equation in released numbers whose noise has a known law.
 
 The table is a sample of independent people from a population. A quantity theta of the population with E psi(t; theta) = 0 is
-tested by L(theta) = sum over people of psi, which is linear in the released cells wherever psi is a polynomial that the cells
-hold: L = w . S. At the true theta, L is a normal variable of variance V (the central limit theorem over people) plus w . xi,
-where xi is the noise of the cells. Nothing is divided by anything noisy, and the number of people need not be known.
+tested by L(theta) = sum over people of psi, which is linear in the released cells wherever psi is a polynomial that the
+cells hold: L = w . S. At the true theta, L is a normal variable of variance V (the central limit theorem over people)
+plus w . xi, where xi is the noise of the cells. Nothing is divided by anything noisy, and the number of people need not
+be known.
 
 Reference: this is the score method of Wilson (1927) for a released score; the inversion of the characteristic function is
 Gil-Pelaez (1951), the guard against a noisy V is Berger and Boos (1994).
@@ -73,8 +74,8 @@ def upper_tail(score: Floats, variance: Floats, weights: Floats, noise: Noise, f
     """P(X >= score) for X = N(0, variance) + weights . noise, to about 1e-12 (continuous noise).
 
     Proof: X is symmetric, so P(X >= x) = 1/2 - (1/pi) times the integral over t > 0 of sin(x t)/t times its characteristic
-    function, exp(-V t**2 / 2) times those of the noise. The midpoint rule of step h adds the probabilities that X lies beyond
-    2 pi/h - |x|, with alternating signs: with h = 1/10 of a standard deviation and |x| below 40 that is more than 22
+    function, exp(-V t**2 / 2) times those of the noise. The midpoint rule of step h adds the probabilities that X lies
+    beyond 2 pi/h - |x|, with alternating signs: with h = 1/10 of a standard deviation and |x| below 40 that is more than 22
     deviations out, where a sum of Laplace and normal variables has less than e**-30. The integral is cut where the normal
     factor is below e**-32, or at 200, beyond which a single Laplace factor leaves at most 2.5e-5 / |x|.
     """
@@ -139,8 +140,8 @@ def degrees_of_freedom(statement: Statement, noise: Noise) -> Floats | None:
 def strict_p_values(statement: Statement, noise: Noise, alpha: float, far: float = _FAR) -> Floats:
     """p-values that hold whatever the noise made of V: V is raised by the 1 - beta quantile of its noise, p by beta.
 
-    Proof (Berger and Boos 1994): with probability 1 - beta the raised V is at least the variance of the sample; on that event
-    p is at least the p-value of the true variance, because the tail grows with V.
+    Proof (Berger and Boos 1994): with probability 1 - beta the raised V is at least the variance of the sample; on that
+    event p is at least the p-value of the true variance, because the tail grows with V.
     """
     if statement.variance_weights is None:
         return p_values(statement, noise, far)
@@ -169,7 +170,7 @@ def interval(
     """The hull of every theta in [low, high] whose p-value is above 1 - level.
 
     p is asked at 257 public values and at the estimate; from the outermost that pass, the ends are found by bisection
-    outward. Where nothing passes, both ends are the estimate, which lies in the range.
+    outward. The interval always holds the estimate, and where nothing passes it is the estimate, which lies in the range.
     """
     alpha = 1 - level
 
@@ -194,7 +195,7 @@ def interval(
         inside, outside = np.where(found, halfway, inside), np.where(found, outside, halfway)
         if (np.abs(inside - outside) <= 1e-12 * (high - low)).all():
             break
-    return float(inside[0]), float(inside[1])
+    return min(float(inside[0]), middle), max(float(inside[1]), middle)
 
 
 def _possible(statement: Statement, noise: Noise, alpha: float) -> npt.NDArray[np.bool_]:

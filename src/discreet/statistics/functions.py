@@ -112,16 +112,12 @@ def std(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]
     return _one(_x(x, bounds), setting, "std", "x", of=of)
 
 
-def covariance(
-    x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]
-) -> Result:
+def covariance(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The covariance of ``x`` and ``y``, each clipped to its bounds."""
     return _one(_xy(x, y, bounds), setting, "covariance", "x", "y", of=of)
 
 
-def correlation(
-    x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]
-) -> Result:
+def correlation(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]) -> Result:
     """Pearson's correlation of ``x`` and ``y``, each clipped to its bounds."""
     return _one(_xy(x, y, bounds), setting, "correlation", "x", "y", of=of)
 

@@ -38,7 +38,9 @@ def histogram(
     labels = axes(query.factors)
     if normalize:
         if for_population(of):
-            raise InvalidRequest("a density of the population is read off a distribution; leave normalize out, or use of='table'")
+            raise InvalidRequest(
+                "a density of the population is read off a distribution; leave normalize out, or use of='table'"
+            )
         widths = tuple(b - a for a, b in pairwise(edges))
         return Question(query, Density(widths, allow_negative, query.shape, labels))
     return Question(query, counts(table, of, least, shape=query.shape, labels=labels))

@@ -21,8 +21,8 @@ from discreet.statistics.cells import Factor, Integers, add
 @queries("person_cells")
 @dataclass(frozen=True)
 class PersonCells(FoldQuery):
-    """The sum over people of (x**2, y**2, 2xy, 2xz, 2yz, z**2): a person with r of at most k rows and the sum T of t = (value -
-    lo)/R over them has x = T/k, z = (k - r)/k and y = (r - T)/k.
+    """The sum over people of (x**2, y**2, 2xy, 2xz, 2yz, z**2): a person with r of at most k rows and the sum T of t =
+    (value - lo)/R over them has x = T/k, z = (k - r)/k and y = (r - T)/k.
 
     ``distance``: L1 and L2 are 1 under add/remove; 2 and sqrt(2) under replace and both.
 
@@ -92,8 +92,8 @@ class PersonCells(FoldQuery):
 def _squared(x: Any, y: Any, z: Any) -> tuple[Any, ...]:
     """The six cells as whole numbers that are not negative and sum to 2**BITS.
 
-    Each of x, y, z is itself cut into thirds by the shares x, y and z, the last share taking what is left: nine parts that are
-    not negative and sum to x + y + z = 2**BITS. Equal products are added.
+    Each of x, y, z is itself cut into thirds by the shares x, y and z, the last share taking what is left: nine parts
+    that are not negative and sum to x + y + z = 2**BITS. Equal products are added.
     """
     one = quantum.ONE
     parts = []

@@ -56,7 +56,9 @@ def total_interval(score: Score, cells: Floats, noise: Any, level: float, strict
     known = here.variance + noise_variance(here.weights, noise)
     loose = 0.0 if here.variance_weights is None else float(np.sqrt(noise_variance(here.variance_weights, noise)[0]))
     reach = _REACH * math.sqrt(float(known[0]) + _REACH * loose)
-    return interval(equation, noise, estimate, estimate - reach, estimate + reach, level, strict) if reach else (estimate,) * 2
+    if not reach:
+        return estimate, estimate
+    return interval(equation, noise, estimate, estimate - reach, estimate + reach, level, strict)
 
 
 @readings("contrast")
@@ -98,7 +100,7 @@ class Contrast(Reading):
         flat = means.reshape(*means.shape[: means.ndim - (len(self.means.shape) - 1)], -1)
         low, high = self.range
         if not self.ratio:
-            return np.clip(flat @ np.array(self.coefficients), low, high)
+            return np.asarray(np.clip(flat @ np.array(self.coefficients), low, high))
         top, bottom = (flat[..., self.coefficients.index(c)] for c in (1.0, -1.0))
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.clip(np.nan_to_num(top / bottom, nan=high, posinf=high, neginf=low), low, high)

@@ -18,8 +18,8 @@ Floats = npt.NDArray[np.float64]
 class Score:
     """Weights of a and b, and of the squares: psi**2 = aa + 2 theta ab + theta**2 bb.
 
-    ``constant`` is added to L (its value and its slope in theta), ``variance_constant`` to V (three powers of theta): what is
-    known without being released. ``rows``: a person has at most so many, and V is that much larger at most.
+    ``constant`` is added to L (its value and its slope in theta), ``variance_constant`` to V (three powers of theta):
+    what is known without being released. ``rows``: a person has at most so many, and V is that much larger at most.
 
     Proof of the last: with r <= k rows a person, (sum of psi over a person's rows)**2 <= k times the sum of psi**2.
     """
@@ -77,7 +77,7 @@ def joined(parts: list[Score], known: float, groups: Floats) -> tuple[Score, flo
     aa, ab, bb = (np.concatenate(lines) for lines in zip(*(p.squares for p in parts if p.squares), strict=True))
     score = Score(a, b, (aa, ab, bb), (known, float(len(parts))), rows=parts[0].rows)
     flat = groups.ravel()
-    return score, float((a @ flat + known) / max(-(b @ flat) - len(parts), 1.0))
+    return score, (float(a @ flat) + known) / max(-float(b @ flat) - len(parts), 1.0)
 
 
 def mean_score(degree: int, rows: int = 1) -> Score:
@@ -88,8 +88,8 @@ def mean_score(degree: int, rows: int = 1) -> Score:
 def person_mean_score(rows: int) -> Score:
     """T - m r, summed over people: T is the sum of t over a person's r rows, at most k = ``rows`` of them.
 
-    The cells are (x**2, y**2, 2xy, 2xz, 2yz, z**2) with x = T/k, z = (k - r)/k, y = 1 - x - z, so T - m r = k((1 - m) x - m y);
-    multiplied by x + y + z = 1 it is a sum of cells, and so is its square.
+    The cells are (x**2, y**2, 2xy, 2xz, 2yz, z**2) with x = T/k, z = (k - r)/k, y = 1 - x - z, so T - m r = k((1 - m) x
+    - m y); multiplied by x + y + z = 1 it is a sum of cells, and so is its square.
     """
     k = float(rows)
     a = k * np.array([1, 0, 0.5, 0.5, 0, 0])

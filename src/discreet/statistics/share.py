@@ -32,8 +32,8 @@ def share(table: Table, column: str, *, by: str | Sequence[str] | None = None, o
 class Share(PopulationReading):
     """Y / N within [0, 1] with N the sum of all labels' counts; one over their number where nothing is left to divide by.
 
-    Population: L = (1 - p) Y - p Z with Z the other labels' counts, V = p (1 - p) N: known up to N, which p hardly depends on.
-    With up to k = ``rows`` rows a person V is at most k times that.
+    Population: L = (1 - p) Y - p Z with Z the other labels' counts, V = p (1 - p) N: known up to N, which p hardly
+    depends on. With up to k = ``rows`` rows a person V is at most k times that.
     """
 
     shape: tuple[int, ...] = (2,)

@@ -32,9 +32,9 @@ def sum(  # noqa: A001
     """The sum of the clipped values.
 
     Where the number of rows is public, n lo + R S with S the noisy sum of t = (x - lo)/R; else each value is added as a
-    share of the largest size the bounds allow. ``of="population"``: with ``population_size`` M the total over a population of M,
-    M times the mean; without it the expected sum over a table like this one, whose number of rows is Poisson's where it is not
-    public.
+    share of the largest size the bounds allow. ``of="population"``: with ``population_size`` M the total over a
+    population of M, M times the mean; without it the expected sum over a table like this one, whose number of rows is
+    Poisson's where it is not public.
     """
     level = table.factor("level", column)
     if for_population(of):
@@ -64,7 +64,9 @@ def _total(table: Table, column: str, by: str | Sequence[str] | None, population
 @readings("total")
 @dataclass(frozen=True)
 class Total(PopulationReading):
-    """The sum of x = lo + R t from the cells of degree 2, for a Poisson number of rows: L = sum of x - tau, V = sum of x**2."""
+    """The sum of x = lo + R t from the cells of degree 2, for a Poisson number of rows: L = sum of x - tau, V = sum of
+    x**2.
+    """
 
     lo: float
     hi: float

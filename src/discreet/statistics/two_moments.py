@@ -25,13 +25,14 @@ FOR_GAUSSIAN = Fraction(1665, 1000)
 class TwoMoments(FoldQuery):
     """(sum of u, c times the sum of u**2) with u = 2t - 1 in [-1, 1] and a public number of rows.
 
-    ``distance`` under replace: L1 is max(2, D (1 + c (2 - D)) over D in [0, 2]), 2 for c up to 1/2; L2 is 2 for c up to 1.665.
+    ``distance`` under replace: L1 is max(2, D (1 + c (2 - D)) over D in [0, 2]), 2 for c up to 1/2; L2 is 2 for c up to
+    1.665.
 
-    Proof: replacing u by u' moves the sums by D = |u - u'| and c D |u + u'|, and |u + u'| <= 2 - D. So L1 <= D (1 + c (2 - D)),
-    which for c <= 1/2 grows up to D = 2, where it is 2; for larger c its maximum (1 + 2c)**2 / 4c lies inside. L2 squared is
-    at most D**2 (1 + c**2 (2 - D)**2): with c = 1.665 its inner maximum is below 4, and at D = 2 it is 4; for larger c it
-    would be more, and such c are refused. A row's u is exact on the grid; c u**2 is rounded row by row, by less than a step
-    for either row.
+    Proof: replacing u by u' moves the sums by D = |u - u'| and c D |u + u'|, and |u + u'| <= 2 - D. So L1 <= D (1 + c (2
+    - D)), which for c <= 1/2 grows up to D = 2, where it is 2; for larger c its maximum (1 + 2c)**2 / 4c lies inside. L2
+    squared is at most D**2 (1 + c**2 (2 - D)**2): with c = 1.665 its inner maximum is below 4, and at D = 2 it is 4; for
+    larger c it would be more, and such c are refused. A row's u is exact on the grid; c u**2 is rounded row by row, by
+    less than a step for either row.
     """
 
     number: Factor

@@ -32,9 +32,7 @@ def variance(
     width = float(number.hi) - float(number.lo)
     if for_population(of):
         cells = table.cells(*table.groups(by), table.factor("quartic", column))
-        return Question(
-            cells, PopulationVariance(width, root, False, cells.shape, axes(table.groups(by)), table.most_rows)
-        )
+        return Question(cells, PopulationVariance(width, root, False, cells.shape, axes(table.groups(by)), table.most_rows))
     if table.rows is not None and by is None:
         same = table.factor("level", column)
         return Question(Spread(same, same, table.rows), _scaled(width * width, root))
@@ -128,9 +126,9 @@ class Variance(CellReading):
 class PopulationVariance(Variance, PopulationReading):
     """The variance, its root, or the pooled variance, from the five cells of degree 4 of every group.
 
-    L = sum over groups of (sum of (t - m_g)**2 - v N_g + v + nu_g / N_g), with m_g the group's own mean: v and nu_g / N_g give
-    back what sampling and the noise of m_g (of variance nu_g / N_g**2) take away. V = sum of ((t - m_g)**2 - v)**2. Where a
-    group has no rows left nothing can be said: the whole range, 0 to R**2 / 4.
+    L = sum over groups of (sum of (t - m_g)**2 - v N_g + v + nu_g / N_g), with m_g the group's own mean: v and nu_g /
+    N_g give back what sampling and the noise of m_g (of variance nu_g / N_g**2) take away. V = sum of ((t - m_g)**2 -
+    v)**2. Where a group has no rows left nothing can be said: the whole range, 0 to R**2 / 4.
     """
 
     rows: int = 1
