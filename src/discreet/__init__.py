@@ -41,12 +41,14 @@ if TYPE_CHECKING:
     from discreet.statistics.functions import count as count
     from discreet.statistics.functions import covariance as covariance
     from discreet.statistics.functions import crosstab as crosstab
+    from discreet.statistics.functions import distribution as distribution
     from discreet.statistics.functions import histogram as histogram
     from discreet.statistics.functions import mean as mean
     from discreet.statistics.functions import median as median
     from discreet.statistics.functions import pooled_covariance as pooled_covariance
     from discreet.statistics.functions import pooled_variance as pooled_variance
     from discreet.statistics.functions import quantile as quantile
+    from discreet.statistics.functions import share as share
     from discreet.statistics.functions import std as std
     from discreet.statistics.functions import sum as sum  # noqa: A004
     from discreet.statistics.functions import together as together
@@ -92,6 +94,8 @@ _HOMES = {
             "crosstab",
             "quantile",
             "median",
+            "distribution",
+            "share",
             "together",
         ),
         "discreet.statistics.functions",

@@ -147,6 +147,10 @@ class Session:
         """The number of rows, in all or by group."""
         return self.ask("count", **options)
 
+    def distribution(self, column: str, **options: Any) -> Result:
+        """The distribution of a column in public ``bins``: ``.curve()``, ``.band()`` and ``.quantile(q)`` of one release."""
+        return self.ask("distribution", column, **options)
+
     def share(self, column: str, **options: Unpack[Options]) -> Result:
         """The share of every declared label of a column, in all or by group."""
         return self.ask("share", column, **options)
@@ -191,12 +195,16 @@ class Session:
         """Counts of every combination of declared categories."""
         return self.ask("crosstab", *columns, **options)
 
-    def median(self, column: str, **options: Unpack[Options]) -> Result:
-        """The median of a column."""
+    def median(self, column: str, **options: Any) -> Result:
+        """The median of a column; options as for ``quantile``."""
         return self.ask("median", column, **options)
 
-    def quantile(self, column: str, q: Number, **options: Unpack[Options]) -> Result:
-        """The value below which a share ``q`` of the rows lies."""
+    def quantile(self, column: str, q: Number, **options: Any) -> Result:
+        """The value below which a share ``q`` of the rows lies.
+
+        ``interval=True`` (also with ``by``) reads it off a distribution, ``method="pair"`` buys two more quantiles where the
+        number of rows is public: both have intervals in values.
+        """
         return self.ask("quantile", column, q=q, **options)
 
     def quantiles(self, column: str, q: Sequence[Number], **options: Unpack[Options]) -> list[Result]:

@@ -38,8 +38,9 @@ ASKED: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "pooled_covariance": [(("x", "y"), {"by": "town"}), (("x", "y"), {"by": "town", **POPULATION})],
     "histogram": [(("x",), {"bins": 7}), (("x",), {"bins": [-2, 0, 0.5, 4], "by": "sex"}), (("x",), {"normalize": True})],
     "crosstab": [(("sex",), {}), (("sex", "town"), {})],
-    "quantile": [(("x",), {"q": "0.25"}), (("visits",), {"q": "0.9"})],
-    "median": [(("x",), {})],
+    "quantile": [(("x",), {"q": "0.25"}), (("visits",), {"q": "0.9"}), (("visits",), {"q": "0.9", "interval": True})],
+    "median": [(("x",), {}), (("x",), {"by": "sex", "bins": 100})],
+    "distribution": [(("x",), {}), (("x",), {"bins": [-2, 0, 0.5, 4], "by": "sex"}), (("visits",), {})],
 }  # fmt: skip
 EVERY = [(name, args, kwargs) for name, asked in ASKED.items() for args, kwargs in asked]
 

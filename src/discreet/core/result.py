@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.cost import Cost
+from discreet.core.numbers import Number
 from discreet.core.registry import SCHEMA_VERSION, Named, Registry, check_version
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnsupportedFormat
@@ -44,6 +45,18 @@ class Reading(Named, ABC):
             "this answer was asked of the table only, and its release cannot tell how people vary; "
             "ask again with of='population'"
         )
+
+    def quantile(self, q: Number) -> Reading:
+        """The reading of a quantile, where the release holds the whole distribution."""
+        raise InvalidRequest("quantiles are read off a distribution; ask for one, or for quantile(..., interval=True)")
+
+    def curve(self, releases: Sequence[Release]) -> Any:
+        """The distribution function at the edges of the bins, where the release holds it."""
+        raise InvalidRequest("a curve is read off a distribution; ask for one")
+
+    def band(self, releases: Sequence[Release], level: float, of: str) -> tuple[Any, Any]:
+        """Two curves that hold the distribution function, where the release holds it."""
+        raise InvalidRequest("a band is read off a distribution; ask for one")
 
     def contrast(self, coefficients: dict[Any, float], ratio_within: tuple[float, float] | None = None) -> Reading:
         """The reading of a contrast of groups, or of the ratio of two of them."""
@@ -108,6 +121,20 @@ class Result:
     def ratio(self, one: Any, other: Any, within: tuple[float, float]) -> Result:
         """The mean of one group over that of another, between two public numbers ``within``."""
         return replace(self, reading=self.reading.contrast({one: 1.0, other: -1.0}, within))
+
+    def quantile(self, q: Number) -> Result:
+        """A quantile read off a distribution, group by group; its intervals are in values. Costs nothing more."""
+        return replace(self, reading=self.reading.quantile(q))
+
+    def curve(self) -> Any:
+        """The distribution function at the edges of the bins of a distribution, group by group."""
+        return self.reading.curve(self.releases)
+
+    def band(self, level: float = 0.95, of: str = "population") -> tuple[Any, Any]:
+        """Two curves that hold the whole distribution function of the table or of the population."""
+        if not 0 < level < 1:
+            raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
+        return self.reading.band(self.releases, level, of)
 
     @property
     def relation(self) -> str | None:

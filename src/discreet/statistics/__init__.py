@@ -3,6 +3,7 @@
 from discreet.statistics import (
     count,
     covariance,
+    distribution,
     histogram,
     mean,
     quantile,
@@ -11,4 +12,4 @@ from discreet.statistics import (
     variance,
 )
 
-__all__ = ["count", "covariance", "histogram", "mean", "quantile", "share", "sum", "variance"]
+__all__ = ["count", "covariance", "distribution", "histogram", "mean", "quantile", "share", "sum", "variance"]

@@ -70,7 +70,7 @@ def noise_variance(weights: Floats, noise: Noise) -> Floats:
     return total
 
 
-def upper_tail(score: Floats, variance: Floats, weights: Floats, noise: Noise, far: float = _FAR) -> Floats:
+def upper_tail(score: Floats, variance: Floats, weights: Floats, noise: Any, far: float = _FAR) -> Floats:
     """P(X >= score) for X = N(0, variance) + weights . noise, to about 1e-12 (continuous noise).
 
     Proof: X is symmetric, so P(X >= x) = 1/2 - (1/pi) times the integral over t > 0 of sin(x t)/t times its characteristic
@@ -93,17 +93,21 @@ def upper_tail(score: Floats, variance: Floats, weights: Floats, noise: Noise, f
         t = np.arange(_STEP / 2, length, _STEP)
         exponent = -0.5 * share[:, None] * t**2
         scaled = weights[some] / spread[some, None]
-        used = scaled.any(0)
-        for place in np.flatnonzero(used):  # a cell at a time: arrays of values and nodes stay in the cache
-            exponent += _coordinate(noise, scaled[:, place, None] * t, int(place))
+        for law, sizes, times in _alike(scaled, noise):  # a cell at a time: arrays of values and nodes stay in the cache
+            exponent += times * law.log_characteristic((sizes[:, None] * t)[..., None])[..., 0]
         integral = (np.exp(exponent) * np.sin(units[some, None] * t)) @ (1 / t) * _STEP
         tail[some] = 0.5 - integral / math.pi
     return np.clip(tail, 0.0, 1.0)
 
 
-def _coordinate(noise: Any, t: Floats, place: int) -> Floats:
-    one: Floats = noise.at([place]).log_characteristic(t[..., None])[..., 0]
-    return one
+def _alike(weights: Floats, noise: Any) -> list[tuple[Any, Floats, int]]:
+    """The cells that have any weight: their law, the sizes of their weights, and how many cells share both."""
+    sizes = np.abs(weights)
+    if len(noise.scales) > 1:
+        return [(noise.at([place]), sizes[:, place], 1) for place in np.flatnonzero(sizes.any(0))]
+    distinct, counts = np.unique(np.round(sizes, 12), axis=1, return_counts=True) if sizes.shape[1] > 8 else (sizes, None)
+    times = np.ones(distinct.shape[1], int) if counts is None else counts
+    return [(noise, distinct[:, i], int(times[i])) for i in range(distinct.shape[1]) if distinct[:, i].any()]
 
 
 def p_values(statement: Statement, noise: Noise, far: float = _FAR) -> Floats:

@@ -202,19 +202,43 @@ def crosstab(
     return _one(named, setting, "crosstab", *named, allow_negative=allow_negative)
 
 
-def quantile(x: Any, q: Number | Sequence[Number], *, bounds: Bounds, **setting: Unpack[Setting]) -> Result | list[Result]:
-    """The q-quantile of ``x``; a list of q shares one pass and divides the cost equally."""
+def quantile(
+    x: Any,
+    q: Number | Sequence[Number],
+    *,
+    bounds: Bounds,
+    interval: bool = False,
+    method: str | None = None,
+    **setting: Unpack[Setting],
+) -> Result | list[Result]:
+    """The q-quantile of ``x``; a list of q shares one pass and divides the cost equally.
+
+    ``interval=True`` reads it off a distribution, ``method="pair"`` (n public) buys two more quantiles: both have an
+    interval in values.
+    """
     if isinstance(q, Sequence) and not isinstance(q, str):
         desk, table, spend = _desk(_x(x, bounds), setting)
         share = spend.split(len(q))
-        questions = [builder("quantile")(table, "x", q=each) for each in q]
+        questions = [builder("quantile")(table, "x", q=each, interval=interval, method=method) for each in q]
         return desk.run(ask_each(questions, share, desk.relation))
-    return _one(_x(x, bounds), setting, "quantile", "x", q=q)
+    return _one(_x(x, bounds), setting, "quantile", "x", q=q, interval=interval, method=method)
 
 
-def median(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:
-    """The median of ``x``."""
-    return _one(_x(x, bounds), setting, "median", "x")
+def median(
+    x: Any, *, bounds: Bounds, interval: bool = False, method: str | None = None, **setting: Unpack[Setting]
+) -> Result:
+    """The median of ``x``; ``interval`` and ``method`` as for ``quantile``."""
+    return _one(_x(x, bounds), setting, "median", "x", interval=interval, method=method)
+
+
+def distribution(x: Any, *, bounds: Bounds, bins: int | Sequence[float] = 256, **setting: Unpack[Setting]) -> Result:
+    """The whole distribution of ``x`` in public bins, from one release: ``.curve()``, ``.band()`` and ``.quantile(q)``."""
+    return _one(_x(x, bounds), setting, "distribution", "x", bins=bins)
+
+
+def share(x: Any, *, categories: Sequence[Any], **setting: Unpack[Setting]) -> Result:
+    """The share of every one of the public ``categories`` in ``x``; other values are dropped."""
+    return _one({"x": (np.asarray(x), Categories(tuple(categories)))}, setting, "share", "x")
 
 
 def together(
@@ -233,5 +257,5 @@ _KEYWORDS = """
     or "both". ``ledger`` is a Ledger that pays; ``seed`` is for tests only and makes what it touches not private.
 """
 for _function in (count, sum, mean, variance, std, covariance, correlation, pooled_variance, pooled_covariance, histogram,
-                  crosstab, quantile, median, together):  # fmt: skip
+                  crosstab, quantile, median, distribution, share, together):  # fmt: skip
     _function.__doc__ = (_function.__doc__ or "").rstrip() + _KEYWORDS

@@ -31,7 +31,7 @@ def histogram(
 
     Values outside are clipped into the first and last bin. ``normalize`` makes the area 1.
     """
-    edges = _edges(table, column, bins)
+    edges = bin_edges(table, column, bins)
     groups = table.groups(by)
     query = table.cells(*groups, table.factor("bins", column, edges))
     least = None if allow_negative else 0.0
@@ -46,7 +46,8 @@ def histogram(
     return Question(query, counts(table, of, least, shape=query.shape, labels=labels))
 
 
-def _edges(table: Table, column: str, bins: int | Sequence[float]) -> tuple[float, ...]:
+def bin_edges(table: Table, column: str, bins: int | Sequence[float]) -> tuple[float, ...]:
+    """Public edges: a number of even bins over the bounds, or the edges given."""
     number = table.number(column)
     if isinstance(bins, int) and not isinstance(bins, bool):
         if bins < 1:

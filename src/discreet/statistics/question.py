@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from discreet.core.ask import Ask
 from discreet.core.mechanism import Mechanism
 from discreet.core.query import Query, Relation
 from discreet.core.result import SCOPES, Reading
@@ -109,6 +110,10 @@ class Question:
         """The noise that costs exactly what is to be spent."""
         grid: Fraction = self.query.grid  # type: ignore[attr-defined]
         return spend.law(self.query.distance(relation), grid)
+
+    def asks(self, spend: Spend, relation: Relation) -> tuple[Ask, ...]:
+        """What is asked for the price, in one transaction: one release, unless the question says otherwise."""
+        return (Ask(self.query, self.law(spend, relation)),)
 
 
 Builder = Callable[..., Question]
