@@ -151,6 +151,10 @@ class Session:
         """The distribution of a column in public ``bins``: ``.curve()``, ``.band()`` and ``.quantile(q)`` of one release."""
         return self.ask("distribution", column, **options)
 
+    def test(self, name: str, *args: Any, **options: Any) -> Result:
+        """A test of ``discreet.hypotheses`` by its name: ``.statistic``, ``.pvalue``, ``.confidence_interval()``."""
+        return self.ask(name, *args, **options)
+
     def share(self, column: str, **options: Unpack[Options]) -> Result:
         """The share of every declared label of a column, in all or by group."""
         return self.ask("share", column, **options)

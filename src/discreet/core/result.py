@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,19 @@ class Reading(Named, ABC):
             "ask again with of='population'"
         )
 
+    def statistic(self, releases: Sequence[Release]) -> float:
+        """The test statistic, where the reading is a hypothesis test."""
+        raise InvalidRequest(_NO_TEST)
+
+    def pvalue(self, releases: Sequence[Release]) -> float:
+        """The p-value, where the reading is a hypothesis test."""
+        raise InvalidRequest(_NO_TEST)
+
+    @property
+    def method(self) -> str:
+        """How the p-value was found, where the reading is a hypothesis test."""
+        raise InvalidRequest(_NO_TEST)
+
     def quantile(self, q: Number) -> Reading:
         """The reading of a quantile, where the release holds the whole distribution."""
         raise InvalidRequest("quantiles are read off a distribution; ask for one, or for quantile(..., interval=True)")
@@ -65,6 +78,14 @@ class Reading(Named, ABC):
 
 readings: Registry[Reading] = Registry("reading")
 SCOPES = ("table", "population")
+_NO_TEST = "this answer is no hypothesis test; ask for one by its name, such as 'ttest_ind'"
+
+
+class Interval(NamedTuple):
+    """Two ends, named as SciPy names them."""
+
+    low: Any
+    high: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +142,25 @@ class Result:
     def ratio(self, one: Any, other: Any, within: tuple[float, float]) -> Result:
         """The mean of one group over that of another, between two public numbers ``within``."""
         return replace(self, reading=self.reading.contrast({one: 1.0, other: -1.0}, within))
+
+    @property
+    def statistic(self) -> float:
+        """The statistic of a hypothesis test."""
+        return self.reading.statistic(self.releases)
+
+    @cached_property
+    def pvalue(self) -> float:
+        """The p-value of a hypothesis test: at most a true hypothesis's share of tables has one this small."""
+        return self.reading.pvalue(self.releases)
+
+    @property
+    def method(self) -> str:
+        """How the p-value of a hypothesis test was found: exact, asymptotic or by Monte Carlo."""
+        return self.reading.method
+
+    def confidence_interval(self, confidence_level: float = 0.95) -> Interval:
+        """The interval of the effect in the population, as SciPy's tests name it."""
+        return Interval(*self.interval(confidence_level, of="population"))
 
     def quantile(self, q: Number) -> Result:
         """A quantile read off a distribution, group by group; its intervals are in values. Costs nothing more."""

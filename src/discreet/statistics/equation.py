@@ -110,25 +110,25 @@ def _alike(weights: Floats, noise: Any) -> list[tuple[Any, Floats, int]]:
     return [(noise, distinct[:, i], int(times[i])) for i in range(distinct.shape[1]) if distinct[:, i].any()]
 
 
-def p_values(statement: Statement, noise: Noise, far: float = _FAR) -> Floats:
-    """The two-sided p-value of each theta, with Student's t where V is noisy.
+def p_values(statement: Statement, noise: Noise, far: float = _FAR, alternative: str = "two-sided") -> Floats:
+    """The p-value of each theta, with Student's t where V is noisy; ``alternative`` as SciPy has it: the sign of the score.
 
     f = 2 (V + nu)**2 / Var(V), at least 1, with nu the variance of the noise of L: the degrees of freedom of a variance
     that is as noisy (Satterthwaite 1946).
     """
-    size = np.abs(statement.score)
-    p = np.minimum(2 * upper_tail(size, statement.variance, statement.weights, noise, far), 1.0)
-    return corrected(p, statement, noise)
+    turned = {"two-sided": np.abs, "greater": np.positive, "less": np.negative}[alternative](statement.score)
+    tail = corrected(upper_tail(turned, statement.variance, statement.weights, noise, far), statement, noise)
+    return np.minimum(2 * tail, 1.0) if alternative == "two-sided" else tail
 
 
-def corrected(p: Floats, statement: Statement, noise: Noise) -> Floats:
-    """A p-value of normal theory with the degrees of freedom that the noise of V leaves."""
+def corrected(tail: Floats, statement: Statement, noise: Noise) -> Floats:
+    """A one-sided tail of normal theory with the degrees of freedom that the noise of V leaves."""
     freedom = degrees_of_freedom(statement, noise)
     if freedom is None:
-        return p
+        return tail
     from scipy.special import ndtri, stdtr
 
-    return np.asarray(np.where(np.isinf(freedom), p, 2 * stdtr(np.minimum(freedom, 1e15), ndtri(p / 2))))
+    return np.asarray(np.where(np.isinf(freedom), tail, stdtr(np.minimum(freedom, 1e15), ndtri(tail))))
 
 
 def degrees_of_freedom(statement: Statement, noise: Noise) -> Floats | None:
