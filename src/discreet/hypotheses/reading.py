@@ -57,6 +57,11 @@ class HypothesisTest(CellReading):
 class OmnibusTest(HypothesisTest):
     """A test whose statistic has no effect with an interval in the population: what it is worth is its p-value."""
 
+    @property
+    def about_population(self) -> bool:
+        """It has no interval in the population."""
+        return False
+
     def statistic(self, releases: Sequence[Release]) -> float:
         return float(self.compute(self.cells(releases)))
 
