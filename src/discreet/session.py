@@ -388,9 +388,9 @@ class Session:
     ) -> Preview:
         """What a question would cost, how wrong it is expected to be, whether it fits; touches no data.
 
-        Made up for the schema's ``expected_rows`` (1000 without it), values spread evenly between their bounds. For a mean
-        asked ``of="population"``, ``spread`` is a public guess of the standard deviation, and ``width`` a width wanted of the
-        95 % interval: the preview then says how many rows, or which epsilon, it takes.
+        Made up for the schema's ``expected_rows`` (1000 without it), values spread evenly between their bounds. For a
+        mean asked ``of="population"``, ``spread`` is a public guess of the standard deviation, and ``width`` a width wanted
+        of the 95 % interval: the preview then says how many rows, or which epsilon, it takes.
         """
         spend, rest = _separate(options)
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
