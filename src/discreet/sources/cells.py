@@ -40,6 +40,7 @@ _EXACT: dict[type, Any] = {
     str: pa.large_string(), bytes: pa.large_binary(), bool: pa.bool_(), int: pa.int64(), float: pa.float64(),
     dt.date: pa.date32(),
 }  # fmt: skip
+_NESTED = (list, tuple, dict, set, frozenset, np.ndarray)  # no category: a library may hand over one for another
 _REMEMBERED = frozenset({str, bytes, bool, int, float, type(None)})  # equal cells of these types have one label
 
 
@@ -73,7 +74,7 @@ def codes(column: Column, lookup: Mapping[str, int], stray: int, missing: int) -
     table = np.empty(len(values) + 1, np.int32)
     table[-1] = missing
     for place, value in enumerate(values):
-        text = label(value)
+        text = None if isinstance(value, _NESTED) else label(value)
         table[place] = missing if text is None else lookup.get(text, stray)
     return table[index]
 

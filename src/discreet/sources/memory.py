@@ -163,7 +163,7 @@ def _series(series: Any) -> Column:
         native = series.to_native()
         if native.dtype == object:
             return cells.objects(native.tolist())  # a type that Arrow infers would be one that cells decide for each other
-        if series.dtype == nw.Categorical and native.cat.categories.dtype == object:
+        if native.dtype == "category" and native.cat.categories.dtype == object:
             labels = cells.objects([*native.cat.categories.tolist(), None])
             return labels[native.cat.codes.to_numpy()]  # the code of a missing cell is -1
     try:

@@ -85,7 +85,8 @@ class SparkSource(BaseSource):
         if kind in _TEXTS or kind == "binary":
             column = functions.when(functions.length(column) > 0, column)
         elif kind in ("float", "double"):
-            column = functions.when(~functions.isnan(column), functions.when(column != 0, column).otherwise(0))
+            zero = functions.when(column == 0, 0.0).otherwise(column)  # -0.0 is the same person
+            column = functions.when(~functions.isnan(column), zero)
         frame = frame.withColumn(person, column)
         return frame.repartition(_quoted(person)).sortWithinPartitions(_quoted(person))
 

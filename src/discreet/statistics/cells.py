@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.schema import check_apart
 from discreet.errors import InvalidRequest
 
 Kind = Literal["category", "bins", "linear", "square", "level", "signed"]
@@ -55,6 +57,9 @@ class Factor:
             raise InvalidRequest(f"a factor is one of category, bins, {', '.join(WIDTH)}, got {self.kind!r}")
         object.__setattr__(self, "edges", tuple(float(e) for e in self.edges))
         object.__setattr__(self, "labels", tuple(self.labels))
+        check_apart(self.lo, self.hi, "bounds")
+        for lo, hi in pairwise(self.edges):
+            check_apart(lo, hi, "edges")
 
     @property
     def size(self) -> int:
