@@ -34,7 +34,8 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 RUNS = 15_000
 PART = 500
-MOST = 12  # records of one table; 500 where opening one takes long
+MOST = 12  # records of one table; more where opening one takes long
+LARGE = {"csv": 60, "parquet": 60, "spark": 500}
 COLUMNS = {"n": Real(-1e6, 1e6), "x": Real(-5, 5), "c": Categories(["a", 7, True], other="rest")}
 SCHEMA = Schema(COLUMNS, person="id", max_rows=2)
 LOOKUP = (COLUMNS["c"].lookup(), 3, -1)  # type: ignore[union-attr]
@@ -49,7 +50,7 @@ def run(setting: dict[str, Any], seed: int, runs: int, spark: Any = None) -> dic
     with tempfile.TemporaryDirectory() as folder, _session(source, spark) as session, listening() as heard:
         while found["records"] < runs:
             left = runs - found["records"]
-            size = min(left, 500) if source == "spark" else rng.randint(1, min(left, MOST))
+            size = min(left, LARGE[source] if source == "spark" else rng.randint(1, LARGE.get(source, MOST)))
             found["records"] += size
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")

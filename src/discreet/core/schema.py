@@ -43,11 +43,11 @@ def closest(name: str, known: Iterable[str]) -> str:
 _NARROWEST, _WIDEST = 1e-100, 1e100
 
 
-def check_apart(lo: float, hi: float, name: str) -> None:
+def check_apart(lo: float, hi: float, name: str, least: float = _NARROWEST) -> None:
     """Refuse two public numbers between which arithmetic in doubles would overflow, underflow or lose them."""
-    if not hi - lo >= _NARROWEST or not max(abs(lo), abs(hi)) <= _WIDEST:
+    if not hi - lo >= least or not max(abs(lo), abs(hi)) <= _WIDEST:
         raise InvalidRequest(
-            f"{name} must lie within {_WIDEST:g} and at least {_NARROWEST:g} apart, got ({lo}, {hi}); use another unit"
+            f"{name} must lie within {_WIDEST:g} and at least {least:g} apart, got ({lo}, {hi}); use another unit"
         )
 
 

@@ -159,13 +159,13 @@ def _column(given: Any, name: str) -> Column:
 def _series(series: Any) -> Column:
     if series.dtype == nw.Float64:
         return series.to_numpy()
-    if series.implementation.is_pandas_like():
-        native = series.to_native()
-        if native.dtype == object:
-            return cells.objects(native.tolist())  # a type that Arrow infers would be one that cells decide for each other
-        if native.dtype == "category" and native.cat.categories.dtype == object:
-            labels = cells.objects([*native.cat.categories.tolist(), None])
-            return labels[native.cat.codes.to_numpy()]  # the code of a missing cell is -1
+    native = series.to_native()
+    pandas = series.implementation.is_pandas_like()
+    if series.dtype == nw.Object or (pandas and native.dtype == object):
+        return cells.objects(series.to_list())  # a type that Arrow infers is one that cells decide for each other
+    if pandas and native.dtype == "category" and native.cat.categories.dtype == object:
+        labels = cells.objects([*native.cat.categories.tolist(), None])
+        return labels[native.cat.codes.to_numpy()]  # the code of a missing cell is -1
     try:
         return cells.arrow(series.to_arrow())
     except Exception:  # cells that Arrow cannot hold: read one at a time

@@ -34,6 +34,7 @@ Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 WIDTH: dict[str, int] = {"linear": 2, "square": 3, "level": 1, "signed": 1}
+_NARROWEST_BIN = 1e-120  # the narrowest bounds in as many bins as are allowed, and a density is still finite
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,10 @@ class Factor:
         object.__setattr__(self, "edges", tuple(float(e) for e in self.edges))
         object.__setattr__(self, "labels", tuple(self.labels))
         check_apart(self.lo, self.hi, "bounds")
+        if self.edges:
+            check_apart(self.edges[0], self.edges[-1], "the first and the last of the edges")
         for lo, hi in pairwise(self.edges):
-            check_apart(lo, hi, "edges")
+            check_apart(lo, hi, "edges", _NARROWEST_BIN)
 
     @property
     def size(self) -> int:
