@@ -85,7 +85,7 @@ def released(file: Any, folder: Path) -> dict[str, Any]:
             prepared = work.prepare(file, source, ledger, rows)
             before, note = ledger.spent(), work.asked_before(file, prepared, ledger)
             with show.working("reading the table"):
-                results = work.run(prepared, ledger)
+                results = work.run(prepared, source, ledger)
             doc = describe(file, prepared, results, ledger, before) | {"note": note}
         # First the answers, which were paid for; the page is made from them and can be made again.
         write(DOCUMENT, json.dumps(doc, indent=1) + "\n")
@@ -113,7 +113,7 @@ def describe(file: Any, prepared: list[Any], results: list[Any], ledger: Any, be
         "discreet": __version__,
         "declared": file.schema.to_dict(),
         "ledger": {
-            "name": file.name,
+            "name": ledger.name,
             "budget": str(ledger.budget),
             "price": str(price_of(asks)),
             "paid_now": str(work.total(prepared)),
