@@ -216,3 +216,10 @@ def test_polars_objects_and_other_odd_columns_are_read() -> None:
     column = [DAY, 5.0, "7", None, b"\xff"]
     for x in (pl.Series("x", column, dtype=pl.Object), tuple(column), np.ma.masked_array(cells.objects(column))):
         assert numbers({"x": x})[1:3] == [5.0, 7.0]
+
+
+def test_a_nul_ends_no_text() -> None:
+    """Also beside a text that is not Unicode, which is read another way."""
+    for column in (np.array(["7", "7\x00a"]), np.array(["7", "7\x00a", "\ud800"]), np.array([b"7", b"7\x00a"])):
+        assert str(numbers({"x": column})[:2]) == "[7.0, nan]"
+        assert kept({"x": [1.0] * len(column), "id": column}) == len(column)
