@@ -108,7 +108,7 @@ def _alike(weights: Floats, noise: Any) -> list[tuple[Any, Floats, int]]:
     distinct: Floats = sizes
     times: npt.NDArray[np.int64] = np.ones(sizes.shape[1], np.int64)
     if sizes.shape[1] > 8:
-        distinct, times = np.unique(np.round(sizes, 12), axis=1, return_counts=True)  # type: ignore[assignment]
+        distinct, times = np.unique(np.round(sizes, 12), axis=1, return_counts=True)
     return [(noise, distinct[:, i], int(times[i])) for i in range(distinct.shape[1]) if distinct[:, i].any()]
 
 
