@@ -85,7 +85,7 @@ def released(file: Any, folder: Path) -> dict[str, Any]:
             prepared = work.prepare(file, source, ledger, rows)
             before, note = ledger.spent(), work.asked_before(file, prepared, ledger)
             with show.working("reading the table"):
-                results = work.run(prepared, ledger)
+                results = work.run(prepared, source, ledger)
             doc = describe(file, prepared, results, ledger, before) | {"note": note}
         # First the answers, which were paid for; the page is made from them and can be made again.
         write(DOCUMENT, json.dumps(doc, indent=1) + "\n")

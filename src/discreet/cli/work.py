@@ -1,4 +1,4 @@
-"""From a release file to questions, their price, and their answers: one transaction and one pass for each filter."""
+"""From a release file to questions, their price, and their answers: one transaction, and one pass for each filter."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, 
         table = Table(file.schema, rows if public_rows(file) and not item.where else None)
         question = _build(item, table)
         spend = Spend(**item.spend)
-        asked = Ask(question.query, question.law(spend, file.schema.neighbors))
+        asked = Ask(question.query, question.law(spend, file.schema.neighbors), where=narrowed.restriction)
         cost = asked.mechanism.cost(asked.query.distance(file.schema.neighbors))
         ledger.preview(cost)  # refuses what no ledger pays for
         known = ledger.recall(asked, narrowed, file.schema.neighbors)
@@ -221,17 +221,11 @@ def check_budget(file: ReleaseFile, prepared: list[Prepared], ledger: Ledger) ->
         )
 
 
-def run(prepared: list[Prepared], ledger: Ledger) -> list[Result]:
-    """Pay, look, answer. All questions on the same rows are one payment and one pass over the table."""
-    together: dict[str, list[int]] = {}
-    for place, each in enumerate(prepared):
-        together.setdefault(each.source.version, []).append(place)
-    answers: dict[int, Result] = {}
-    for members in together.values():
-        first = prepared[members[0]].source
-        desk = Desk(first, ledger, system(), first.schema.neighbors)
-        releases = desk.answer(tuple(prepared[i].ask for i in members))
-        for i, release in zip(members, releases, strict=True):
-            assert release.cost is not None
-            answers[i] = Result(prepared[i].question.reading, (release,), release.cost)
-    return [answers[i] for i in range(len(prepared))]
+def run(prepared: list[Prepared], source: BaseSource, ledger: Ledger) -> list[Result]:
+    """Pay, look, answer: one payment for the whole file, and one pass over the table for each filter."""
+    releases = Desk(source, ledger, system(), source.schema.neighbors).answer(tuple(each.ask for each in prepared))
+    answers = []
+    for each, release in zip(prepared, releases, strict=True):
+        assert release.cost is not None
+        answers.append(Result(each.question.reading, (release,), release.cost))
+    return answers
