@@ -3,7 +3,8 @@
 The hash of an event is SHA-256 over the canonical JSON of its row as it is stored (sorted keys, no spaces, ASCII),
 with the hash of the event before it among the fields. The first event's ``previous`` is the hash of the facts the
 ledger was created with, so a budget raised afterwards breaks the chain at its root. Anyone can recompute it from the
-rows with nothing but a JSON writer and SHA-256.
+rows with nothing but a JSON writer and SHA-256. Fields that came with schema 2 (``_LATER``) are among the hashed ones where
+they hold something, so that what 0.1.0 wrote keeps its hash.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ class Draft:
 
     ``cost`` is what is taken from whoever pays: the ledger, or for a ``draw`` the account. A ``step`` of a plan was
     paid for when the account was opened and costs nothing, and so does a ``store``, which puts a stored release, paid
-    for by an event before it, under the chain of hashes.
+    for by an event before it, under the chain of hashes. ``rows`` says what the rows were restricted to, ``key`` is the
+    keyed digest of the question and the version of the table, and ``unit`` stands in the event that bound the ledger to one;
+    all of them are canonical JSON or None.
     """
 
     kind: str
@@ -95,6 +98,9 @@ class Draft:
     account: int | None = None
     part: int | None = None
     terms: Terms | None = None
+    rows: str | None = None
+    key: str | None = None
+    unit: str | None = None
 
     @property
     def plan(self) -> str:
@@ -104,7 +110,7 @@ class Draft:
 
 @dataclass(frozen=True, kw_only=True)
 class Event(Draft):
-    """An event of the book: charge, open, step, draw, reserve, cancel or store."""
+    """An event of the book: charge, open, step, draw, reserve, cancel, store, redeem, forgo or adopt."""
 
     number: int
     time: str
@@ -126,19 +132,22 @@ class Event(Draft):
             "sensitivity": None if self.sensitivity is None else json.loads(self.sensitivity),
             "cost": self.cost.to_dict(),
             "terms": None if self.terms is None else json.loads(self.terms.to_json()),
+            "rows": None if self.rows is None else json.loads(self.rows),
+            "unit": None if self.unit is None else json.loads(self.unit),
         }
 
 
+_LATER = ("rows", "key", "unit")
 _PLAIN = (
     "number", "time", "who", "kind", "question", "law", "sensitivity", "relation", "account", "part", "previous",
-    "hash",
+    "hash", *_LATER,
 )  # fmt: skip
-_HASHED = tuple(sorted((set(_PLAIN) | {"cost", "terms"}) - {"hash"}))
+_HASHED = tuple(sorted((set(_PLAIN) | {"cost", "terms"}) - {"hash", *_LATER}))
 
 
 def write_row(draft: Draft, number: int, time: str, who: str, previous: str) -> dict[str, Any]:
     """The row of an event, sealed with its hash."""
-    row = {
+    row: dict[str, Any] = {
         "number": number,
         "time": time,
         "who": who,
@@ -153,16 +162,30 @@ def write_row(draft: Draft, number: int, time: str, who: str, previous: str) -> 
         "terms": None if draft.terms is None else draft.terms.to_json(),
         "previous": previous,
     }
-    row["hash"] = digest(canonical(row))
-    return row
+    later = {"rows": draft.rows, "key": draft.key, "unit": draft.unit}
+    row["hash"] = digest(canonical(row | {k: v for k, v in later.items() if v is not None}))
+    return row | later
 
 
 def hash_of(row: Mapping[Any, Any]) -> str:
     """The hash the row of an event should have."""
-    return digest(canonical({k: row[k] for k in _HASHED}))
+    hashed = {k: row[k] for k in _HASHED}
+    for name in _LATER:
+        if row[name] is not None:
+            hashed[name] = row[name]
+    return digest(canonical(hashed))
+
+
+def founded(schema: int, unit: str | None) -> str:
+    """What a ledger was founded with besides the columns of its row; schema 1 knew no unit."""
+    return canonical({"schema": schema} if schema == 1 else {"schema": schema, "unit": unit})
 
 
 def origin(row: Mapping[Any, Any]) -> str:
     """The hash every chain starts from: the facts a ledger was created with, in its own row."""
-    facts = {k: row[k] for k in ("name", "schema", "relation", "filter", "created")}
+    facts: dict[str, Any] = {k: row[k] for k in ("name", "relation", "filter", "created")}
+    try:
+        facts |= json.loads(row["founded"])
+    except (TypeError, json.JSONDecodeError) as problem:
+        raise UnsupportedFormat(f"the facts a ledger was founded with cannot be read, got {row['founded']!r}") from problem
     return digest(canonical(facts | {"kind": "ledger", "test": bool(row["test"])}))
