@@ -21,6 +21,7 @@ from discreet.core.runner import Desk, Procedure, plan
 from discreet.core.schema import Label, Schema
 from discreet.errors import BudgetExceeded, InvalidRequest, NotPrivate
 from discreet.ledger import Ledger
+from discreet.ledger.address import for_table
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
 from discreet.statistics.joint import ask, ask_each, ask_together
@@ -96,9 +97,11 @@ class Session:
 
     ``table`` is anything ``discreet.sources.open_source`` opens; ``schema`` a Schema or the path of a TOML file;
     ``ledger`` a Ledger or its url (``"sqlite:///ledger.db"``; in memory by default, and then gone with the process;
-    ``"test"`` for tests, which alone allows a seed and an infinite epsilon). ``name`` is the ledger of this table of people
-    within the database. ``version`` is a public word for this state of the table: the same question on the same version is
-    answered again at no cost. Files go by path, size and time of change; a table in memory counts as new without it.
+    ``"test"`` for tests, which alone allows a seed and an infinite epsilon). A relative path is taken from where the
+    table's file lies, or else the schema's: the same ledger pays in whichever folder a program is run. ``name`` is the
+    ledger of this table of people within the database; without it, the only one there is. ``version`` is a public word for
+    this state of the table: the same question on the same version is answered again at no cost. Files go by path, size and
+    time of change; a table in memory counts as new without it.
 
     Errors come from declarations and requests. What a record holds never raises, warns or stops anything.
     """
@@ -111,7 +114,7 @@ class Session:
         ledger: Ledger | str = "sqlite://",
         *,
         seed: int | None = None,
-        name: str = "default",
+        name: str | None = None,
         who: str | None = None,
         spark: Any = None,
         version: str | None = None,
@@ -122,7 +125,7 @@ class Session:
         self._source = open_source(table, self.schema, spark=spark, version=version)
         relation = self.schema.neighbors
         if not isinstance(ledger, Ledger):
-            ledger = Ledger(ledger, budget, name=name, neighbors=relation, who=who)
+            ledger = Ledger(for_table(ledger, table, schema), budget, name=name, neighbors=relation, who=who)
         elif budget is not None and ledger.budget != budget:
             raise InvalidRequest(f"the ledger has the budget {ledger.budget}, got {budget}; leave it out, or open another")
         if seed is not None and not ledger.test:

@@ -169,7 +169,7 @@ def test_missing_files_and_wrong_commands(run: Run, folder: Path) -> None:
 def test_what_to_write_instead(run: Run, folder: Path) -> None:
     path, schema = folder / "people.toml", folder / "people.schema.toml"
     assert run("release", path).code == 0
-    assert "there are: 'people'" in run("ledger", "show", folder / "ledger.db").err
+    assert "there are: 'people'" in run("ledger", "show", folder / "ledger.db", "--name", "persons").err
     path.write_text(RELEASE.replace("epsilon = 1\n", "epsilon = 2\n"))
     ran = run("plan", path)
     assert "line 7" in ran.err

@@ -113,7 +113,7 @@ def describe(file: Any, prepared: list[Any], results: list[Any], ledger: Any, be
         "discreet": __version__,
         "declared": file.schema.to_dict(),
         "ledger": {
-            "name": file.name,
+            "name": ledger.name,
             "budget": str(ledger.budget),
             "price": str(price_of(asks)),
             "paid_now": str(work.total(prepared)),

@@ -82,7 +82,7 @@ class ReleaseFile:
     version: str | None
     schema: Schema
     ledger: str
-    name: str
+    name: str | None
     title: str
     who: str | None
     budget: Budget | None
@@ -129,7 +129,7 @@ def read_with(path: Path, more: Mapping[str, tuple[type, ...]], kind: str) -> tu
         version=doc.get("version"),
         schema=_schema(doc["schema"], folder, place),
         ledger=ledger_at(doc["ledger"], folder, place("ledger")),
-        name=_text(doc.get("name", path.stem), "name", place("name")),
+        name=_text(doc["name"], "name", place("name")) if "name" in doc else None,
         title=_text(doc.get("title", path.stem), "title", place("title")),
         who=doc.get("who"),
         budget=_budget(doc.get("budget"), place),
@@ -198,12 +198,14 @@ def read_schema(path: Path) -> Schema:
         raise type(problem)(with_remedy(str(problem))) from None
 
 
-def ledger_at(url: str, folder: Path, place: str) -> str:
-    """The ledger's address, its file taken from where the release file lies."""
+def ledger_at(url: str, folder: Path, place: str, other: Path | None = None) -> str:
+    """The ledger's address, its file taken from ``folder``; refused where one of that name lies in the ``other`` folder."""
     if url in ("test", "sqlite:", "sqlite:/", "sqlite://", _SQLITE, f"{_SQLITE}:memory:"):
         raise InvalidRequest(f"{place}a release is paid from a ledger that lasts, got {url!r}; write sqlite:///ledger.db")
     if url.startswith(_SQLITE) or not re.match(r"[\w+]{2,}:", url):  # without a scheme it is the path of a file
-        return f"{_SQLITE}{folder / url.removeprefix(_SQLITE)}"
+        from discreet.ledger.address import one_place
+
+        return one_place(Path(url.removeprefix(_SQLITE)), folder, other)
     return url
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.cli.releasefile import Item, ReleaseFile
-from discreet.cli.remedies import names_at, no_such_ledger, with_remedy
+from discreet.cli.remedies import no_such_ledger, with_remedy
 from discreet.core.ask import Ask
 from discreet.core.cost import Cost
 from discreet.core.random import system
@@ -69,7 +69,7 @@ def open_ledger(file: ReleaseFile, *, create: bool) -> Ledger:
             if "a new ledger needs a budget" not in str(problem):
                 raise
             if file.budget is None:
-                raise InvalidRequest(no_such_ledger(str(problem), names_at(file.ledger))) from None
+                raise InvalidRequest(no_such_ledger(str(problem))) from None
             address = file.ledger if create else "sqlite://"
             ledger = Ledger(address, file.budget, name=file.name, neighbors=relation, who=file.who)
     except DiscreetError as problem:
@@ -78,7 +78,7 @@ def open_ledger(file: ReleaseFile, *, create: bool) -> Ledger:
         has = ledger.budget
         ledger.close()
         raise InvalidRequest(
-            f"{file.places['budget']}a ledger's budget is fixed when it is made: {file.name!r} has {has}, got "
+            f"{file.places['budget']}a ledger's budget is fixed when it is made: {ledger.name!r} has {has}, got "
             f"{file.budget}; write the budget it has, leave [budget] out, or choose another name"
         )
     try:
@@ -94,7 +94,7 @@ def _check_whose(ledger: Ledger, file: ReleaseFile) -> None:
     paid = set(columns_of(event.question for event in itertools.islice(ledger.events(), _LOOKED_AT)))
     if paid and not paid & set(file.schema.columns) and not file.same_people:
         raise InvalidRequest(
-            f"{file.places['ledger']}the ledger {file.name!r} seems to be of another table: it paid for questions about "
+            f"{file.places['ledger']}the ledger {ledger.name!r} seems to be of another table: it paid for questions about "
             f"{', '.join(sorted(paid)[:5])}, and the schema declares none of these; choose another name, or write "
             "same_people = true if both tables are about the same people"
         )

@@ -20,7 +20,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, Table, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.pool import NullPool
@@ -29,7 +29,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from discreet.errors import InvalidRequest, LedgerCorrupt, LedgerUnavailable
 from discreet.ledger import beside
 from discreet.ledger.settling import Settler
-from discreet.ledger.tables import metadata
+from discreet.ledger.tables import ADDED, metadata
 
 _CREATION_LOCK = 0x64697363  # any fixed number: creators of tables on one PostgreSQL server queue up behind it
 _UNTOUCHED = "Nothing was looked at"
@@ -288,8 +288,21 @@ class Database:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
         for table in metadata.sorted_tables:
             connection.execute(CreateTable(table, if_not_exists=True))
+            self.add_columns(connection, table)
             for index in table.indexes:
                 connection.execute(CreateIndex(index, if_not_exists=True))
+
+    def add_columns(self, connection: Connection, table: Table) -> None:
+        """Give a table of an earlier schema the columns that came later."""
+        wanted = ADDED.get(table, ())
+        if not wanted:
+            return
+        there = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        for name in wanted:
+            if name not in there:
+                kind = table.c[name].type.compile(self._dialect)
+                quoted = self._dialect.identifier_preparer.quote(name)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {quoted} {kind}")
 
     def close(self) -> None:
         """Close the connection for good."""
@@ -341,7 +354,8 @@ def _parse(text: str) -> URL:
         if url.query or (url.database or "").startswith("file:"):
             # Options such as nolock=1 or immutable=1 would turn off what keeps two writers apart.
             raise InvalidRequest(f"an SQLite ledger takes a plain path without options, got {text!r}; drop the options")
-        return url
+        # Connections are opened anew later on, perhaps after a change of folder: they must find the same file.
+        return url if url.database in (None, "", ":memory:") else url.set(database=os.path.abspath(url.database))
     raise InvalidRequest(f"a ledger's address must be {known}, got one for {url.drivername!r}")
 
 

@@ -181,11 +181,19 @@ def founded(schema: int, unit: str | None) -> str:
     return canonical({"schema": schema} if schema == 1 else {"schema": schema, "unit": unit})
 
 
+def founding(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """What ``founded`` wrote."""
+    try:
+        doc = json.loads(row["founded"])
+        unit = doc.get("unit")
+        if type(doc["schema"]) is not int or not (unit is None or isinstance(unit, str)):
+            raise TypeError("a schema is a number")
+    except (AttributeError, KeyError, TypeError, json.JSONDecodeError) as problem:
+        raise UnsupportedFormat(f"what a ledger was founded with cannot be read, got {row['founded']!r}") from problem
+    return {"schema": doc["schema"]} if doc["schema"] == 1 else {"schema": doc["schema"], "unit": unit}
+
+
 def origin(row: Mapping[Any, Any]) -> str:
     """The hash every chain starts from: the facts a ledger was created with, in its own row."""
-    facts: dict[str, Any] = {k: row[k] for k in ("name", "relation", "filter", "created")}
-    try:
-        facts |= json.loads(row["founded"])
-    except (TypeError, json.JSONDecodeError) as problem:
-        raise UnsupportedFormat(f"the facts a ledger was founded with cannot be read, got {row['founded']!r}") from problem
+    facts = {k: row[k] for k in ("name", "relation", "filter", "created")} | founding(row)
     return digest(canonical(facts | {"kind": "ledger", "test": bool(row["test"])}))

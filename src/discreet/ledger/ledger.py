@@ -23,7 +23,7 @@ from discreet.ledger.answers import Answers, Wanted
 from discreet.ledger.books import on_account
 from discreet.ledger.creation import find_or_create
 from discreet.ledger.database import Database
-from discreet.ledger.events import Draft, Event, Terms, canonical, digest
+from discreet.ledger.events import Draft, Event, Terms, canonical, digest, founding
 from discreet.ledger.journal import Journal
 from discreet.ledger.replay import verify
 
@@ -46,7 +46,8 @@ class Ledger:
     ``url`` is ``"sqlite:///file.db"``, ``"sqlite://"`` (in memory), ``"postgresql://..."`` or ``"test"``: in memory,
     with seeds and infinite costs allowed and, without a budget, no limit. A new ledger needs a ``budget``; an old one
     is opened as it is, and a ``budget`` or ``neighbors`` given again must be the one it was made with. ``name`` is
-    the table of people it pays for; one database may hold many. ``timeout`` is how many seconds a charge waits for
+    the table of people it pays for. One database may hold many, but a second is made only by its name: without one it is
+    the only ledger there is, and in a new database ``"default"``. ``timeout`` is how many seconds a charge waits for
     others. ``unit`` is whose privacy it counts; without it, the first question binds the ledger to its own.
 
     Proof that neither a race nor a crash can overspend. Every payment is one transaction that locks the ledger's
@@ -65,13 +66,13 @@ class Ledger:
         url: str,
         budget: Budget | None = None,
         *,
-        name: str = "default",
+        name: str | None = None,
         neighbors: Relation | None = None,
         who: str | None = None,
         timeout: float = 30.0,
         unit: Unit | None = None,
     ) -> None:
-        self.name = checks.text(name, "the name of a ledger", longest=200)
+        wanted_name = None if name is None else checks.text(name, "the name of a ledger", longest=200)
         self.who = checks.text(_user() if who is None else who, "who")
         if budget is not None and not isinstance(budget, Budget):
             raise InvalidRequest(f"budget must be a Budget, such as Budget(epsilon=1), got {budget!r}")
@@ -81,9 +82,10 @@ class Ledger:
         self.test = url == "test"
         self._database = Database("sqlite://" if self.test else url, timeout)
         try:
-            row = find_or_create(self._database, self.name, budget, wanted or "add_remove", unit, test=self.test)
+            row = find_or_create(self._database, wanted_name, budget, wanted or "add_remove", unit, test=self.test)
+            self.name: str = row["name"]
             self.relation, self.filter = checks.same(row, budget, wanted)
-            self._founded = checks.founding(row)
+            self._founded = founding(row)["schema"]
             self._unit = None if row["unit"] is None else checks.read_unit(row["unit"])
             self._unit_draft(unit)
         except BaseException:

@@ -191,6 +191,12 @@ find_document = select(releases.c.document, releases.c.number, releases.c.hash).
     releases.c.ledger == _ledger, releases.c.key == bindparam("of_key")
 )
 find_release = select(releases).where(releases.c.ledger == _ledger, releases.c.key == bindparam("of_key"))
+check_pending = (
+    select(pending.c.number, pending.c.key, pending.c.state, events.c.key.label("paid_key"), releases.c.key.label("answered"))
+    .outerjoin(events, and_(events.c.ledger == pending.c.ledger, events.c.number == pending.c.number))
+    .outerjoin(releases, and_(releases.c.ledger == pending.c.ledger, releases.c.key == pending.c.key))
+    .where(pending.c.ledger == _ledger)
+)
 insert_release = releases.insert()
 count_releases = select(func.count()).select_from(releases).where(releases.c.ledger == _ledger)
 page_of_releases = (
