@@ -324,7 +324,7 @@ def _float_up(value: Fraction) -> float:
 
 
 def _line(rho: Fraction) -> tuple[float, ...]:
-    """The curve of rho-zCDP, each value rounded up: whole numbers divide correctly rounded, and one step up mends the rest."""
+    """The curve of rho-zCDP, each value rounded up: integers divide correctly rounded, and one step up mends the rest."""
     top, bottom = rho.numerator, rho.denominator
     return tuple(_quotient_up(top * p, bottom * q) for p, q in _RATIOS)
 

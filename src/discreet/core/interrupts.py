@@ -1,7 +1,7 @@
 """Signals wait while an answer is on its way from the table to the store.
 
-Between the mark that an entry is looked for and the row that answers it, an interrupt would leave an answer that was paid for
-and must be withheld (``ledger.answers`` proves why). So SIGINT and SIGTERM are noted and take effect after the row is stored.
+Between the mark that an entry is looked for and the row that answers it, an interrupt would leave an answer that is paid for
+and must be withheld (``ledger.answers`` proves why). So SIGINT and SIGTERM take effect after the row is stored.
 Python runs handlers in the main thread alone: elsewhere there is nothing to hold back.
 """
 
@@ -40,9 +40,9 @@ def deferred() -> Iterator[None]:
                 signal.signal(number, note)
         yield
     finally:
-        for number, handler in before.items():
+        for each, handler in before.items():
             if handler is not None:
-                signal.signal(number, handler)
+                signal.signal(each, handler)
         if waiting:
             _act(waiting[0], before[waiting[0]])
 

@@ -168,8 +168,8 @@ class Desk:
     def answer(self, asks: tuple[Ask, ...]) -> tuple[Release, ...]:
         """Answer several asks: one payment, and one pass over the data for all that are about the same rows.
 
-        The order is pay, mark, look, draw, store, and what is returned is what was read from the store; signals wait from the
-        mark to the row. ``ledger.answers`` proves what this order is good for.
+        The order is pay, mark, look, draw, store, and what is returned is what was read from the store; signals wait from
+        the mark to the row. ``ledger.answers`` proves what this order is good for.
         """
         self._check_seed()
         self._check_accounts(asks)
@@ -207,9 +207,9 @@ class Desk:
     def step(self, ask: Ask) -> Release:
         """Answer a step of a plan on a lot of its own; ``ahead`` steps are paid at once and then taken one by one.
 
-        Proof: a step is taken only from entries the ledger wrote for this very plan, and each entry serves one step. Steps are
-        not stored (a gradient is as long as a model, and there are thousands): one that was paid and lost stays lost, so no
-        entry is ever answered twice.
+        Proof: a step is taken only from entries the ledger wrote for this very plan, and each entry serves one step. Steps
+        are not stored (a gradient is as long as a model, and there are thousands): one that was paid and lost stays lost,
+        so no entry is ever answered twice.
         """
         assert ask.account is not None
         assert ask.rate is not None

@@ -1,33 +1,34 @@
 """A charge and its one answer: pay, claim, mark, look, draw, store, and hand out what a read of the store returns.
 
-*Order.* ``buy`` pays: an entry e binds the question, its law, the relation, the rows and the version of the table, and stands in
-``discreet_pending`` as *paid*, claimed by whoever paid. ``look`` marks it *looked*, durably, before the first record is read.
-The runner looks and draws. ``store`` writes the release under the key of e and takes e out of the pending ones, in one
-transaction, if e is still claimed by the same claimant; then it reads the row back, and that is what is handed out.
+*Order.* ``buy`` pays: an entry e binds the question, its law, the relation, the rows and the version of the table, and
+stands in ``discreet_pending`` as *paid*, claimed by whoever paid. ``look`` marks it *looked*, durably, before the first
+record is read. The runner looks and draws. ``store`` writes the release under the key of e and takes e out of the pending
+ones, in one transaction, if e is still claimed by the same claimant; then it reads the row back, and that is what is handed
+out.
 
 *Theorem.* If (i) nothing leaves but stored rows, (ii) a row for e is written at most once ever, (iii) there is one living
-claimant of e at a time, and (iv) deaths, and every interrupt that someone who sees elapsed time can set off, do not depend on
-records or draws, then what leaves under e has exactly the law M(D) that was paid for, and an e without a row may be answered
-later at no charge.
+claimant of e at a time, and (iv) deaths, and every interrupt that someone who sees elapsed time can set off, do not depend
+on records or draws, then what leaves under e has exactly the law M(D) that was paid for, and an e without a row may be
+answered later at no charge.
 
-*Proof.* By (iii) and (iv) which draw is stored is independent of all draws, so the row is one fresh draw of M(D), whoever made
-it. By (i) nobody saw another. Composition counts e once.
+*Proof.* By (iii) and (iv) which draw is stored is independent of all draws, so the row is one fresh draw of M(D), whoever
+made it. By (i) nobody saw another. Composition counts e once.
 
-*Why the conditions hold here.* (i) ``Desk.answer`` returns what ``store`` read. Steps of a plan and lots of it are not stored:
-they are never answered a second time either, and ``buy`` is not asked for them. (ii) The key is unique and e leaves
-``discreet_pending`` with the row that is written; what is not pending is never redeemed: entries of before schema 2, entries
-given up (``forgo``), and all entries of a ledger that was restored (``adopt``), since they may have been answered after the
-copy was made. (iii) A claim changes hands in a writing transaction only, and only if the claimant before is dead: its lock is
-a record lock of its process beside an SQLite file, or the advisory lock of its session on PostgreSQL, without a time-out. A
-session that was cut off has lost its claim, and cannot store. (iv) An e that is *paid* was not looked for: whoever asks the
-same of the same version redeems it. From *looked* on a death may depend on time, and time on the draw, so nobody but the
-custodian, who may see the table anyway, can have e answered (``redeem``); and signals wait from the mark until the row is
-stored (``core.interrupts``).
+*Why the conditions hold here.* (i) ``Desk.answer`` returns what ``store`` read. Steps of a plan and lots of it are not
+stored: they are never answered a second time either, and ``buy`` is not asked for them. (ii) The key is unique and e leaves
+``discreet_pending`` with the row that is written; what is not pending is never redeemed: entries of before schema 2,
+entries given up (``forgo``), and all entries of a ledger that was restored (``adopt``), since they may have been answered
+after the copy was made. (iii) A claim changes hands in a writing transaction only, and only if the claimant before is dead:
+its lock is a record lock of its process beside an SQLite file, or the advisory lock of its session on PostgreSQL, without a
+time-out. A session that was cut off has lost its claim, and cannot store. (iv) An e that is *paid* was not looked for:
+whoever asks the same of the same version redeems it. From *looked* on a death may depend on time, and time on the draw, so
+nobody but the custodian, who may see the table anyway, can have e answered (``redeem``); and signals wait from the mark
+until the row is stored (``core.interrupts``).
 
 *The attack that this refuses.* An analyst interrupts whenever no answer has come by time c, and asks again. If the second
-asking were free, noise would be conditioned on having been drawn quickly: with a sampler whose time grows with the noise, ε = 1
-gives a hockey-stick divergence of .21 at c = 1 and the exact answer at c = 0. Here the interrupt waits for the row, or, if it
-kills, e is withheld.
+asking were free, noise would be conditioned on having been drawn quickly: with a sampler whose time grows with the noise, ε
+= 1 gives a hockey-stick divergence of .21 at c = 1 and the exact answer at c = 0. Here the interrupt waits for the row, or,
+if it kills, e is withheld.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class Answers:
         paid: list[Paid | None] = [None] * len(wanted)
         taken: set[int] = set()
         # A mark follows that waits for the disk; where there is nothing to mark, this is the wait.
-        durable = all(each.key is None for each in wanted)
+        durable = any(each.key is None for each in wanted)
         first: dict[str, int] = {}
         fresh: list[int] = []
         with self._claiming(taken), database.work(write=True, durable=durable) as work:
@@ -127,7 +128,7 @@ class Answers:
                 if wanted[p].key is not None
             ]
             work.write_all(tables.insert_pending, rows)
-            taken.update(row["number"] for row in rows)
+            taken.update(e.number for p, e in zip(fresh, entries, strict=True) if wanted[p].key is not None)
             database.working.update(taken)  # before anyone else can see that they are paid
         for place, entry in zip(fresh, entries, strict=True):
             tally.paid(entry, wanted[place].bill.cost)
@@ -146,9 +147,7 @@ class Answers:
         drafts = []
         for each in wanted:
             account = each.bill.ask.account
-            drafts.append(
-                each.draft if account is None else on_account(each.draft, self.journal.load(work, books, account))
-            )
+            drafts.append(each.draft if account is None else on_account(each.draft, self.journal.load(work, books, account)))
         if drafts and bound is not None:
             drafts[0] = replace(drafts[0], unit=bound)
         return drafts
@@ -193,8 +192,8 @@ class Answers:
                 found = work.row(tables.read_pending, values)
                 if found is None or (found[1], found[2]) != (PAID, database.holder):
                     raise LedgerUnavailable(
-                        f"the claim on entry {number} was lost with the connection to the ledger. Nothing was looked at; it is "
-                        "paid, and asking the same again is free"
+                        f"the claim on entry {number} was lost with the connection to the ledger. Nothing was looked at; "
+                        "it is paid, and asking the same again is free"
                     )
                 work.write(tables.update_pending, values | {"new_state": LOOKED, "new_holder": database.holder})
         for number in numbers:
@@ -325,11 +324,13 @@ class Answers:
             found = work.row(tables.read_pending, place)
             if found is None:
                 raise InvalidRequest(
-                    f"only an entry that is paid and not answered can be decided on, and entry {number} of {journal.name!r} is "
-                    "not one; discreet ledger show lists them"
+                    f"only an entry that is paid and not answered can be decided on, and entry {number} of {journal.name!r} "
+                    "is not one; discreet ledger show lists them"
                 )
             if database.alive(found[2], number, work):
-                raise InvalidRequest(f"entry {number} is being answered by a living process now; wait for it, or end it first")
+                raise InvalidRequest(
+                    f"entry {number} is being answered by a living process now; wait for it, or end it first"
+                )
             if keep:
                 work.write(tables.update_pending, place | {"new_state": PAID, "new_holder": 0})
             else:
@@ -343,10 +344,10 @@ class Answers:
 def withheld(journal: Journal, number: int, cost: Cost) -> str:
     """The one line about an entry whose holder died after looking."""
     return (
-        f"entry {number} of the ledger {journal.name!r} paid {cost} for this question, and whoever looked for it ended before "
-        "the answer was stored: it is withheld, because an end that depended on the noise would give it away. Nothing more was "
-        f"charged; the custodian can have it answered (discreet ledger redeem LEDGER {number}) or given up and paid for anew "
-        f"(discreet ledger redeem LEDGER {number} --forgo)"
+        f"entry {number} of the ledger {journal.name!r} paid {cost} for this question, and whoever looked for it ended "
+        "before the answer was stored: it is withheld, because an end that depended on the noise would tell of it. Nothing "
+        f"more was charged; the custodian can have it answered (discreet ledger redeem LEDGER {number}) or given up and "
+        f"paid for anew (discreet ledger redeem LEDGER {number} --forgo)"
     )
 
 

@@ -142,8 +142,8 @@ class Beside:
         known = [f for f in found if f is not None]
         if os.pread(descriptor, _RECORD, 0) != _MAGIC or (not known and records.strip(b"\0")):
             raise LedgerCorrupt(
-                f"the head file {self.head} is damaged; check the ledger against a head noted elsewhere (discreet ledger verify "
-                f"--head), and then run: discreet ledger adopt {self.path}. Nothing was charged"
+                f"the head file {self.head} is damaged; check the ledger against a head noted elsewhere (discreet ledger "
+                f"verify --head), and then run: discreet ledger adopt {self.path}. Nothing was charged"
             )
         return max(known, default=None)
 
@@ -172,7 +172,9 @@ class Beside:
         except FileNotFoundError:
             return None
         except OSError as problem:
-            raise LedgerUnavailable(f"the key file {self.key} must be readable: {problem.strerror}; check its owner") from None
+            raise LedgerUnavailable(
+                f"the key file {self.key} must be readable: {problem.strerror}; check its owner"
+            ) from None
         return found
 
     def make_key(self) -> bytes:

@@ -47,8 +47,8 @@ class Books:
     Proof that steps, draws and other charges may be interleaved. Draws on parts and on reservations are counted by the
     filter's own induction: fix the part a neighbour differs in; the answers about other parts cost nothing, and along every
     path the draws on this part and all charges stay within the total. A plan is different where its price is less than the
-    sum of its steps (lots, composition by loss distributions): it is then one interactive mechanism, bought when it was opened
-    and answered while others are. ``accounting.filters`` says by which theorem its price holds all the same.
+    sum of its steps (lots, composition by loss distributions): it is then one interactive mechanism, bought when it was
+    opened and answered while others are. ``accounting.filters`` says by which theorem its price holds all the same.
     """
 
     filter: Filter | None

@@ -63,8 +63,8 @@ def _note(database: Database, row: dict[str, Any]) -> None:
     seen = database.beside.seen(row["id"])
     if seen is not None and seen[0]:
         raise LedgerCorrupt(
-            f"the head file {database.beside.head} tells of a ledger with {seen[0]} events at {database.beside.path}, which is "
-            "gone or was replaced; restore it, or, to begin anew, choose another path"
+            f"the head file {database.beside.head} tells of a ledger with {seen[0]} events at {database.beside.path}, which "
+            "is gone or was replaced; restore it, or, to begin anew, choose another path"
         )
     database.beside.note(row["id"], 0, row["head"])
 
@@ -116,8 +116,8 @@ def check_layout(connection: Connection, database: Database) -> None:
     oldest = connection.execute(select(func.min(tables.ledgers.c.schema))).scalar()
     if oldest is not None and oldest < tables.SCHEMA:
         raise UnsupportedFormat(
-            f"the ledgers at {database} were written by an earlier version (schema {oldest}, this one writes {tables.SCHEMA}); "
-            "nothing is lost: upgrade them, with a backup first, by: discreet ledger upgrade LEDGER"
+            f"the ledgers at {database} were written by an earlier version (schema {oldest}, this one writes "
+            f"{tables.SCHEMA}); nothing is lost: upgrade them, with a backup first, by: discreet ledger upgrade LEDGER"
         )
 
 

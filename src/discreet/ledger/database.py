@@ -239,7 +239,7 @@ class Database:
         """The text of a statement for the driver, kept by the statement."""
         known = self._texts.get(id(statement))
         if known is None:
-            kind = type(self._dialect)
+            kind: Any = type(self._dialect)
             named = kind(paramstyle="named") if self.sqlite else self._dialect
             known = self._texts[id(statement)] = (statement, str(statement.compile(dialect=named)))
         return known[1]

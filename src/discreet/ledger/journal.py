@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -150,9 +150,8 @@ class Journal:
             work.after.append(lambda: beside.note(self.id, last, head))
         return [Entry(self.name, row["number"], row["hash"]) for row in rows]
 
-    def rows(self) -> Iterator[Mapping[Any, Any]]:
-        """The rows of all events in order, read a page at a time so that no transaction stays open in between."""
-        after = tables.BEFORE_ALL
+    def rows(self, after: int = 0) -> Iterator[Mapping[Any, Any]]:
+        """The rows of events in order, read a page at a time so that no transaction stays open in between."""
         while True:
             with self.database.transaction(write=False) as connection:
                 page = connection.execute(tables.page_of_events, {"of_ledger": self.id, "after": after}).mappings().all()
@@ -161,14 +160,14 @@ class Journal:
                 return
             after = page[-1]["number"]
 
-    def last_rows(self, most: int, without: str) -> list[Mapping[Any, Any]]:
+    def last_rows(self, most: int, without: str) -> Sequence[Mapping[Any, Any]]:
         """The rows of the last events in order, without those of one kind."""
         values = {"of_ledger": self.id, "upto": -tables.BEFORE_ALL, "without": without, "most": most}
         with self.database.transaction(write=False) as connection:
             return list(connection.execute(tables.last_events, values).mappings().all())[::-1]
 
     def find_release(self, work: Work, key: str) -> tuple[str, int] | None:
-        """A stored release and the event that paid for it, checked against its hash; ``verify`` checks it against the chain."""
+        """A stored release and the event that paid for it, checked against its hash; only ``verify`` checks the chain."""
         found = work.row(tables.find_document, {"of_ledger": self.id, "of_key": key})
         if found is None:
             return None

@@ -1,17 +1,18 @@
 """The key of the digests by which stored answers are found.
 
 A question asked again is found by a digest of the question, its law, the relation and the version of the table; and the
-version of a file is its path, its size and its time of change. From a digest without a key anyone who may read a ledger could
-try out paths and times until one fits. So the digest is keyed (HMAC-SHA256).
+version of a file is its path, its size and its time of change. From a digest without a key anyone who may read a ledger
+could try out paths and times until one fits. So the digest is keyed (HMAC-SHA256).
 
-What it protects against: whoever has the ledger, a copy of it, an export or a released document, but not the key, can neither
-test a guess of the version nor tell that two ledgers tell of one table. The key of an SQLite ledger lies beside it in a file for
-its owner alone, ``ledger.db.key``; hand out the ledger without it. On PostgreSQL it is a row of the table ``discreet_keys``,
-which is in no export and which the owner may close to other roles; someone who may read that table is not kept out. It does
-not protect against whoever can read the custodian's files, and it need not: they can read the table too.
+What it protects against: whoever has the ledger, a copy of it, an export or a released document, but not the key, can
+neither test a guess of the version nor tell that two ledgers tell of one table. The key of an SQLite ledger lies beside it
+in a file for its owner alone, ``ledger.db.key``; hand out the ledger without it. On PostgreSQL it is a row of the table
+``discreet_keys``, which is in no export and which the owner may close to other roles; someone who may read that table is
+not kept out. It does not protect against whoever can read the custodian's files, and it need not: they can read the table
+too.
 
-A lost key loses no budget and no answer already given. Stored answers can then not be found, and the ledger says so instead of
-charging for them a second time.
+A lost key loses no budget and no answer already given. Stored answers can then not be found, and the ledger says so instead
+of charging for them a second time.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def find(database: Database, keyed: str | None) -> bytes:
     if found is None or fingerprint(found) != keyed:
         state = "missing" if found is None else "another one, or damaged"
         raise LedgerCorrupt(
-            f"the key of the ledger's digests, {where}, is {state}: answers stored before cannot be found, and would be paid "
-            "for again; restore it from a backup. Nothing was charged"
+            f"the key of the ledger's digests, {where}, is {state}: answers stored before cannot be found, and would be "
+            "paid for again; restore it from a backup. Nothing was charged"
         )
     return found

@@ -287,7 +287,7 @@ class Ledger:
         return None
 
     def _keys(self, ask: Ask, source: Any, relation: Relation) -> list[str]:
-        """The keyed digest of the question and the version it is put to; and of a ledger that 0.1.0 made, the one of then."""
+        """The keyed digest of question and version; and for a ledger that 0.1.0 made, the one of then."""
         if self._key_bytes is None:
             self._key_bytes = keys.find(self._database, self._keyed)
         text = canonical([ask.question, relation, source.version])
@@ -342,9 +342,14 @@ class Ledger:
         kept = self._journal.read().unit
         return None if kept is None else checks.read_unit(kept)
 
-    def events(self, *, last: int | None = None, without: str = "") -> Iterator[Event]:
-        """Every event from the first, in order; or the last few, without those of one kind."""
-        return map(Event.of, self._journal.rows() if last is None else self._journal.last_rows(last, without))
+    @property
+    def count(self) -> int:
+        """How many events there are."""
+        return self._journal.read().number
+
+    def events(self, *, after: int = 0, last: int | None = None, without: str = "") -> Iterator[Event]:
+        """Every event after number ``after``, in order; or the ``last`` few, without those of one kind."""
+        return map(Event.of, self._journal.rows(after) if last is None else self._journal.last_rows(last, without))
 
     def verify(self, head: str | None = None) -> int:
         """The number of events, after checking every one of them; ``LedgerCorrupt`` says what does not hold.
@@ -354,10 +359,10 @@ class Ledger:
         """
         with self._database.transaction(write=False) as connection:
             count = verify(connection, self._journal.id, head)
-        with self._database.work(write=False) as work:
-            if self._database.beside is not None and self._database.beside.head.exists():
-                if self._database.beside.seen(self._journal.id) is not None:
-                    self._journal.check_head(work, self._journal.read_books(work))
+        beside = self._database.beside
+        if beside is not None and beside.head.exists() and beside.seen(self._journal.id) is not None:
+            with self._database.work(write=False) as work:
+                self._journal.check_head(work, self._journal.read_books(work))
         return count
 
     def _draft(self, ask: Ask, distance: Distance, cost: Cost, relation: Relation) -> Draft:

@@ -1,9 +1,10 @@
 """Bringing an SQLite ledger into its one file: what was committed to the log goes into ``ledger.db`` soon afterwards.
 
 A commit writes to the log and waits for the disk once; waiting for the file as well at every commit was measured to cost
-0.5 ms more, a third of an ask. So a thread of its own does it as soon as the ledger has been quiet for five milliseconds, and
-at least every tenth of a second. While it has not, the head file tells of more events than the file holds, so a copy of the
-file alone is found out; afterwards the file alone is the whole ledger, and a log that is lost or cut takes nothing with it.
+0.5 ms more, a third of an ask. So a thread of its own does it as soon as the ledger has been quiet for five milliseconds,
+and at least every tenth of a second. While it has not, the head file tells of more events than the file holds, so a copy of
+the file alone is found out; afterwards the file alone is the whole ledger, and a log that is lost or cut takes nothing with
+it.
 """
 
 from __future__ import annotations

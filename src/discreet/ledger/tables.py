@@ -3,9 +3,9 @@
 One database may hold several ledgers. The running totals live in the ledger's own row, so a charge reads one row and
 writes two, however many events came before it.
 
-``SCHEMA`` 1 was written by version 0.1.0. Schema 2 adds to a ledger what it was founded with, its unit and the fingerprint of
-its key; to an event the rows it was about, the digest of question and version, and the unit where it binds one; and the table
-of entries that are paid and not answered. ``upgrade`` turns the first into the second.
+``SCHEMA`` 1 was written by version 0.1.0. Schema 2 adds to a ledger what it was founded with, its unit and the fingerprint
+of its key; to an event the rows it was about, the digest of question and version, and the unit where it binds one; and the
+table of entries that are paid and not answered. ``upgrade`` turns the first into the second.
 """
 
 from __future__ import annotations
@@ -115,7 +115,9 @@ pending = Table(
 )
 
 # The key of a database that has no files beside it.
-keys = Table("discreet_keys", metadata, Column("id", Integer, primary_key=True), Column("secret", String(64), nullable=False))
+keys = Table(
+    "discreet_keys", metadata, Column("id", Integer, primary_key=True), Column("secret", String(64), nullable=False)
+)
 
 # Where schema 1 lacks a column or an index, this is added.
 ADDED = {
@@ -136,6 +138,7 @@ update_ledger = (
     .where(ledgers.c.id == _ledger)
     .values({name: bindparam(f"new_{name}") for name in ("number", "head", "spent", "reserved", "unit")})
 )
+set_key = ledgers.update().where(ledgers.c.id == _ledger).values(keyed=bindparam("new_keyed"))
 insert_event = events.insert()
 _payment = (events.c.hash.label("paid"), events.c.question, events.c.law, events.c.cost)
 read_payment = select(*_payment).where(events.c.ledger == _ledger, events.c.number == bindparam("of_number"))
@@ -161,9 +164,9 @@ _accounts = select(accounts, events.c.terms).join(events, _opened_by)
 read_account = _accounts.where(
     accounts.c.ledger == _ledger, accounts.c.number == bindparam("of_account"), accounts.c.part == bindparam("of_part")
 )
-read_reservations = _accounts.where(accounts.c.ledger == _ledger, accounts.c.status == literal_column("'reserved'")).order_by(
-    accounts.c.number
-)
+read_reservations = _accounts.where(
+    accounts.c.ledger == _ledger, accounts.c.status == literal_column("'reserved'")
+).order_by(accounts.c.number)
 all_accounts = select(accounts).where(accounts.c.ledger == _ledger)
 insert_account = accounts.insert()
 update_account = (
@@ -192,7 +195,9 @@ find_document = select(releases.c.document, releases.c.number, releases.c.hash).
 )
 find_release = select(releases).where(releases.c.ledger == _ledger, releases.c.key == bindparam("of_key"))
 check_pending = (
-    select(pending.c.number, pending.c.key, pending.c.state, events.c.key.label("paid_key"), releases.c.key.label("answered"))
+    select(
+        pending.c.number, pending.c.key, pending.c.state, events.c.key.label("paid_key"), releases.c.key.label("answered")
+    )
     .outerjoin(events, and_(events.c.ledger == pending.c.ledger, events.c.number == pending.c.number))
     .outerjoin(releases, and_(releases.c.ledger == pending.c.ledger, releases.c.key == pending.c.key))
     .where(pending.c.ledger == _ledger)

@@ -50,8 +50,8 @@ def in_words() -> str:
     told = [f"{_charged} was charged"]
     if withheld:
         told.append(
-            f"entry {', '.join(map(str, withheld))} was looked for and not answered: it is withheld until the custodian runs "
-            "discreet ledger redeem"
+            f"entry {', '.join(map(str, withheld))} was looked for and not answered: it is withheld until the custodian "
+            "runs discreet ledger redeem"
         )
     if waiting:
         told.append(f"entry {', '.join(map(str, waiting))} is paid and nobody looked: asking the same again is free")
