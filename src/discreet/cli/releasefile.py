@@ -7,6 +7,7 @@ whichever folder it is run, or a budget could be spent twice.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -177,7 +178,7 @@ def _schema(value: str | dict[str, Any], folder: Path, place: Place) -> Schema:
 
     if isinstance(value, str):
         path = folder / value
-        if not path.is_file():
+        if not os.path.isfile(path):  # Path.is_file raises where a name is too long
             raise UnsupportedFormat(f"{place('schema')}the schema must be a file that exists, got {str(path)!r}")
         return read_schema(path)
     try:

@@ -13,6 +13,7 @@ from discreet.cli.releasefile import Item, ReleaseFile
 from discreet.cli.remedies import no_such_ledger, with_remedy
 from discreet.core.ask import Ask
 from discreet.core.cost import Cost
+from discreet.core.documents import reading
 from discreet.core.random import system
 from discreet.core.result import Result
 from discreet.core.runner import Desk, plan
@@ -147,12 +148,13 @@ def counted_rows(file: ReleaseFile, source: BaseSource) -> int:
 
 def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, rows: int | None) -> Prepared:
     try:
-        narrowed = source.where(**item.where) if item.where else source
-        table = Table(file.schema, rows if public_rows(file) and not item.where else None)
-        question = _build(item, table)
-        spend = Spend(**item.spend)
-        asked = Ask(question.query, question.law(spend, file.schema.neighbors), where=narrowed.restriction)
-        cost = asked.mechanism.cost(asked.query.distance(file.schema.neighbors))
+        with reading("an ask"):  # a number beyond all bounds, say, of which no law can be made
+            narrowed = source.where(**item.where) if item.where else source
+            table = Table(file.schema, rows if public_rows(file) and not item.where else None)
+            question = _build(item, table)
+            spend = Spend(**item.spend)
+            asked = Ask(question.query, question.law(spend, file.schema.neighbors), where=narrowed.restriction)
+            cost = asked.mechanism.cost(asked.query.distance(file.schema.neighbors))
         ledger.preview(cost)  # refuses what no ledger pays for
         known = ledger.recall(asked, narrowed, file.schema.neighbors)
     except DiscreetError as problem:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from discreet.core.cost import Cost
+from discreet.core.documents import parsed, reading
 from discreet.core.registry import SCHEMA_VERSION, Named, Registry, check_version
 from discreet.core.release import Release
-from discreet.errors import InvalidRequest, UnsupportedFormat
+from discreet.errors import InvalidRequest
 
 
 class Reading(Named, ABC):
@@ -143,16 +144,13 @@ class Result:
     @staticmethod
     def from_json(text: str) -> Result:
         """The result a JSON document describes, read again from its releases."""
-        try:
-            doc = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as problem:
-            raise UnsupportedFormat(f"not a JSON document: {problem}") from problem
+        doc = parsed(text)
         check_version(doc, "result")
-        try:
+        with reading("a result"), np.errstate(divide="raise", invalid="raise", over="raise"):
             releases = tuple(Release.from_dict(r) for r in doc["releases"])
-            return Result(readings.read(doc["reading"]), releases, Cost.from_dict(doc["cost"]))
-        except (KeyError, TypeError) as problem:
-            raise UnsupportedFormat(f"a result lacks or garbles a field: {problem}") from problem
+            made = Result(readings.read(doc["reading"]), releases, Cost.from_dict(doc["cost"]))
+            made.rows()  # a reading that does not fit its releases is found here, and not where it is shown
+        return made
 
 
 def _shown(value: Any) -> str:
