@@ -209,6 +209,7 @@ def forge_last(book: Ledger, **changes: Any) -> None:
         assignments = ", ".join(f"{k} = :{k}" for k in row)
         db.execute(f"UPDATE discreet_events SET {assignments} WHERE number = :number", row)
         db.execute("UPDATE discreet_ledgers SET head = :hash", row)
+    book._database.beside.forget(book._journal.id)
 
 
 def restored(book: Ledger, doc: dict[str, Any]) -> None:
