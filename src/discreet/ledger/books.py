@@ -60,6 +60,7 @@ class Books:
     accounts: dict[tuple[int, int], Standing] = field(default_factory=dict)
     stored: set[str] = field(default_factory=set)  # the questions of the store events taken in
     unit: str | None = None
+    _after: tuple[Draft | None, Cost] = (None, Cost.nothing())  # the last payment admitted, and the total with it in
 
     @property
     def total(self) -> Cost:
@@ -92,7 +93,9 @@ class Books:
 
     def _admit_payment(self, draft: Draft) -> None:
         total = self.total
-        if self.filter is None or self.fits(total + draft.cost):
+        after = total + draft.cost
+        if self.filter is None or self.fits(after):
+            self._after = (draft, after)
             return
         never = not self.filter.fits(draft.cost)
         remedy = (
@@ -147,7 +150,10 @@ class Books:
         """What a custodian decided about entries without an answer changes no total."""
 
     def _charge(self, draft: Draft, number: int) -> None:
-        self.spent += draft.cost
+        admitted, after = self._after
+        # Where nothing is set aside, what was admitted is what is spent.
+        same = admitted is draft and self.reserved is Cost.nothing()
+        self.spent = after if same else self.spent + draft.cost
 
     def _open(self, draft: Draft, number: int) -> None:
         self.spent += draft.cost

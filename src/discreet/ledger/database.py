@@ -221,7 +221,7 @@ class Database:
         """A writer's turn among the processes that share a file; everyone else goes on at once."""
         if self.beside is None or not write or self._gone:
             return nullcontext()
-        if not self.beside.path.parent.is_dir():
+        if self._connection is None and not self.beside.path.parent.is_dir():
             return nullcontext()  # SQLite says so in its own words
         return self.beside.writing(self.timeout)
 

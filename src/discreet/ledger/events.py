@@ -36,14 +36,27 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+_written: dict[int, tuple[Cost, str]] = {}  # texts by the object they are of: a total is written as often as it is read
+_MOST_WRITTEN = 512
+
+
 def write_cost(cost: Cost) -> str:
     """A cost as canonical JSON; ``read_cost`` gives back the same numbers exactly."""
-    return canonical(cost.to_dict())
+    known = _written.get(id(cost))
+    if known is not None and known[0] is cost:
+        return known[1]
+    text = canonical(cost.to_dict())
+    if len(_written) >= _MOST_WRITTEN:
+        _written.clear()
+    _written[id(cost)] = (cost, text)
+    return text
 
 
 @lru_cache(maxsize=256)
 def read_cost(text: str) -> Cost:
     """The cost a text holds. Kept by its text: a ledger's own total is usually the one this process just wrote."""
+    if text == write_cost(Cost.nothing()):
+        return Cost.nothing()
     try:
         doc = json.loads(text)
     except json.JSONDecodeError as problem:
