@@ -79,6 +79,22 @@ def test_a_file_put_in_the_place_of_a_newer_one_is_found(file: str, tmp_path: Pa
                 act()
 
 
+@pytest.mark.parametrize("noted", range(5))
+def test_a_head_that_was_not_noted_in_time_is_a_lower_bound(file: str, tmp_path: Path, noted: int) -> None:
+    """A process may die between its commit and the note of it, at any number of events and also at the first."""
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        hashes = [ledger.head]
+        for _ in range(4):
+            hashes.append(ledger.charge(eps("0.01")).hash)
+        ledger._database.beside.forget(1)
+        ledger._database.beside.note(1, noted, hashes[noted])
+        assert ledger.charge(eps("0.01")).number == 5
+        ledger._database.beside.forget(1)
+        ledger._database.beside.note(1, noted, "0" * 64)
+        with pytest.raises(LedgerCorrupt, match="set back or replaced"):
+            ledger.charge(eps("0.01"))
+
+
 def test_a_lost_file_does_not_begin_anew(file: str, tmp_path: Path) -> None:
     with Ledger(file, Budget(epsilon=1)) as ledger:
         ask(ledger, "one")
@@ -130,15 +146,22 @@ def judged(folder: Path, truth: float) -> str:
 @pytest.mark.parametrize("which", ["ledger.db", "ledger.db-wal", "ledger.db.head"])
 def test_damages_are_found_or_harmless(file: str, tmp_path: Path, which: str) -> None:
     """Twelve here, a hundred of each in the study of kills. Deterministic: any "set back" is a defect."""
-    original = tmp_path / "original"
-    original.mkdir()
-    with Ledger(f"sqlite:///{original}/ledger.db", Budget(epsilon=1)) as ledger:
-        for place in range(6):
-            ask(ledger, str(place))
-        settled(original / "ledger.db")
-        files = {p.name: p.read_bytes() for p in original.iterdir() if p.suffix != ".db-shm"}
+    files = written(tmp_path / "original", which)
     outcomes = damaged(files, which, tmp_path, random.Random(7), 12)
     assert set(outcomes) <= {"found", "harmless"}, outcomes
+
+
+def written(folder: Path, which: str) -> dict[str, bytes]:
+    """The files of a ledger that spent 0.06; with everything in its log where that is to be damaged, as after a kill."""
+    folder.mkdir()
+    with Ledger(f"sqlite:///{folder}/ledger.db", Budget(epsilon=1)) as ledger:
+        if which.endswith("-wal"):
+            ledger._database._settler.soon = lambda: None
+        for place in range(6):
+            ask(ledger, str(place))
+        if not which.endswith("-wal"):
+            settled(folder / "ledger.db")
+        return {p.name: p.read_bytes() for p in folder.iterdir() if not p.name.endswith("-shm")}
 
 
 def damaged(files: dict[str, bytes], which: str, folder: Path, chance: random.Random, times: int) -> list[str]:
@@ -148,8 +171,7 @@ def damaged(files: dict[str, bytes], which: str, folder: Path, chance: random.Ra
         there = folder / f"damage{turn}"
         there.mkdir()
         for name, content in files.items():
-            if not name.endswith("-shm"):
-                (there / name).write_bytes(damage(content, chance) if name == which else content)
+            (there / name).write_bytes(damage(content, chance) if name == which else content)
         outcomes.append(judged(there, 0.06))
         shutil.rmtree(there)
     return outcomes

@@ -84,7 +84,8 @@ class Journal:
         elif number > books.number:
             found = None
         else:
-            event = work.row(tables.hash_of_event, {"of_ledger": self.id, "of_number": number})
+            # The origin has no event of its own: the first one has its hash.
+            event = work.row(tables.previous_of_event, {"of_ledger": self.id, "of_number": number + 1})
             found = None if event is None else event[0]
         if found != head:
             raise LedgerCorrupt(
