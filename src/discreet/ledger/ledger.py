@@ -279,8 +279,9 @@ class Ledger:
 
     def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
         """The stored release of the identical question on the identical version of the data; asking again is free."""
+        wanted = self._keys(ask, source, relation)
         with self._database.work(write=False) as work:
-            for key in self._keys(ask, source, relation):
+            for key in wanted:
                 found = self._journal.find_release(work, key)
                 if found is not None:
                     return Release.from_json(found[0])
