@@ -111,7 +111,9 @@ sys.stderr.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
 def exported(path: str) -> float:
     """The most memory, in megabytes, of a process that exports the whole book."""
     with open("/dev/null", "w") as nowhere:
-        ran = subprocess.run([sys.executable, "-c", _EXPORT, path], stdout=nowhere, stderr=subprocess.PIPE, text=True, check=True)
+        ran = subprocess.run(
+            [sys.executable, "-c", _EXPORT, path], stdout=nowhere, stderr=subprocess.PIPE, text=True, check=True
+        )
     return int(ran.stderr.split()[-1]) / 1000
 
 

@@ -1,7 +1,8 @@
 """Interleaving by enumeration: an adversary who mixes the steps of a plan with other questions gains nothing by the order.
 
-Everything is randomised response, so every adaptive strategy can be tried: an adversary's best hockey-stick divergence over all
-interleavings, choosing what to ask next by all answers so far, is computed exactly by walking the tree of pairs of likelihoods.
+Everything is randomised response, so every adaptive strategy can be tried: an adversary's best hockey-stick divergence over
+all interleavings, choosing what to ask next by all answers so far, is computed exactly by walking the tree of pairs of
+likelihoods.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def test_a_plan_at_its_own_price_and_other_charges_cost_their_sum(
 
 
 @pytest.mark.parametrize("order", [1.5, 2.0, 8.0])
-def test_rényi_divergences_add_up_in_every_adaptive_order(order: float) -> None:
+def test_renyi_divergences_add_up_in_every_adaptive_order(order: float) -> None:
     """Two plans and a charge, interleaved by every strategy: the divergence never passes the sum of what was paid."""
     paid = 2 * renyi(list(response(0.7)), order) + renyi(list(response(0.3)), order)
 

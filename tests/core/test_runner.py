@@ -94,7 +94,9 @@ class Book(NoLedger):
 
     def buy(self, bills: Sequence[Bill], relation: Relation, unit: Unit | None = None) -> list[Paid]:
         known = [self.kept.get(json.dumps(b.ask.question)) if b.repeats else None for b in bills]
-        fresh = iter(self.pay([(b.ask, b.distance, b.cost) for b, k in zip(bills, known, strict=True) if k is None], relation))
+        fresh = iter(
+            self.pay([(b.ask, b.distance, b.cost) for b, k in zip(bills, known, strict=True) if k is None], relation)
+        )
         return [Paid(next(fresh)) if k is None else Paid(k.entry or Entry("book", 0, ""), k) for k in known]
 
     def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:

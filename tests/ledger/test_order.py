@@ -218,8 +218,8 @@ class Slow(Plain):
 def test_an_interrupt_at_a_chosen_time_gains_nothing(file: str) -> None:
     """An analyst interrupts after c = 30 ms and asks again until an answer comes: noise must not become smaller by it.
 
-    Eleven draws, of which those above 30 would take longer than c; the attack succeeds if any of them is drawn a second time.
-    Deterministic: no false alarms.
+    Eleven draws, of which those above 30 would take longer than c; the attack succeeds if any of them is drawn a second
+    time. Deterministic: no false alarms.
     """
     law = Slow(10, "pure")
     with Ledger(file, Budget(epsilon=100)) as ledger:

@@ -75,7 +75,9 @@ def test_a_file_put_in_the_place_of_a_newer_one_is_found(file: str, tmp_path: Pa
     shutil.copy(older, path)
     with Ledger(file) as ledger:
         for act in (lambda: ask(ledger, "again"), ledger.verify):
-            with pytest.raises(LedgerCorrupt, match=rf"set back or replaced: it has {2 * keep} events, and {2 * keep + 2} were"):
+            with pytest.raises(
+                LedgerCorrupt, match=rf"set back or replaced: it has {2 * keep} events, and {2 * keep + 2} were"
+            ):
                 act()
 
 

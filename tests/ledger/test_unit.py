@@ -42,7 +42,9 @@ def test_a_question_about_another_unit_is_refused_and_costs_nothing(make: Make, 
     if not at_creation:
         ds.Session(TABLE, mine, ledger=ledger).count(epsilon=0.1)
     before = ledger.head
-    with pytest.raises(UnitMismatch, match=r"counts one 'id' with at most 2 rows of the population 'patients', got .*Nothing"):
+    with pytest.raises(
+        UnitMismatch, match=r"counts one 'id' with at most 2 rows of the population 'patients', got .*Nothing"
+    ):
         ds.Session(TABLE, OTHERS[other], ledger=ledger).count(epsilon=0.1)
     assert ledger.head == before
     for fitting in (mine, schema()):  # a schema without a population asks about the ledger's

@@ -36,11 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # whoever read us went away; there is nobody to tell
         return 0
     except (KeyboardInterrupt, typer.Abort):
-        _refuse(f"interrupted; {_charged()}", "Interrupted", given)
-        return INTERRUPTED
+        code = INTERRUPTED
     except OSError as problem:
         told = f"{problem.strerror or problem}{'' if problem.filename is None else f': {problem.filename}'}"
         return _refuse(_one_line(f"{told}; {_charged()}"), "OSError", given)
+    if code == INTERRUPTED:  # some versions of Typer answer with the code, others raise
+        _refuse(f"interrupted; {_charged()}", "Interrupted", given)
     return code if isinstance(code, int) else 0
 
 
