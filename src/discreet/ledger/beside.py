@@ -228,8 +228,8 @@ _knowing = threading.Lock()
 def beside(path: str, *, fresh: bool) -> Beside:
     """What lies beside the ledger at ``path``: one object for the whole process.
 
-    With ``fresh``, where nobody in this process has the ledger open, the head file is opened anew: it may be another one by
-    now.
+    With ``fresh``, where nobody in this process has the ledger open or it is gone, the head file is opened anew: it may be
+    another one by now.
     """
     real = Path(os.path.realpath(path))
     with _knowing:

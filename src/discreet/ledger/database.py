@@ -96,7 +96,7 @@ class Database:
         self._settler: Settler | None = None
         if self.sqlite and not self.memory:
             path = str(self.url.database)
-            self.beside = beside.beside(path, fresh=not any(other.beside is not None for other in _at(path)))
+            self.beside = beside.beside(path, fresh=not _at(path) or not Path(path).exists())
             self._settler = Settler(path, self.beside)
         self._engine = self._make_engine()
         self._dialect = self._engine.dialect
