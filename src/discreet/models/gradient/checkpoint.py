@@ -73,6 +73,8 @@ def load(path: str | Path) -> tuple[Run, State, Release | None]:
     check_version(doc, KIND)
     with reading(f"{path}: a checkpoint"):
         run = Run.from_dict(doc["run"])
+        if run.rate is None or run.clip is None:
+            raise UnsupportedFormat(f"{path}: a checkpoint needs the rate and the clip norm of its run, got none")
         run.to_dict()  # finds what is of another type further down
         arrays = {name: _unpacked(doc["arrays"][name], run.network.size) for name in ("flat", "velocity", "total")}
         account = doc["account"]
