@@ -121,6 +121,8 @@ def _value(value: Any, *, array: bool) -> Any:
     found = np.asarray(value)
     if found.dtype.kind not in "biufU" or (found.ndim > 0) != array:
         raise UnsupportedFormat(f"a released value is a number, a label or an array of one type, got {value!r:.60}")
+    if found.dtype.kind == "f" and any(isinstance(v, int) and abs(v) > 1 << 53 for v in np.asarray(value, object).flat):
+        raise UnsupportedFormat("whole numbers of a release must fit into 64 bits and stand among whole numbers only")
     if found.dtype.kind == "f" and not np.isfinite(found).all():
         raise UnsupportedFormat(f"a released value is finite, got {value!r:.60}")
     return found if array else value

@@ -15,7 +15,7 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
-from discreet.mechanisms.additive import some
+from discreet.mechanisms.additive import how_many, some
 from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.gaussian import squared_shift
 from discreet.mechanisms.lattice import Lattice, on_lattice
@@ -39,8 +39,14 @@ class DiscreteGaussian(Lattice):
 
     claim: Claim | None
 
-    def __init__(self, scale: Number, grid: Number | None = None, claim: Claim | dict[str, Any] | None = None) -> None:
-        super().__init__(scale, grid)
+    def __init__(
+        self,
+        scale: Number,
+        grid: Number | None = None,
+        claim: Claim | dict[str, Any] | None = None,
+        coordinates: int | None = None,
+    ) -> None:
+        super().__init__(scale, grid, coordinates)
         object.__setattr__(self, "claim", Claim.of(claim))
 
     @classmethod
@@ -48,7 +54,7 @@ class DiscreteGaussian(Lattice):
         """The law that costs ``rho``: scale (L2 distance) / sqrt(2 rho)."""
         claim = Claim(rho=rho)
         ratio = numbers.square_root_up(1 / (2 * numbers.positive(rho, "rho")))
-        return cls(some(Distance.of(sensitivity).l2) * ratio, grid, claim)
+        return cls(some(Distance.of(sensitivity).l2) * ratio, grid, claim, how_many(sensitivity))
 
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
         rho = squared_shift(self.scales, Distance.of(sensitivity)) / 2
@@ -78,6 +84,18 @@ class DiscreteGaussian(Lattice):
             return scale
         places, cumulated = _table(s)
         return math.sqrt(float(np.diff(cumulated, prepend=0.0) @ places**2)) * float(self.grid)
+
+    def _log_characteristic(self, t: Floats, scale: Floats) -> Floats:
+        """By Poisson's sum: exp(-s**2 (t + 2 pi m)**2 / 2) added over all whole m, over the same at t = 0; in steps."""
+        s, turn = scale / float(self.grid), 2 * math.pi
+        angle = np.remainder(t * float(self.grid) + math.pi, turn) - math.pi
+        beside, at_zero = np.zeros(np.broadcast_shapes(t.shape, s.shape)), np.zeros(s.shape)
+        reach = math.ceil(2 / float(s.min())) + 1  # further terms are below exp(-2 pi**2 (2 m - 1) s**2) of the first
+        for m in (m for k in range(1, reach + 1) for m in (k, -k)):
+            beside += np.exp(-0.5 * s**2 * turn * m * (turn * m + 2 * angle))
+            at_zero += np.exp(-0.5 * (s * turn * m) ** 2)
+        value: Floats = -0.5 * (s * angle) ** 2 + np.log1p(beside) - np.log1p(at_zero)
+        return value
 
 
 def total_weight(scale: float) -> float:

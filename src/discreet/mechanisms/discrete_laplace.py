@@ -14,7 +14,7 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
-from discreet.mechanisms.additive import some
+from discreet.mechanisms.additive import how_many, some
 from discreet.mechanisms.lattice import Lattice, on_lattice
 from discreet.mechanisms.sampling import exponential
 from discreet.mechanisms.sampling.uniform import Floats, Integers
@@ -34,7 +34,8 @@ class DiscreteLaplace(Lattice):
     @classmethod
     def costing(cls, sensitivity: Sensitivity = 1, *, epsilon: Number, grid: Number | None = None) -> Self:
         """The law that costs ``epsilon``: scale (L1 distance) / epsilon."""
-        return cls(some(Distance.of(sensitivity).l1) / numbers.positive(epsilon, "epsilon"), grid)
+        scale = some(Distance.of(sensitivity).l1) / numbers.positive(epsilon, "epsilon")
+        return cls(scale, grid, how_many(sensitivity))
 
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
         return Cost.pure(Distance.of(sensitivity).l1 / min(self.scales))
@@ -60,3 +61,10 @@ class DiscreteLaplace(Lattice):
     def _spread(self, scale: float) -> float:
         q = math.exp(-float(self.grid) / scale)
         return math.sqrt(2 * q) / (1 - q) * float(self.grid)
+
+    def _log_characteristic(self, t: Floats, scale: Floats) -> Floats:
+        """ln of (1 - q)**2 / (1 - 2q cos t + q**2), in steps: -ln(1 + 4q sin(t/2)**2 / (1 - q)**2)."""
+        step = float(self.grid)
+        q = np.exp(-step / scale)
+        value: Floats = -np.log1p(4 * q * np.sin(t * step / 2) ** 2 / (1 - q) ** 2)
+        return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core import numbers
+from discreet.core.ask import Ask
 from discreet.core.cost import Distance
 from discreet.core.grid import quantise
 from discreet.core.mechanism import Mechanism
@@ -20,22 +22,54 @@ from discreet.core.result import Reading, readings
 from discreet.core.schema import Integer
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Exponential
-from discreet.statistics.cells import Integers
-from discreet.statistics.question import Question, Table, statistic
+from discreet.statistics.cells import Floats, Integers
+from discreet.statistics.distribution import Distribution, tree
+from discreet.statistics.question import Question, Table, axes, for_population, statistic
 from discreet.statistics.spend import Spend
 
-_FINEST = 10**6  # the largest denominator of q: ranks times it stay exact
+_FINEST = 10**6  # the largest denominator of q
+_MOST_UTILITY = 1 << 53  # whole numbers up to here are exact in doubles
 POINTS = 1 << 16  # values to choose from between the bounds of a real column
 _MOST_WHOLE = 1 << 20  # the most values of an integer column that are each a candidate
 
 
 @statistic("quantile")
-def quantile(table: Table, column: str, *, q: Number = "0.5") -> Question:
-    """The value below which a share q of the rows lies (Smith 2011), among evenly spaced public values."""
-    level = numbers.rational(q, "q")
-    if not 0 <= level <= 1:
+def quantile(
+    table: Table,
+    column: str,
+    *,
+    q: Number = "0.5",
+    interval: bool = False,
+    method: str | None = None,
+    level: Number = "0.95",
+    bins: int | Sequence[float] = 256,
+    by: str | Sequence[str] | None = None,
+    of: str = "table",
+) -> Question:
+    """The value below which a share q of the rows lies (Smith 2011), among evenly spaced public values.
+
+    ``interval=True`` (or ``of="population"``, or ``by=``) reads it off a distribution of ``bins`` instead, which has
+    intervals in values. ``method="pair"`` buys two more quantiles at the ends of an interval of ``level``, a third of
+    the price each, where the number of rows is public: narrower where the values fill a small part of their bounds.
+    """
+    share = numbers.rational(q, "q")
+    if not 0 <= share <= 1:
         raise InvalidRequest(f"q must lie between 0 and 1, got {q}")
-    level = level.limit_denominator(_FINEST)
+    if method not in (None, "pair"):
+        raise InvalidRequest(f"method must be 'pair' or left out, got {method!r}")
+    if method == "pair":
+        if by is not None:
+            raise InvalidRequest("method='pair' is for a whole column; leave by out, or use interval=True")
+        return _pair(table, column, share, level)
+    if interval or by is not None or for_population(of):
+        nodes = tree(table, column, bins, by)
+        curve = Distribution(nodes.bins.edges, nodes.branches, nodes.shape[:-1], axes(nodes.groups), nodes.rows)
+        return Question(nodes, curve.quantile(share))
+    return _chosen(table, column, share)
+
+
+def _chosen(table: Table, column: str, share: Fraction) -> Choice:
+    level = share.limit_denominator(_FINEST)
     number = table.number(column)
     span = int(number.hi - number.lo) if isinstance(number, Integer) else 0
     points = span if 0 < span <= _MOST_WHOLE else POINTS
@@ -44,9 +78,93 @@ def quantile(table: Table, column: str, *, q: Number = "0.5") -> Question:
 
 
 @statistic("median")
-def median(table: Table, column: str) -> Question:
-    """The value with half of the rows on either side."""
-    return quantile(table, column, q=Fraction(1, 2))
+def median(table: Table, column: str, **options: Any) -> Question:
+    """The value with half of the rows on either side; options as for ``quantile``."""
+    return quantile(table, column, q=Fraction(1, 2), **options)
+
+
+def _pair(table: Table, column: str, share: Fraction, level: Number) -> Question:
+    """The q-quantile with one quantile below and one above it, so far apart that they hold q with probability ``level``."""
+    wanted = numbers.rational(level, "level")
+    if not 0 < wanted < 1:
+        raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
+    if table.rows is None:
+        raise InvalidRequest(
+            "method='pair' moves ranks by the number of rows, which is public under replace without people only; "
+            "use interval=True"
+        )
+    if not 0 < share < 1:
+        raise InvalidRequest(f"q must lie strictly between 0 and 1 for an interval, got {share}")
+    return PairOfQuantiles(table, column, share, wanted, table.rows)
+
+
+class PairOfQuantiles(Question):
+    """Three choices for one price: the quantile, and the ends of its interval.
+
+    The ends are the quantiles at ranks q n -+ (z sqrt(n q (1 - q)) + ln(c 4 / a) / r) with a = 1 - level, z the normal
+    quantile of 1 - a/4, c the number of candidates and r the epsilon that one rank costs an exponential choice of a
+    third of the price (Drechsler et al. 2022). Ranks beyond the table are its ends.
+    """
+
+    def __init__(self, table: Table, column: str, share: Fraction, level: Fraction, rows: int) -> None:
+        middle = _chosen(table, column, share)
+        super().__init__(middle.query, PairReading(middle.reading, float(share), float(level), rows))
+        object.__setattr__(self, "_at", lambda q: _chosen(table, column, q))
+
+    def asks(self, spend: Spend, relation: Relation) -> tuple[Ask, ...]:
+        third = spend.split(3)
+        ranks, reading = self.query, self.reading
+        assert isinstance(ranks, Ranks)
+        assert isinstance(reading, PairReading)
+        reach = reading.reach(float(numbers.rational(third.pure(), "epsilon")), ranks.points + 1)
+        ends = (max(Fraction(0), ranks.q - reach), min(Fraction(1), ranks.q + reach))
+        questions = [Choice(self.query, reading), *(self._at(q) for q in ends)]  # type: ignore[attr-defined]
+        return tuple(Ask(question.query, question.law(third, relation)) for question in questions)
+
+
+@readings("pair_of_quantiles")
+@dataclass(frozen=True)
+class PairReading(Reading):
+    """A quantile, and the interval that two more were bought for."""
+
+    middle: Any
+    q: float
+    level: float
+    rows: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.middle, dict):
+            object.__setattr__(self, "middle", readings.read(self.middle))
+
+    def reach(self, epsilon: float, candidates: int) -> Fraction:
+        """How far in q the ends lie from the middle."""
+        from scipy.special import ndtri
+
+        alpha = 1 - self.level
+        sampling = float(ndtri(1 - alpha / 4)) * math.sqrt(self.rows * self.q * (1 - self.q))
+        choice = math.log(candidates * 4 / alpha) / (epsilon / 2)
+        return Fraction((sampling + choice) / self.rows).limit_denominator(_FINEST)
+
+    def value(self, releases: Sequence[Release]) -> Any:
+        return self.middle.value(releases[:1])
+
+    def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
+        if level != self.level:
+            raise InvalidRequest(
+                f"these ends were bought for a level of {self.level:g}, got {level:g}; ask again for another"
+            )
+        ends = [float(self.middle.value([release])) for release in releases]
+        return min(ends), max(ends)
+
+    def expected_error(self, releases: Sequence[Release]) -> Any:
+        return self.middle.expected_error(releases[:1])
+
+    @property
+    def about_population(self) -> bool:
+        return True
+
+    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
+        return self.interval(releases, level)
 
 
 class Choice(Question):
@@ -68,7 +186,11 @@ class Ranks(FoldQuery):
 
     Proof: a row adds (b - a) or -a to b #(below v) - a n, and the negative of one of these to the other difference; so a
     person with k rows moves either by at most k max(a, b - a), and an exchange of rows by at most k b. Maxima move no
-    further than their arguments. Counts are taken at public values, so nothing else of the data enters.
+    further than their arguments. Counts are taken at public values, so nothing else of the data enters. Two clips keep
+    everything whole. The number of rows at each value stands still at 2**62 / (points + 1): a row more then changes one of
+    them by one or not at all, and #(below v), #(at or below v) and n are sums of the same clipped numbers, so the bounds
+    above hold as they are. And a utility is held at -2**53, after it was computed in whole numbers: a clip of the utility
+    itself moves no two of them further apart, and what is left is whole in doubles.
     """
 
     column: str
@@ -111,12 +233,21 @@ class Ranks(FoldQuery):
         return left + right
 
     def finish(self, total: Integers) -> Any:
-        a, b = self.q.numerator, self.q.denominator
-        # Ranks are clipped so that their multiples stay whole in doubles; a clip moves no two of them further apart.
-        at_or_below = np.minimum(np.cumsum(total), (1 << 53) // b)
+        at_or_below = np.cumsum(np.minimum(total, (1 << 62) // (self.points + 1)))
         below = np.concatenate([[0], at_or_below[:-1]])
-        wanted = a * int(at_or_below[-1])
-        return -np.maximum(0, np.maximum(b * below - wanted, wanted - b * at_or_below)).astype(np.float64)
+        return -np.maximum(0.0, np.maximum(self._excess(below, at_or_below), -self._excess(at_or_below, at_or_below)))
+
+    def _excess(self, ranks: Integers, every: Integers) -> Floats:
+        """b ranks - a n, held within 2**53, where n is the last of ``every``: whole numbers, in doubles.
+
+        Proof: ranks and n are at most 2**62 and b at most 10**6, so in doubles the difference is right to 2**83 2**-50 =
+        2**33. Where that is beyond 2**54 the true one is beyond 2**53 and is clipped. Elsewhere the true one is below
+        2**55, and arithmetic modulo 2**64, which is what 64 bits do, gives it exactly.
+        """
+        a, b, n = self.q.numerator, self.q.denominator, every[-1:]
+        near = b * ranks.astype(np.float64) - a * n.astype(np.float64)
+        exact = np.clip(b * ranks - a * n, -_MOST_UTILITY, _MOST_UTILITY)
+        return np.where(np.abs(near) > 2 * _MOST_UTILITY, np.copysign(float(_MOST_UTILITY), near), exact)
 
     def blank(self, rows: int) -> Any:
         each = np.full(self.points + 1, rows / (self.points + 1))

@@ -12,12 +12,13 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.mechanism import Mechanism
 from discreet.core.numbers import Number
-from discreet.errors import InvalidRequest
+from discreet.errors import GridOverflow, InvalidRequest
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, NoNoise
+from discreet.mechanisms.additive import MOST_COARSER
 from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.gaussian import Calibration
 
-_FINEST = 40  # a law's grid is at most this many powers of two below its scale
+_FINEST = 36  # a law's grid is at most this many powers of two below its scale
 
 
 class Keywords(TypedDict, total=False):
@@ -46,7 +47,7 @@ class Spend:
         Claim(self.epsilon, self.delta, self.rho)
         if self.mechanism not in (None, "laplace", "gaussian"):
             raise InvalidRequest(f"mechanism must be 'laplace' or 'gaussian', got {self.mechanism!r}")
-        concentrated = self.delta is not None or self.rho is not None
+        concentrated = self.is_gaussian
         if self.mechanism == "gaussian" and not concentrated:
             raise InvalidRequest("mechanism='gaussian' needs delta beside epsilon, or rho; give one, or use 'laplace'")
         if self.mechanism == "laplace" and concentrated:
@@ -58,6 +59,11 @@ class Spend:
     def is_infinite(self) -> bool:
         """Whether no noise is asked for: only a test ledger allows it."""
         return isinstance(self.epsilon, float) and self.epsilon == math.inf
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether it buys Gaussian noise."""
+        return self.delta is not None or self.rho is not None
 
     def law(self, distance: Distance, grid: Fraction, shares: Sequence[Number] | None = None) -> Mechanism:
         """The law that costs exactly this for an exact value on ``grid``; ``shares`` divide it between blocks.
@@ -112,6 +118,11 @@ class Spend:
 def _on(grid: Fraction, law: Any) -> Mechanism:
     """The same law on the grid of the exact value, or on a coarser one where the scale is out of proportion to it."""
     coarse = Fraction(2) ** (numbers.floor_log2(max(law.scales)) - _FINEST)
+    if coarse > grid * (1 << MOST_COARSER):
+        raise GridOverflow(
+            f"noise of scale {float(max(law.scales)):.3g} is out of proportion to values on a grid of {float(grid):.3g}; "
+            "use a larger epsilon or rho"
+        )
     fields = {k: getattr(law, k) for k in law.to_dict() if k not in ("name", "grid")}
     made: Mechanism = type(law)(**fields, grid=max(grid, coarse))
     return made
