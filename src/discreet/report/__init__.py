@@ -89,7 +89,7 @@ def _answer(number: int, ask: Mapping[str, Any]) -> dict[str, Any]:
 def main_interval(numbers: Sequence[Any]) -> tuple[Any, Any, Any]:
     """Value, low and high of one line of an answer: of the population where that was asked for, else of the table."""
     value, low, high, _, *population = numbers
-    return (value, *population) if population else (value, low, high)  # type: ignore[return-value]
+    return (value, *population) if population else (value, low, high)
 
 
 def _declared(name: str, doc: Mapping[str, Any]) -> tuple[str, str]:

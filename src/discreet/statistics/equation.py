@@ -105,8 +105,10 @@ def _alike(weights: Floats, noise: Any) -> list[tuple[Any, Floats, int]]:
     sizes = np.abs(weights)
     if len(noise.scales) > 1:
         return [(noise.at([place]), sizes[:, place], 1) for place in np.flatnonzero(sizes.any(0))]
-    distinct, counts = np.unique(np.round(sizes, 12), axis=1, return_counts=True) if sizes.shape[1] > 8 else (sizes, None)
-    times = np.ones(distinct.shape[1], int) if counts is None else counts
+    distinct: Floats = sizes
+    times: npt.NDArray[np.int64] = np.ones(sizes.shape[1], np.int64)
+    if sizes.shape[1] > 8:
+        distinct, times = np.unique(np.round(sizes, 12), axis=1, return_counts=True)  # type: ignore[assignment]
     return [(noise, distinct[:, i], int(times[i])) for i in range(distinct.shape[1]) if distinct[:, i].any()]
 
 
