@@ -7,23 +7,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import event
-
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.ledger.database import Database
-from discreet.protect.erasure import Erasures, Register, holding, receipt_of
+from discreet.protect.anonymous import Anonymized
+from discreet.protect.anonymous import anonymize as _anonymize
+from discreet.protect.copies import described, joint
+from discreet.protect.erasure import IN_USE, Erasures, Register, holding, receipt_of
+from discreet.protect.hierarchies import Hierarchy
+from discreet.protect.holding_files import Files, as_given, find_now
 from discreet.protect.holdings import Found
+from discreet.protect.keys import FileKeys
 from discreet.protect.names import check_new, partner_name, public_name
+from discreet.protect.private import database_path, open_private
 from discreet.protect.pseudonyms import Pseudonymizer
+from discreet.protect.reach import Busy, OutOfRoom, Seen
 from discreet.protect.receipts import Receipt
 from discreet.protect.shredding import Shredder
+from discreet.protect.shuffle import Order, Shuffle
+from discreet.protect.tables import Progress
 from discreet.protect.vault_log import Row, VaultLog
+from discreet.protect.wrapping import KeyRing
+from discreet.protect.writing import locked, write_whole
 from discreet.sources.files import find_files
+from discreet.sources.spill import sweep
 
 GROUNDS = {
     "legal obligation": "GDPR 17(3)(b): the law demands that the data be kept",
@@ -39,7 +50,8 @@ GROUNDS = {
 class Access:
     """What a vault holds about one person: rows by table, the facts of those tables, and the log of uses and requests.
 
-    ``unreadable`` counts rows, by table, whose identity is missing or cannot be read: they belong to nobody.
+    ``unreadable`` counts rows, by table, whose identity is missing or cannot be read: they belong to nobody. ``looked_at``
+    lists the files and tables that were gone through and when, ``missed`` those that could not be, and why.
     """
 
     subject: str
@@ -48,6 +60,8 @@ class Access:
     uses: list[dict[str, Any]]
     requests: list[dict[str, Any]]
     unreadable: dict[str, int]
+    looked_at: dict[str, list[dict[str, Any]]]
+    missed: dict[str, list[dict[str, Any]]]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything in what JSON can say."""
@@ -59,14 +73,18 @@ class Access:
             "uses": self.uses,
             "requests": self.requests,
             "rows_without_identity": self.unreadable,
+            "looked_at": self.looked_at,
+            "missed": self.missed,
         }
 
 
 class Vault:
     """Registered tables, the log of what is done with them, and the requests of people in them.
 
-    ``url`` is a database as a ledger has it; ``pseudonyms`` declares who is one person. Opening a vault finishes
-    erasures that a crash interrupted, unless ``resume`` is false.
+    ``url`` is a database as a ledger has it; an SQLite file is made readable by its owner alone. ``pseudonyms`` declares who is
+    one person, and its keys open the vault: what is secret in the database is encrypted under a master key that is not in it.
+    Opening a vault finishes erasures that a crash interrupted, unless ``resume`` is false, and removes what killed processes
+    left; an erasure that still cannot be finished stands in the way of nobody else and is in ``unfinished``.
 
     Proof that an erasure is never half-done and forgotten: before anything is removed, the intent is committed to the
     log; each removal takes out whatever is left, so doing it again does no harm; the receipt is committed only after
@@ -92,20 +110,41 @@ class Vault:
         self._pseudonyms = pseudonyms
         # Before the database is touched: a vault without its keys could neither find a person nor sign.
         self._seed = pseudonyms.keys.key("receipts")  # type: ignore[union-attr]
-        self._cipher = pseudonyms.of_vault(self.name)
-        self._database = Database(url, timeout)
-        if self._database.sqlite:  # freed bytes are overwritten, not only unlinked
-            event.listen(self._database._engine, "connect", lambda raw, _: raw.execute("PRAGMA secure_delete=ON"))
+        pseudonyms.derived("vault-key", self.name, pseudonyms.newest())
+        self._database = open_private(url, timeout)
         try:
-            self._log = VaultLog(self._database, self.name, who)
-            self._shredder = Shredder(self._log)
+            self._ring = KeyRing(pseudonyms, self.name)
+            self._log = VaultLog(self._database, self.name, who, self._ring.start)
+            with self._database.transaction(write=False) as connection:
+                self._cipher = pseudonyms.of_vault(self.name, self._ring.log_key(connection, self._log.id))
+            self._shredder = Shredder(self._log, self._ring)
             self._register = Register(self._log, pseudonyms)
             self._erasures = Erasures(self._log, self._register, self._shredder, self._cipher, self._seed)
             if resume:
-                self.resume()
+                self._clean()
+                with suppress(OutOfRoom, Busy):  # it stays unfinished, and others are served
+                    self.resume()
         except BaseException:
             self._database.close()
             raise
+
+    def _clean(self) -> None:
+        """Remove what killed processes left, and empty a write-ahead log that could not be emptied before."""
+        sweep()
+        keys = self._pseudonyms.keys
+        if isinstance(keys, FileKeys):
+            with suppress(OSError), locked(keys.path.parent, shared=False):
+                keys.sweep()
+        for table in self._register.holdings():
+            if isinstance(table, Files):
+                table.clean()
+        waiting = [row.number for row in self._log.rows(("receipt",)) if row.document["receipt"].get("database") == IN_USE]
+        done = {number for row in self._log.rows(("emptied",)) for number in row.document["receipts"]}
+        path = database_path(self._database)
+        full = path is not None and (log := path.with_name(path.name + "-wal")).exists() and log.stat().st_size > 0
+        left = [number for number in waiting if number not in done]
+        if (full or left) and self._shredder.emptied(wait=False) and left:
+            self._log.write("emptied", {"receipts": left})
 
     def close(self) -> None:
         """Close the connection; the vault object is of no use afterwards."""
@@ -138,6 +177,8 @@ class Vault:
     ) -> None:
         """Register a table: CSV or Parquet files, or with ``database`` a table of the vault's own database.
 
+        A pattern such as ``visits-*.csv`` stands for the files there are at each request, not at registration.
+
         A person's rows are those whose identifying columns (``columns`` renames fields) give their digest, or with
         ``token=("column", "partner", "data set")`` those with their token. ``purpose``, ``categories`` of data,
         ``recipients`` and ``retention`` go into the record of processing; ``ledger`` names the ledger in this database
@@ -150,6 +191,7 @@ class Vault:
         paths = [str(path) for path in find_files(given)] if given else []
         facts = {
             "name": name,
+            "given": as_given(given),
             "paths": paths,
             "database": database,
             "columns": list(self._pseudonyms.columns(columns)) if token is None else [token[0]],
@@ -164,7 +206,8 @@ class Vault:
             known = self._register.tables(connection)
             check_new(name, known, "a table")
             for other in known.values():
-                shared = set(paths) & set(other["paths"]) or ({database} - {None}) & {other["database"]}
+                here = {str(path) for path in find_now(other.get("given") or [], Seen())} | set(other["paths"])
+                shared = set(paths) & here or ({database} - {None}) & {other["database"]}
                 if shared:
                     raise InvalidRequest(f"a table must be registered once, and {shared.pop()!r} is, as {other['name']!r}")
             holding(facts, self._pseudonyms).check(connection)
@@ -229,15 +272,16 @@ class Vault:
         person = self._pseudonyms.digest(identity)
         subject = self._subject(person)
         found = self._find(person)
+        missed = {name: part.seen.missed for name, part in found.items() if part.seen.missed}
         counts = {name: part.rows.num_rows for name, part in found.items()}
         here = {name for name, rows in counts.items() if rows}
         earlier = self._log.rows(("access", "erase", "refuse", "receipt"), subject)
-        self._log.write("access", {"tables": counts}, subject)
+        self._log.write("access", {"tables": counts, "missed": missed}, subject)
         if not here and not earlier and not self._shredder.holds(subject):
-            raise self._absent()
+            raise self._absent(missed)
         with self._database.transaction(write=False) as connection:
             known = self._register.tables(connection)
-        uses = [row for row in self._log.rows(("use",)) if row.document["table"] in here]
+        uses = [row for row in self._log.rows(("use", "copy")) if row.document["table"] in here]
         return Access(
             subject,
             {name: found[name].rows for name in found if name in here},
@@ -245,11 +289,15 @@ class Vault:
             [_entry(row) for row in uses],
             [_entry(row) for row in earlier],
             {name: part.unreadable for name, part in found.items() if part.unreadable},
+            {name: part.seen.looked for name, part in found.items()},
+            missed,
         )
 
     def erase(self, identity: Any, *, override: bool = False) -> Receipt:
         """Remove a person's rows from every registered table, and return the signed receipt.
 
+        The receipt lists what was gone through and what could not be; a place that is there again at a later opening is gone
+        through then, with a receipt of its own.
         A person who was erased before and has no rows now gets that receipt again. Nothing released before is undone,
         and no budget is refunded. Rows that arrive later are not kept out: stop the supply as well. Where a refusal is
         on record, the law may demand that the rows be kept: they go only with ``override``.
@@ -272,7 +320,7 @@ class Vault:
             receipts = self._log.rows(("receipt",), subject)
             if receipts:
                 return receipt_of(receipts[-1])
-            raise self._absent()
+            raise self._absent({name: part.seen.missed for name, part in found.items() if part.seen.missed})
         links = {name: part.links for name, part in found.items() if part.links and counts[name]}
         facts = {"tables": counts, "sealed": sealed, "hard_links": links, "override": override}
         return self._erasures.finish(self._log.write("erase", facts, subject))
@@ -283,15 +331,137 @@ class Vault:
             raise InvalidRequest(f"ground must be one of {', '.join(GROUNDS)}, got {ground!r}")
         person = self._pseudonyms.digest(identity)
         subject = self._subject(person)
-        if not any(part.rows.num_rows for part in self._find(person).values()) and not self._shredder.holds(subject):
-            raise self._absent()
+        found = self._find(person)
+        if not any(part.rows.num_rows for part in found.values()) and not self._shredder.holds(subject):
+            raise self._absent({name: part.seen.missed for name, part in found.items() if part.seen.missed})
         if any(row.subject == subject for row in self._erasures.unfinished()):
             raise InvalidRequest("this person's erasure has begun and cannot be refused any more; finish it with resume()")
         return _entry(self._log.write("refuse", {"ground": ground, "law": GROUNDS[ground], "note": note}, subject))
 
     def resume(self) -> list[Receipt]:
-        """Finish every erasure that was begun and has no receipt."""
-        return [self._erasures.finish(intent) for intent in self._erasures.unfinished()]
+        """Finish every erasure that was begun and has no receipt, and those that missed a place which is there again.
+
+        All are tried; what still stands in the way of one is raised after the others are done.
+        """
+        done, trouble = [], []
+        for intent in [*self._erasures.unfinished(), *self._erasures.again()]:
+            try:
+                done.append(self._erasures.finish(intent))
+            except (OutOfRoom, Busy) as problem:
+                trouble.append(problem)
+        if trouble:
+            raise trouble[0]
+        return done
+
+    @property
+    def unfinished(self) -> list[str]:
+        """The people, as the log knows them, whose erasure was begun and has no receipt yet."""
+        return [row.subject or "" for row in self._erasures.unfinished()]
+
+    def keys(self) -> dict[int, int]:
+        """How many keys in the database are under each version of the master key."""
+        with self._database.transaction(write=False) as connection:
+            return dict.fromkeys(self._pseudonyms.versions(), 0) | self._ring.counts(connection, self._log.id)
+
+    def rotate(self) -> int:
+        """Bring every key in the database under the newest master key; how many there were to bring.
+
+        ``keys.add_version()`` makes a new one first. What the old one wrapped is overwritten.
+        """
+        with self._database.transaction(write=True) as connection:
+            self._log.lock(connection)
+            count = self._ring.rotate(connection, self._log.id)
+            self._log.append(connection, "rotate", {"keys": count, "version": self._pseudonyms.newest()})
+        self._shredder.emptied()
+        return count
+
+    def retire(self, version: int) -> None:
+        """Give up an old master key: refused while a key in the database or a token in a registered table is under it.
+
+        It is taken out of a key file; in the environment or a key service, remove it there. Tokens that partners hold under
+        it cannot be translated afterwards: rotate them first. Copies of the key file, as in backups, keep it.
+        """
+        newest = self._pseudonyms.newest()
+        if isinstance(version, bool) or version not in self._pseudonyms.versions() or version == newest:
+            raise InvalidRequest(
+                f"version must be an old one of {list(self._pseudonyms.versions())}, got {version!r}; the newest stays"
+            )
+        if count := self.keys().get(version, 0):
+            raise InvalidRequest(f"master key {version} must wrap nothing, and wraps {count} keys of this vault; rotate() first")
+        for table in self._register.holdings():
+            if table.finder.partner is not None and (rows := table.tokens_under(version, self._database)):
+                raise InvalidRequest(
+                    f"master key {version} must be in no token, and is in {rows} of the table {table.name!r}: nobody could be "
+                    "found there any more; rotate its tokens first"
+                )
+        self._log.write("retire", {"version": version})
+        if isinstance(self._pseudonyms.keys, FileKeys):
+            self._pseudonyms.keys.retire(version)
+
+    def anonymize(
+        self,
+        name: str,
+        path: str | Path,
+        quasi_identifiers: Sequence[str],
+        hierarchies: Mapping[str, Hierarchy],
+        k: int,
+        *,
+        recipient: str,
+        override: bool = False,
+        progress: Progress | None = None,
+        row_order: Order = "shuffled",
+        seed: int | None = None,
+        **options: Any,
+    ) -> Anonymized:
+        """Write an anonymous copy of a registered table for a recipient, unless it breaks what earlier copies promised.
+
+        Before a copy leaves, its classes are joined with those of every copy of the table that left before: where a joint
+        class has fewer than k rows, for the largest k that was promised, it is refused; ``override`` lets it leave, and the log
+        says so. What left is kept in the log as how it was made, and computed again on the table as it is now. ``options`` are
+        those of ``discreet.protect.anonymize``, and ``row_order`` and ``seed`` those of the order of its rows.
+        """
+        shuffle = Shuffle(row_order, seed)
+        paths = self._paths(name)
+        made = _anonymize(paths, quasi_identifiers, hierarchies, k, **options)
+        if Path(path).exists():
+            raise InvalidRequest(f"the file to write must not exist yet, got {str(path)!r}; choose another name")
+        facts = {"table": name, "recipient": _text(recipient, "recipient"), "purpose": "anonymous copy"}
+        facts |= described(made, hierarchies, options.get("sensitive"))
+        seen = -1
+        while True:
+            earlier = [row.document for row in self._log.rows(("copy",)) if row.document["table"] == name]
+            found = None if override and not earlier else joint(made.source, made, earlier)
+            if found is not None and found.smallest < found.k and not override:
+                raise InvalidRequest(
+                    f"a copy must leave {found.k} rows alike together with those that left before, and with {len(earlier)} of them "
+                    f"{found.below} of {found.classes} joint classes are smaller ({found.single} of a single row); make it from the "
+                    "same levels as before, or coarser ones, or pass override=True if no one can hold both"
+                )
+            with self._database.transaction(write=True) as connection:
+                self._log.lock(connection)
+                seen = sum(row.document["table"] == name for row in self._log.read(connection, ("copy",)))
+                if seen == len(earlier):  # nobody else's copy left meanwhile
+                    extra = {"joint": None if found is None else found.to_dict(), "override": override}
+                    self._log.append(connection, "copy", facts | extra)
+                    break
+        # It is in the log before it is written: a copy that left unseen would be worse than one that never arrived.
+        made.source.write(made.change, path, shuffle, progress, expected=made.rows - made.suppressed)
+        return made
+
+    def _paths(self, name: str) -> list[Path]:
+        with self._database.transaction(write=False) as connection:
+            known = self._register.tables(connection)
+        if name not in known:
+            raise UnknownName(f"no table is registered as {name!r}; known: {', '.join(known)}")
+        if known[name]["database"] is not None:
+            raise InvalidRequest(f"a copy must be made of files, and {name!r} is a table of the database; export it first")
+        table = holding(known[name], self._pseudonyms)
+        assert isinstance(table, Files)
+        seen = Seen()
+        paths = find_now(table.given, seen)
+        if seen.missed or not paths:
+            raise InvalidRequest(f"every file of {name!r} must be there, and one is not: {seen.missed}; unregister it if it is lost")
+        return paths
 
     def receipts(self) -> list[Receipt]:
         """Every receipt, in order."""
@@ -314,12 +484,12 @@ class Vault:
         with self._database.transaction(write=False) as connection:
             known = self._register.tables(connection)
         activities = {row.document["activity"]: row.document for row in rows if row.kind == "processing"}
-        kinds = ("access", "erase", "receipt", "refuse", "use")
+        kinds = ("access", "copy", "erase", "receipt", "refuse", "use")
         return {
             "kind": "record of processing",
             "vault": self.name,
             "activities": list(activities.values()),
-            "tables": [{k: v for k, v in facts.items() if k != "paths"} for facts in known.values()],
+            "tables": [{k: v for k, v in facts.items() if k not in ("paths", "given")} for facts in known.values()],
             "requests": {kind: sum(row.kind == kind for row in rows) for kind in kinds},
         }
 
@@ -327,8 +497,7 @@ class Vault:
         """The record of processing as a new JSON file."""
         place = Path(path)
         try:
-            with place.open("x", encoding="utf-8") as out:
-                out.write(json.dumps(self.record(), indent=1, ensure_ascii=False) + "\n")
+            write_whole(place, json.dumps(self.record(), indent=1, ensure_ascii=False) + "\n")
         except OSError as problem:
             raise InvalidRequest(f"the record must go into a new file, and {str(place)!r}: {problem.strerror}") from None
         return place
@@ -336,9 +505,13 @@ class Vault:
     def _subject(self, person: bytes) -> str:
         return self._cipher.tokens([person])[0]
 
-    def _absent(self) -> UnknownName:
+    def _absent(self, missed: dict[str, list[dict[str, Any]]]) -> UnknownName:
         # Nothing about who was asked for: the message may be shown or kept.
-        return UnknownName("no registered table holds this identity; check its spelling and which tables are registered")
+        places = [f"{place['place']} ({place['reason']})" for parts in missed.values() for place in parts]
+        also = f"; not looked into: {', '.join(places)}" if places else ""
+        return UnknownName(
+            f"no registered table holds this identity; check its spelling and which tables are registered{also}"
+        )
 
     def _find(self, person: bytes) -> dict[str, Found]:
         return {table.name: table.find(person, self._database) for table in self._register.holdings()}

@@ -15,7 +15,6 @@ import glob
 import gzip
 import io
 import os
-import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ from discreet.sources import stream
 from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
 from discreet.sources.batch import Batch
 from discreet.sources.people import DEFAULT_SALT
+from discreet.sources.spill import spill_folder
 
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 PARQUET = (".parquet", ".pq")
@@ -65,7 +65,7 @@ class FileSource(LocalSource):
         query = f"SELECT {', '.join(map(_name, read))} FROM {self._table}"  # noqa: S608  names and paths are quoted
         if person is not None:
             query += f" ORDER BY {_one_missing(person, self._types[person])}"
-        with tempfile.TemporaryDirectory(prefix="discreet-") as spill:
+        with spill_folder() as spill:
             limits = {"memory_limit": self._memory, "temp_directory": spill, "threads": _THREADS}
             connection = duckdb.connect(config=limits)
             try:
