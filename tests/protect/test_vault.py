@@ -139,7 +139,7 @@ def test_record_of_processing(folder: Path) -> None:
         assert written == vault.record()
         assert [activity["people"] for activity in written["activities"]] == ["patients and staff"]
         assert {table["name"]: table["recipients"] for table in written["tables"]}["study"] == ["lab"]
-        assert written["requests"] == {"access": 0, "erase": 1, "receipt": 1, "refuse": 0, "use": 0}
+        assert written["requests"] == {"access": 0, "copy": 0, "erase": 1, "receipt": 1, "refuse": 0, "use": 0}
         with pytest.raises(InvalidRequest, match="new file"):
             vault.export(folder / "record.json")
 
@@ -215,7 +215,7 @@ def test_altered_log_shows(folder: Path) -> None:
         with open_vault(folder) as vault, pytest.raises(LedgerCorrupt):
             vault.verify()
         with sqlite3.connect(folder / "vault.db") as raw:
-            for table in ("discreet_vault_subjects", "discreet_vault_log", "discreet_vaults"):
+            for table in ("discreet_vault_keys", "discreet_vault_log", "discreet_vaults"):
                 raw.execute(f"DROP TABLE {table}")
             raw.executescript("\n".join(saved))
     with open_vault(folder) as vault:

@@ -47,10 +47,10 @@ class Joint:
 def described(made: Anonymized, hierarchies: Mapping[str, Any], sensitive: str | None) -> dict[str, Any]:
     """What a log keeps of a copy: how it was made, and nothing that the table holds."""
     demand = made.demand
-    plain = {"k": demand.k, "diversity": demand.diversity, "order": demand.order}
+    order = demand.order
+    said = order if order is None or isinstance(order, str) else [str(value) for value in order]
+    plain = {"k": demand.k, "diversity": demand.diversity, "order": said}
     numbers = {name: None if (value := getattr(demand, name)) is None else str(value) for name in ("l", "t", "c")}
-    order = plain["order"]
-    plain["order"] = order if order is None or isinstance(order, str) else [str(value) for value in order]
     return {
         "levels": made.levels,
         "hierarchies": {name: hierarchies[name].to_dict() for name in made.levels},
@@ -103,6 +103,6 @@ def _again(source: Table, copy: Mapping[str, Any]) -> Recode:
         return Recode.at(View(base, rules), tuple(levels.values()))[0]
     except DiscreetError as problem:
         raise InvalidRequest(
-            f"an earlier copy of this table cannot be laid beside the new one: {problem}; register the table that it was made "
-            "of, or pass override=True if the two have no person in common"
+            f"an earlier copy of this table cannot be laid beside the new one: {problem}; register the table that it was "
+            "made of, or pass override=True if the two have no person in common"
         ) from None

@@ -81,7 +81,7 @@ class Erasures:
     def finish(self, intent: Row) -> Receipt:
         """Remove the person from every registered table, and write the receipt. Harmless to do again, or twice at once.
 
-        A place that is lost or damaged is told in the receipt. Where memory, disk or a busy file was in the way, all the rest
+        A place that is lost or damaged is told in the receipt. Where memory, disk or a busy file was in the way, the rest
         is done, the refusal is raised and the erasure stays begun: it is finished by asking again or at the next opening.
         """
         person = self.cipher.digest(intent.subject or "")
@@ -104,7 +104,7 @@ class Erasures:
         return receipt
 
     def again(self) -> list[Row]:
-        """New erasures of people who were erased while a place could not be reached that can be now and holds rows of them."""
+        """New erasures of people who were erased while a place could not be reached that can be now and holds their rows."""
         last: dict[str, Row] = {}
         for row in self.log.rows(("refuse", "receipt")):
             last[row.subject or ""] = row

@@ -67,7 +67,8 @@ class Files(Holding):
         paths = find_now(self.given, seen)
         if seen.missed:
             raise InvalidRequest(
-                f"table must be a file that exists, got {seen.missed[0]['place']!r}: {seen.missed[0]['reason']}; check the path"
+                f"table must be a file that exists, got {seen.missed[0]['place']!r}: {seen.missed[0]['reason']}; check "
+                "the path"
             )
         FileTable(paths).check(self.finder.columns)
 
@@ -94,11 +95,11 @@ class Files(Holding):
         for path in find_now(self.given, seen):
             with seen.at(str(path)):
                 others = path.stat().st_nlink - 1  # other names: what is written anew here stays as it was under those
-                without = [0]
-                taken = rewrite(path, lambda source, part, p=path, w=without: self._removed(p, source, part, person, w), int)
+                job = _Removal(path, self.finder, person)
+                taken = rewrite(path, job, 0)
                 seen.look(str(path), taken)
                 gone += taken
-                unreadable += without[0]
+                unreadable += job.unreadable
                 links += others
         return Gone(gone, unreadable, links, seen)
 
@@ -113,8 +114,8 @@ class Files(Holding):
             parts = []
             with path.open("rb") as source:
                 for batch in parquet_batches(source, path):
-                    self._has_columns(path, batch.column_names)
-                    mask, without = self._mask(batch, person)
+                    _has_columns(path, self.finder, batch.column_names)
+                    mask, without = _mask(self.finder, batch, person)
                     parts.append(compact(batch.filter(pa.array(mask))))
                     unreadable += without
             return pa.concat_tables(parts, promote_options="permissive"), unreadable
@@ -122,53 +123,75 @@ class Files(Holding):
         names: tuple[str, ...] = ()
         opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
         with opener(path, "rb") as source:
-            for records, names in self._records(path, source):
-                mask, without = self._mask(records.cells(self.finder.columns), person)
+            for records in _records(path, source, self.finder):
+                names = records.names
+                mask, without = _mask(self.finder, records.cells(self.finder.columns), person)
                 unreadable += without
                 if mask.any():
                     chosen.append(records.only(mask, blanks=False))
         return whole_rows(chosen, names or self.finder.columns, DELIMITERS[suffix(path)]), unreadable
 
-    def _removed(self, path: Path, source: BinaryIO, part: str, person: bytes, unreadable: list[int]) -> int | None:
-        """Write the file without the person's rows; how many there were, None for none."""
-        kind = suffix(path)
+
+def _records(path: Path, source: BinaryIO, finder: Finder) -> Iterator[Records]:
+    for piece in read_records(source, DELIMITERS[suffix(path)]):
+        if isinstance(piece, Records):
+            _has_columns(path, finder, piece.names)
+            yield piece
+
+
+def _has_columns(path: Path, finder: Finder, names: Sequence[str]) -> None:
+    for name in finder.columns:
+        if list(names).count(name) != 1:
+            raise UnknownName(f"{path.name!r} must have one column {name!r}, and its header has {list(names).count(name)}")
+
+
+def _mask(finder: Finder, table: pa.Table, person: bytes) -> tuple[npt.NDArray[np.bool_], int]:
+    return finder.mask([table.column(name) for name in finder.columns], person)
+
+
+@dataclass
+class _Removal:
+    """Writes a file without a person's rows; how many there were, None for none. Begun again, it counts again."""
+
+    path: Path
+    finder: Finder
+    person: bytes
+    unreadable: int = 0
+
+    def __call__(self, source: BinaryIO, part: str) -> int | None:
+        kind = suffix(self.path)
         if kind.endswith(".gz"):
             raise UnsupportedFormat("rows cannot be taken out of a compressed file; store it as Parquet, or unpack it")
-        gone = unreadable[0] = 0
-        if kind in PARQUET:
-            with rows_to(part, kind) as put:
-                for batch in parquet_batches(source, path):
-                    self._has_columns(path, batch.column_names)
-                    mask, without = self._mask(batch, person)
-                    unreadable[0] += without
-                    gone += int(mask.sum())
-                    put(batch.filter(pa.array(~mask)))
-            return gone or None
+        self.unreadable = 0
+        return (self._parquet(source, part, kind) if kind in PARQUET else self._csv(source, part, kind)) or None
+
+    def _parquet(self, source: BinaryIO, part: str, kind: str) -> int:
+        gone = 0
+        with rows_to(part, kind) as put:
+            for batch in parquet_batches(source, self.path):
+                mask = self._mask(batch)
+                gone += int(mask.sum())
+                put(batch.filter(pa.array(~mask)))
+        return gone
+
+    def _csv(self, source: BinaryIO, part: str, kind: str) -> int:
+        gone = 0
         with Path(part).open("wb") as out:
             for piece in read_records(source, DELIMITERS[kind]):
                 if isinstance(piece, bytes):
                     out.write(piece)
                     continue
-                self._has_columns(path, piece.names)
-                mask, without = self._mask(piece.cells(self.finder.columns), person)
-                unreadable[0] += without
+                _has_columns(self.path, self.finder, piece.names)
+                mask = self._mask(piece.cells(self.finder.columns))
                 gone += int(mask.sum())
                 out.write(piece.only(~mask, blanks=True))
-        return gone or None
+        return gone
 
-    def _records(self, path: Path, source: BinaryIO) -> Iterator[tuple[Records, tuple[str, ...]]]:
-        for piece in read_records(source, DELIMITERS[suffix(path)]):
-            if isinstance(piece, Records):
-                self._has_columns(path, piece.names)
-                yield piece, piece.names
-
-    def _mask(self, table: pa.Table, person: bytes) -> tuple[npt.NDArray[np.bool_], int]:
-        return self.finder.mask([table.column(name) for name in self.finder.columns], person)
-
-    def _has_columns(self, path: Path, names: Sequence[str]) -> None:
-        for name in self.finder.columns:
-            if list(names).count(name) != 1:
-                raise UnknownName(f"{path.name!r} must have one column {name!r}, and its header has {list(names).count(name)}")
+    def _mask(self, table: pa.Table) -> npt.NDArray[np.bool_]:
+        _has_columns(self.path, self.finder, table.column_names)
+        mask, without = _mask(self.finder, table, self.person)
+        self.unreadable += without
+        return mask
 
 
 def together(parts: Sequence[pa.Table], columns: Sequence[str]) -> pa.Table:

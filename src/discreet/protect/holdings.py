@@ -117,5 +117,7 @@ def under(version: int, tokens: Iterable[Any], counts: Iterable[int] | None) -> 
     """How many of the tokens are of a version."""
     start = f"{version}."
     return sum(
-        count for token, count in zip(tokens, counts or itertools.repeat(1)) if isinstance(token, str) and token.startswith(start)
+        count
+        for token, count in zip(tokens, counts or itertools.repeat(1), strict=False)
+        if isinstance(token, str) and token.startswith(start)
     )

@@ -106,7 +106,7 @@ class FileKeys(KeyStore):
             known = _numbers(keys, _MASTER)
             if version not in known or version == max(known):
                 raise InvalidRequest(
-                    f"version must be an old one of {list(known)}, got {version!r}; the newest master key stays, add one first"
+                    f"version must be an old one of {list(known)}, got {version!r}; the newest stays, so add one first"
                 )
             self._write({name: key for name, key in keys.items() if name != f"{_MASTER}{version}"}, new=False)
 

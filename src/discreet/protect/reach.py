@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.errors import DiscreetError, InvalidRequest
+from discreet.errors import DiscreetError, InvalidRequest, LedgerUnavailable
 from discreet.ledger.journal import now
 
 _ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
@@ -20,6 +20,9 @@ class OutOfRoom(InvalidRequest):
 
 class Busy(InvalidRequest):
     """Another program is writing to a file that has to be replaced."""
+
+
+TROUBLE = (OutOfRoom, Busy, LedgerUnavailable)  # what passes, and goes through when it is asked for again
 
 
 @contextmanager
@@ -37,7 +40,7 @@ def enough_room(doing: str) -> Iterator[None]:
 
 @dataclass
 class Seen:
-    """The places of one table that were gone through, each with when and how many rows, and those that were not, with why."""
+    """The places of one table that were gone through, with when and how many rows, and those that were not, with why."""
 
     looked: list[dict[str, Any]] = field(default_factory=list)
     missed: list[dict[str, Any]] = field(default_factory=list)
@@ -55,7 +58,7 @@ class Seen:
         try:
             with enough_room(f"reading and rewriting {place!r}"):
                 yield
-        except (OutOfRoom, Busy) as problem:
+        except TROUBLE as problem:
             self.miss(place, str(problem))
             self.trouble.append(problem)
         except DiscreetError as problem:

@@ -52,13 +52,14 @@ class Records:
 
 def read_records(source: BinaryIO, delimiter: str) -> Iterator[bytes | Records]:
     """The header as its bytes, then all records, some at a time."""
-    header, names = b"", ()
-    for content, ends in _pieces(source):
+    names: tuple[str, ...] = ()
+    for piece, marks in _pieces(source):
+        content, ends = piece, marks
         if not names:
-            header = content[: ends[0]]
+            header = piece[: marks[0]]
             names = _names(header, delimiter)
             yield header
-            content, ends = content[ends[0] :], ends[1:] - ends[0]
+            content, ends = piece[marks[0] :], marks[1:] - marks[0]
         if len(ends):
             sizes = np.diff(np.concatenate([[0], ends]))
             # A record of a line end alone is blank; so is "\r\n", and with a "\r" only the file may still end in one.

@@ -29,16 +29,16 @@ T = TypeVar("T")
 PATIENCE = 10.0  # seconds that another program may keep a file busy
 
 
-def rewrite(path: Path, work: Callable[[BinaryIO, str], T | None], nothing: Callable[[], T], patience: float = PATIENCE) -> T:
-    """Let ``work`` read the file and write its successor; where it returns None, ``nothing()`` changes and the file stays."""
-    deadline = time.monotonic() + patience
+def rewrite(path: Path, work: Callable[[BinaryIO, str], T | None], nothing: T) -> T:
+    """Let ``work`` read the file and write its successor; where it returns None, the file stays: ``nothing`` was done."""
+    deadline = time.monotonic() + PATIENCE
     wait = 0.002
     while True:
         with locked(path.parent, shared=False):
             sweep(path)
             done, result = _once(path, work)
         if done:
-            return nothing() if result is None else result
+            return nothing if result is None else result
         if time.monotonic() > deadline:
             raise Busy(f"another program keeps writing to {str(path)!r}; stop it, or ask again when it is done")
         time.sleep(wait)

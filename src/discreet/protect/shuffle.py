@@ -13,6 +13,7 @@ first bits and sorting the parts is sorting.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -76,9 +77,8 @@ class Shuffle:
             files = [_Sealed(os.path.join(folder, str(number))) for number in range(_FILES)]
             with ExitStack() as stack:
                 sinks: list[Any] = []
-                while here or (batch := next(arriving, None)) is not None:
-                    rows = here.pop(0) if here else batch
-                    rows = rows.append_column(_NUMBER, pa.array(self.numbers(rows.num_rows)))
+                for batch in itertools.chain(here, arriving):
+                    rows = batch.append_column(_NUMBER, pa.array(self.numbers(batch.num_rows)))
                     if not sinks:
                         sinks = [stack.enter_context(pa.ipc.new_stream(stack.enter_context(f), rows.schema)) for f in files]
                     buckets = (rows.column(_NUMBER).to_numpy() >> np.uint64(58)).astype(np.int64)

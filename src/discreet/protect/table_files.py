@@ -107,8 +107,8 @@ class FileTable(Table):
             # The engine's own words may quote a record, and are left out.
             if _too_little(problem):
                 raise OutOfRoom(
-                    f"memory did not suffice for reading {self._listed}: {self._memory} for DuckDB, and what the machine has "
-                    "left; the files are not to blame"
+                    f"memory did not suffice for reading {self._listed}: {self._memory} for DuckDB, and what the machine "
+                    "has left; the files are not to blame"
                 ) from None
             raise UnsupportedFormat(
                 f"a file of {self._listed} cannot be read whole: a line is no record, or bytes are no UTF-8; repair or "

@@ -9,80 +9,39 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import InvalidRequest, UnknownName
+from discreet.protect.access import Access, entry
 from discreet.protect.anonymous import Anonymized
-from discreet.protect.anonymous import anonymize as _anonymize
-from discreet.protect.copies import described, joint
-from discreet.protect.erasure import IN_USE, Erasures, Register, holding, receipt_of
+from discreet.protect.cleaning import clean
+from discreet.protect.erasure import Erasures, Register, holding, receipt_of
+from discreet.protect.facts import GROUNDS, facts_of, text
 from discreet.protect.hierarchies import Hierarchy
-from discreet.protect.holding_files import Files, as_given, find_now
+from discreet.protect.holding_files import as_given, find_now
 from discreet.protect.holdings import Found
-from discreet.protect.keys import FileKeys
+from discreet.protect.leaving import Leaving
 from discreet.protect.names import check_new, partner_name, public_name
-from discreet.protect.private import database_path, open_private
+from discreet.protect.private import open_private
 from discreet.protect.pseudonyms import Pseudonymizer
-from discreet.protect.reach import Busy, OutOfRoom, Seen
+from discreet.protect.reach import TROUBLE, Seen
 from discreet.protect.receipts import Receipt
 from discreet.protect.shredding import Shredder
-from discreet.protect.shuffle import Order, Shuffle
+from discreet.protect.shuffle import Order
 from discreet.protect.tables import Progress
-from discreet.protect.vault_log import Row, VaultLog
+from discreet.protect.vault_keys import VaultKeys
+from discreet.protect.vault_log import VaultLog
 from discreet.protect.wrapping import KeyRing
-from discreet.protect.writing import locked, write_whole
+from discreet.protect.writing import write_whole
 from discreet.sources.files import find_files
-from discreet.sources.spill import sweep
-
-GROUNDS = {
-    "legal obligation": "GDPR 17(3)(b): the law demands that the data be kept",
-    "public interest": "GDPR 17(3)(b): a task in the public interest or official authority",
-    "public health": "GDPR 17(3)(c): public interest in the area of public health",
-    "expression": "GDPR 17(3)(a): freedom of expression and information",
-    "archiving": "GDPR 17(3)(d): archiving, research or statistics that erasure would defeat",
-    "legal claims": "GDPR 17(3)(e): establishing, exercising or defending legal claims",
-}
-
-
-@dataclass(frozen=True)
-class Access:
-    """What a vault holds about one person: rows by table, the facts of those tables, and the log of uses and requests.
-
-    ``unreadable`` counts rows, by table, whose identity is missing or cannot be read: they belong to nobody. ``looked_at``
-    lists the files and tables that were gone through and when, ``missed`` those that could not be, and why.
-    """
-
-    subject: str
-    rows: dict[str, Any]
-    facts: list[dict[str, Any]]
-    uses: list[dict[str, Any]]
-    requests: list[dict[str, Any]]
-    unreadable: dict[str, int]
-    looked_at: dict[str, list[dict[str, Any]]]
-    missed: dict[str, list[dict[str, Any]]]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything in what JSON can say."""
-        rows = {name: [{k: _plain(v) for k, v in row.items()} for row in t.to_pylist()] for name, t in self.rows.items()}
-        return {
-            "subject": self.subject,
-            "rows": rows,
-            "tables": self.facts,
-            "uses": self.uses,
-            "requests": self.requests,
-            "rows_without_identity": self.unreadable,
-            "looked_at": self.looked_at,
-            "missed": self.missed,
-        }
 
 
 class Vault:
     """Registered tables, the log of what is done with them, and the requests of people in them.
 
-    ``url`` is a database as a ledger has it; an SQLite file is made readable by its owner alone. ``pseudonyms`` declares who is
-    one person, and its keys open the vault: what is secret in the database is encrypted under a master key that is not in it.
+    ``url`` is a database as a ledger has it; an SQLite file is made readable by its owner alone. ``pseudonyms`` declares who
+    is one person, and its keys open the vault: keys in the database are encrypted under a master key that is not in it.
     Opening a vault finishes erasures that a crash interrupted, unless ``resume`` is false, and removes what killed processes
     left; an erasure that still cannot be finished stands in the way of nobody else and is in ``unfinished``.
 
@@ -120,31 +79,14 @@ class Vault:
             self._shredder = Shredder(self._log, self._ring)
             self._register = Register(self._log, pseudonyms)
             self._erasures = Erasures(self._log, self._register, self._shredder, self._cipher, self._seed)
+            self._keys = VaultKeys(self._log, self._ring, self._register, self._shredder)
             if resume:
-                self._clean()
-                with suppress(OutOfRoom, Busy):  # it stays unfinished, and others are served
+                clean(self._log, self._register, self._shredder)
+                with suppress(*TROUBLE):  # it stays unfinished, and others are served
                     self.resume()
         except BaseException:
             self._database.close()
             raise
-
-    def _clean(self) -> None:
-        """Remove what killed processes left, and empty a write-ahead log that could not be emptied before."""
-        sweep()
-        keys = self._pseudonyms.keys
-        if isinstance(keys, FileKeys):
-            with suppress(OSError), locked(keys.path.parent, shared=False):
-                keys.sweep()
-        for table in self._register.holdings():
-            if isinstance(table, Files):
-                table.clean()
-        waiting = [row.number for row in self._log.rows(("receipt",)) if row.document["receipt"].get("database") == IN_USE]
-        done = {number for row in self._log.rows(("emptied",)) for number in row.document["receipts"]}
-        path = database_path(self._database)
-        full = path is not None and (log := path.with_name(path.name + "-wal")).exists() and log.stat().st_size > 0
-        left = [number for number in waiting if number not in done]
-        if (full or left) and self._shredder.emptied(wait=False) and left:
-            self._log.write("emptied", {"receipts": left})
 
     def close(self) -> None:
         """Close the connection; the vault object is of no use afterwards."""
@@ -196,7 +138,7 @@ class Vault:
             "database": database,
             "columns": list(self._pseudonyms.columns(columns)) if token is None else [token[0]],
             "partner": None if token is None else [partner_name(token[1]), public_name(token[2], "data set")],
-            **_facts(purpose, categories, recipients, retention),
+            **facts_of(purpose, categories, recipients, retention),
             "ledger": ledger,
         }
         if any(path.lower().endswith(".gz") for path in paths):
@@ -230,7 +172,7 @@ class Vault:
                     f"the table {name!r} must stay registered while an erasure is unfinished; run resume() first, or pass "
                     "override=True if the table is lost"
                 )
-            self._log.append(connection, "unregister", {"name": name, "reason": _text(reason, "reason")})
+            self._log.append(connection, "unregister", {"name": name, "reason": text(reason, "reason")})
 
     def processing(
         self,
@@ -245,8 +187,8 @@ class Vault:
         security: str = "",
     ) -> None:
         """Record an activity of processing; the same activity again replaces what is said of it."""
-        extra = {"activity": _text(activity, "activity"), "people": people, "transfers": transfers, "security": security}
-        self._log.write("processing", extra | _facts(purpose, categories, recipients, retention))
+        extra = {"activity": text(activity, "activity"), "people": people, "transfers": transfers, "security": security}
+        self._log.write("processing", extra | facts_of(purpose, categories, recipients, retention))
 
     def use(self, table: str, purpose: str, recipient: str | None = None) -> None:
         """Log that a registered table was used, and by whom it was received, if by someone else."""
@@ -256,7 +198,7 @@ class Vault:
             if table not in known:
                 raise UnknownName(f"no table is registered as {table!r}; known: {', '.join(known)}")
             self._log.append(
-                connection, "use", {"table": table, "purpose": _text(purpose, "purpose"), "recipient": recipient}
+                connection, "use", {"table": table, "purpose": text(purpose, "purpose"), "recipient": recipient}
             )
 
     def seal(self, identity: Any, data: bytes) -> bytes:
@@ -286,8 +228,8 @@ class Vault:
             subject,
             {name: found[name].rows for name in found if name in here},
             [known[name] for name in known if name in here],
-            [_entry(row) for row in uses],
-            [_entry(row) for row in earlier],
+            [entry(row) for row in uses],
+            [entry(row) for row in earlier],
             {name: part.unreadable for name, part in found.items() if part.unreadable},
             {name: part.seen.looked for name, part in found.items()},
             missed,
@@ -336,7 +278,7 @@ class Vault:
             raise self._absent({name: part.seen.missed for name, part in found.items() if part.seen.missed})
         if any(row.subject == subject for row in self._erasures.unfinished()):
             raise InvalidRequest("this person's erasure has begun and cannot be refused any more; finish it with resume()")
-        return _entry(self._log.write("refuse", {"ground": ground, "law": GROUNDS[ground], "note": note}, subject))
+        return entry(self._log.write("refuse", {"ground": ground, "law": GROUNDS[ground], "note": note}, subject))
 
     def resume(self) -> list[Receipt]:
         """Finish every erasure that was begun and has no receipt, and those that missed a place which is there again.
@@ -347,7 +289,7 @@ class Vault:
         for intent in [*self._erasures.unfinished(), *self._erasures.again()]:
             try:
                 done.append(self._erasures.finish(intent))
-            except (OutOfRoom, Busy) as problem:
+            except TROUBLE as problem:
                 trouble.append(problem)
         if trouble:
             raise trouble[0]
@@ -358,22 +300,25 @@ class Vault:
         """The people, as the log knows them, whose erasure was begun and has no receipt yet."""
         return [row.subject or "" for row in self._erasures.unfinished()]
 
+    @property
+    def pseudonyms(self) -> Pseudonymizer:
+        """Who is one person, with the keys of the vault."""
+        return self._pseudonyms
+
+    def paths(self, name: str) -> list[Path]:
+        """The files of a registered table that there are now; refused where one that was named is lost."""
+        return Leaving(self._log, self._register).paths(name)
+
     def keys(self) -> dict[int, int]:
         """How many keys in the database are under each version of the master key."""
-        with self._database.transaction(write=False) as connection:
-            return dict.fromkeys(self._pseudonyms.versions(), 0) | self._ring.counts(connection, self._log.id)
+        return self._keys.counts()
 
     def rotate(self) -> int:
         """Bring every key in the database under the newest master key; how many there were to bring.
 
         ``keys.add_version()`` makes a new one first. What the old one wrapped is overwritten.
         """
-        with self._database.transaction(write=True) as connection:
-            self._log.lock(connection)
-            count = self._ring.rotate(connection, self._log.id)
-            self._log.append(connection, "rotate", {"keys": count, "version": self._pseudonyms.newest()})
-        self._shredder.emptied()
-        return count
+        return self._keys.rotate()
 
     def retire(self, version: int) -> None:
         """Give up an old master key: refused while a key in the database or a token in a registered table is under it.
@@ -381,22 +326,7 @@ class Vault:
         It is taken out of a key file; in the environment or a key service, remove it there. Tokens that partners hold under
         it cannot be translated afterwards: rotate them first. Copies of the key file, as in backups, keep it.
         """
-        newest = self._pseudonyms.newest()
-        if isinstance(version, bool) or version not in self._pseudonyms.versions() or version == newest:
-            raise InvalidRequest(
-                f"version must be an old one of {list(self._pseudonyms.versions())}, got {version!r}; the newest stays"
-            )
-        if count := self.keys().get(version, 0):
-            raise InvalidRequest(f"master key {version} must wrap nothing, and wraps {count} keys of this vault; rotate() first")
-        for table in self._register.holdings():
-            if table.finder.partner is not None and (rows := table.tokens_under(version, self._database)):
-                raise InvalidRequest(
-                    f"master key {version} must be in no token, and is in {rows} of the table {table.name!r}: nobody could be "
-                    "found there any more; rotate its tokens first"
-                )
-        self._log.write("retire", {"version": version})
-        if isinstance(self._pseudonyms.keys, FileKeys):
-            self._pseudonyms.keys.retire(version)
+        self._keys.retire(version)
 
     def anonymize(
         self,
@@ -416,52 +346,15 @@ class Vault:
         """Write an anonymous copy of a registered table for a recipient, unless it breaks what earlier copies promised.
 
         Before a copy leaves, its classes are joined with those of every copy of the table that left before: where a joint
-        class has fewer than k rows, for the largest k that was promised, it is refused; ``override`` lets it leave, and the log
-        says so. What left is kept in the log as how it was made, and computed again on the table as it is now. ``options`` are
-        those of ``discreet.protect.anonymize``, and ``row_order`` and ``seed`` those of the order of its rows.
+        class has fewer than k rows, for the largest k that was promised, it is refused; ``override`` lets it leave, and the
+        log says so. What left is kept in the log as how it was made, and computed again on the table as it is. ``options``
+        are those of ``discreet.protect.anonymize``; ``row_order`` and ``seed`` say the order of its rows.
         """
-        shuffle = Shuffle(row_order, seed)
-        paths = self._paths(name)
-        made = _anonymize(paths, quasi_identifiers, hierarchies, k, **options)
-        if Path(path).exists():
-            raise InvalidRequest(f"the file to write must not exist yet, got {str(path)!r}; choose another name")
-        facts = {"table": name, "recipient": _text(recipient, "recipient"), "purpose": "anonymous copy"}
-        facts |= described(made, hierarchies, options.get("sensitive"))
-        seen = -1
-        while True:
-            earlier = [row.document for row in self._log.rows(("copy",)) if row.document["table"] == name]
-            found = None if override and not earlier else joint(made.source, made, earlier)
-            if found is not None and found.smallest < found.k and not override:
-                raise InvalidRequest(
-                    f"a copy must leave {found.k} rows alike together with those that left before, and with {len(earlier)} of them "
-                    f"{found.below} of {found.classes} joint classes are smaller ({found.single} of a single row); make it from the "
-                    "same levels as before, or coarser ones, or pass override=True if no one can hold both"
-                )
-            with self._database.transaction(write=True) as connection:
-                self._log.lock(connection)
-                seen = sum(row.document["table"] == name for row in self._log.read(connection, ("copy",)))
-                if seen == len(earlier):  # nobody else's copy left meanwhile
-                    extra = {"joint": None if found is None else found.to_dict(), "override": override}
-                    self._log.append(connection, "copy", facts | extra)
-                    break
-        # It is in the log before it is written: a copy that left unseen would be worse than one that never arrived.
-        made.source.write(made.change, path, shuffle, progress, expected=made.rows - made.suppressed)
+        made = Leaving(self._log, self._register).check(
+            name, path, quasi_identifiers, hierarchies, k, recipient=recipient, override=override, **options
+        )
+        made.write(path, progress, order=row_order, seed=seed)
         return made
-
-    def _paths(self, name: str) -> list[Path]:
-        with self._database.transaction(write=False) as connection:
-            known = self._register.tables(connection)
-        if name not in known:
-            raise UnknownName(f"no table is registered as {name!r}; known: {', '.join(known)}")
-        if known[name]["database"] is not None:
-            raise InvalidRequest(f"a copy must be made of files, and {name!r} is a table of the database; export it first")
-        table = holding(known[name], self._pseudonyms)
-        assert isinstance(table, Files)
-        seen = Seen()
-        paths = find_now(table.given, seen)
-        if seen.missed or not paths:
-            raise InvalidRequest(f"every file of {name!r} must be there, and one is not: {seen.missed}; unregister it if it is lost")
-        return paths
 
     def receipts(self) -> list[Receipt]:
         """Every receipt, in order."""
@@ -469,7 +362,7 @@ class Vault:
 
     def log(self) -> list[dict[str, Any]]:
         """Every row of the log, in order."""
-        return [_entry(row) for row in self._log.rows()]
+        return [entry(row) for row in self._log.rows()]
 
     def verify(self) -> int:
         """The number of rows of the log, after checking the chain of all and the signature of every receipt."""
@@ -515,33 +408,3 @@ class Vault:
 
     def _find(self, person: bytes) -> dict[str, Found]:
         return {table.name: table.find(person, self._database) for table in self._register.holdings()}
-
-
-def _facts(purpose: str, categories: Sequence[str], recipients: Sequence[str], retention: str) -> dict[str, Any]:
-    """What the record of processing says of a table or an activity."""
-    return {
-        "purpose": _text(purpose, "purpose"),
-        "categories": _texts(categories, "categories"),
-        "recipients": _texts(recipients, "recipients") if recipients else [],
-        "retention": _text(retention, "retention"),
-    }
-
-
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidRequest(f"{what} must be said in words, got {value!r}")
-    return value
-
-
-def _texts(values: Any, what: str) -> list[str]:
-    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-        raise InvalidRequest(f"{what} must be a list of words, got {values!r}; write ['...']")
-    return [_text(value, what) for value in values]
-
-
-def _entry(row: Row) -> dict[str, Any]:
-    return {"number": row.number, "time": row.time, "who": row.who, "kind": row.kind, **row.document}
-
-
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, str | int | float) else str(value)

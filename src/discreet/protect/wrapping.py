@@ -72,7 +72,7 @@ class KeyRing:
     def counts(self, connection: Connection, vault: int) -> dict[int, int]:
         """How many keys are under each version of the master key."""
         query = select(wrapped.c.version, func.count()).where(wrapped.c.vault == vault).group_by(wrapped.c.version)
-        return {version: count for version, count in sorted(map(tuple, connection.execute(query)))}
+        return {int(version): int(count) for version, count in connection.execute(query.order_by(wrapped.c.version))}
 
     def _closed(self, holder: str, key: bytes) -> dict[str, Any]:
         version = self._pseudonyms.newest()
