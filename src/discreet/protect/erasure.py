@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import glob
+import os
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -124,11 +126,15 @@ class Erasures:
         return made
 
     def _back(self, facts: dict[str, Any], places: list[dict[str, Any]], person: bytes) -> int:
-        """The person's rows in places of a table that are there again."""
-        back = [place["place"] for place in places if glob.glob(place["place"]) or Path(place["place"]).exists()]
-        if facts["database"] is not None or not back:
+        """The person's rows in places of a table that came or changed since they could not be gone through."""
+        given = [
+            {"path": match}
+            for place in places
+            for match in ([place["place"]] if Path(place["place"]).exists() else glob.glob(place["place"], recursive=True))
+            if os.stat(match).st_ctime > datetime.fromisoformat(place["at"]).timestamp()
+        ]
+        if facts["database"] is not None or not given:
             return 0
-        given = [{"path" if Path(place).exists() else "pattern": place} for place in back]
         rows: int = holding(facts | {"given": given}, self.register.pseudonyms).find(person, self.log.database).rows.num_rows
         return rows
 

@@ -61,6 +61,7 @@ def read_records(source: BinaryIO, delimiter: str) -> Iterator[bytes | Records]:
             yield header
             content, ends = piece[marks[0] :], marks[1:] - marks[0]
         if len(ends):
+            _check_quotes(content, delimiter)
             sizes = np.diff(np.concatenate([[0], ends]))
             # A record of a line end alone is blank; so is "\r\n", and with a "\r" only the file may still end in one.
             last = np.frombuffer(content, np.uint8)[ends - 1]
@@ -111,6 +112,24 @@ def _ends(content: bytes, *, last: bool) -> Ints:
             raise UnsupportedFormat("a quote is opened and never closed; repair the file")
         ends = np.append(ends, len(content))
     return ends.astype(np.int64)
+
+
+def _check_quotes(content: bytes, delimiter: str) -> None:
+    """Refuse quotes inside a cell that is not quoted: where such a cell ends is a matter of opinion.
+
+    A quote that opens has a delimiter, a line end, nothing or (being the second of two) a quote before it; one that closes has
+    one of these after it.
+    """
+    array = np.frombuffer(content, np.uint8)
+    quotes = np.flatnonzero(array == ord('"'))
+    if not len(quotes):
+        return
+    fits = np.zeros(257, bool)
+    fits[[ord('"'), ord(delimiter), 10, 13, 256]] = True
+    around = np.concatenate([[256], array.astype(np.int64), [256]])
+    opening, closing = quotes[::2], quotes[1::2]
+    if not (fits[around[opening]].all() and fits[around[closing + 2]].all()):
+        raise UnsupportedFormat("a quote stands inside a cell that is not quoted; repair the file")
 
 
 def _parsed(content: bytes, names: Sequence[str], columns: Sequence[str], delimiter: str, rows: int) -> pa.Table:
