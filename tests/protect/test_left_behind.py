@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from study import protect_kills
 
 from discreet.protect import FileKeys, Pseudonymizer, Vault
 from discreet.sources.spill import spill_folder, sweep
-
-from study import protect_kills
 
 FACTS: dict[str, Any] = {"purpose": "care", "categories": ["health"], "retention": "10 years"}
 
@@ -35,7 +34,7 @@ def holding(folder: Path, *words: bytes) -> list[str]:
 
 
 def test_erased_rows_leave_the_write_ahead_log(tmp_path: Path) -> None:
-    """With a reader in the way the receipt says so, and the next opening without one empties the log and writes that down."""
+    """With a reader in the way the receipt says so; the next opening without one empties the log and writes that down."""
     with open_vault(tmp_path, timeout=0.2) as vault:
         with vault._database.transaction(write=True) as connection:
             connection.exec_driver_sql("CREATE TABLE wards (name TEXT, secret TEXT)")

@@ -84,7 +84,7 @@ def test_rows_leave_in_a_new_order(kind: str, keys: FileKeys, tmp_path: Path) ->
         assert order(seed=5) == order(seed=5) != order(seed=6)
     assert rows(made.table) != rows(made.copy())
     for bad in ({"order": "random"}, {"seed": 1.5}, {"seed": True}):
-        with pytest.raises(InvalidRequest, match="order must be|seed must be"):
+        with pytest.raises(InvalidRequest, match=r"order must be|seed must be"):
             made.copy(**bad)
 
 

@@ -211,7 +211,7 @@ def test_a_vault_of_0_1_0_is_brought_up_to_date(tmp_path: Path) -> None:
         assert vault.erase("Anna").tables == {"visits": 3}
         vault.verify()
     for again in (url, f"sqlite:///{tmp_path}/fresh.db"):
-        with pytest.raises(DiscreetError, match="needs no upgrade|no vault"):
+        with pytest.raises(DiscreetError, match=r"needs no upgrade|no vault"):
             upgrade(again, people)
     with pytest.raises(UnknownName, match="no vault 'other'"):
         upgrade(url, people, name="other")

@@ -110,7 +110,7 @@ def test_one_lost_place_does_not_block_the_rest(tmp_path: Path) -> None:
         assert not receipt.complete
         receipt.verify(vault.public_key)
         assert vault.erase("Bob").tables["fine"] == 1  # and so is everybody else's request
-        with pytest.raises(UnknownName, match="not looked into: .*no file fits"):
+        with pytest.raises(UnknownName, match=r"not looked into: .*no file fits"):
             vault.access("Nobody")
     write(tmp_path / "gone" / "a.csv", "Ann", "Cy")  # found again
     with open_vault(tmp_path) as vault:
@@ -135,7 +135,7 @@ def test_a_full_disk_leaves_an_erasure_begun_and_nobody_waiting(
     with open_vault(tmp_path) as vault:
         vault.register("a", path, **FACTS)
         vault.register("b", other, **FACTS)
-        import discreet.protect.replacing as replacing
+        from discreet.protect import replacing
 
         def full(name: str | Path) -> None:
             if ".a.csv" in str(name):
@@ -199,7 +199,7 @@ def test_damage_is_named_and_quotes_no_record(tmp_path: Path) -> None:
     content = good.read_bytes()
     (tmp_path / "b.parquet").write_bytes(content[:4] + bytes(len(content) // 2) + content[4 + len(content) // 2 :])
     for name in ("b.parquet",):
-        with pytest.raises(UnsupportedFormat, match="not a whole Parquet file|cannot be read") as problem:
+        with pytest.raises(UnsupportedFormat, match=r"not a whole Parquet file|cannot be read") as problem:
             anonymize(tmp_path / name, ["x"], {"x": Hierarchy.intervals(0, 500, [250])}, 2).write(tmp_path / "out.csv")
         assert "SECRET" not in str(problem.value)
     assert not (tmp_path / "out.csv").exists()

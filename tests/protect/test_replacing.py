@@ -1,4 +1,4 @@
-"""A file that someone is taken out of is otherwise as it was: bytes, owner, mode, attributes, and rows that arrive meanwhile."""
+"""A file that someone is taken out of is otherwise as it was: bytes, owner, mode, attributes, and rows that arrive then."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,10 +103,12 @@ def test_bytes_that_stay_are_the_bytes_that_were(
     ],
 )
 def test_what_is_no_record_is_refused(text: str) -> None:
+    def read() -> list[Any]:
+        pieces = read_records(io.BytesIO(text.encode("latin-1")), ",")
+        return [piece.cells(["a", "b"]) for piece in pieces if isinstance(piece, Records)]
+
     with pytest.raises(UnsupportedFormat):
-        for piece in read_records(io.BytesIO(text.encode("latin-1")), ","):
-            if isinstance(piece, Records):
-                piece.cells(["a", "b"])
+        read()
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -119,10 +122,8 @@ def test_owner_mode_and_attributes_are_kept(kind: str, vault: Vault, tmp_path: P
     if os.getuid() == 0:
         os.chown(path, 12345, 23456)
     path.chmod(0o2750)
-    try:
+    with suppress(OSError):  # a file system without attributes
         os.setxattr(path, "user.note", b"kept")
-    except OSError:  # a file system without attributes
-        pass
     before = path.stat()
     notes = {name: os.getxattr(path, name) for name in os.listxattr(path)}
     vault.register("t", path, **FACTS)
@@ -134,7 +135,7 @@ def test_owner_mode_and_attributes_are_kept(kind: str, vault: Vault, tmp_path: P
 
 
 def test_an_owner_that_cannot_be_kept_is_told(vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import discreet.protect.replacing as replacing
+    from discreet.protect import replacing
 
     def forbidden(*_: Any) -> None:
         raise PermissionError(1, "Operation not permitted")
@@ -194,7 +195,7 @@ def test_a_row_appended_at_each_step_is_kept(
 ) -> None:
     """Appended after the file was read, between the two names, and through a handle opened before the old name went; the
     last two with the lease taken away, as on a file system that has none."""
-    import discreet.protect.replacing as replacing
+    from discreet.protect import replacing
 
     path = tmp_path / "t.csv"
     path.write_text("name,x\nAnn,1\nBob,2\n")
@@ -211,7 +212,6 @@ def test_a_row_appended_at_each_step_is_kept(
         like = replacing.like
         monkeypatch.setattr(replacing, "like", lambda *args: (append(), like(*args))[1])
     else:
-        from contextlib import contextmanager
 
         @contextmanager
         def none(handle: int) -> Any:
@@ -224,7 +224,7 @@ def test_a_row_appended_at_each_step_is_kept(
         else:
 
             def moved(source: str, target: Any) -> None:
-                handle = open(path, "a") if not done else None
+                handle = open(path, "a") if not done else None  # noqa: SIM115
                 replace(source, target)
                 if handle is not None:
                     append(handle)

@@ -41,6 +41,7 @@ from discreet.protect.upgrade import upgrade as _upgrade
 from discreet.protect.vault import Vault
 
 _WANTED = ("k", "l", "t", "sensitive", "suppression", "metric", "diversity", "c", "order", "weights", "at_most")
+_LONGEST = 255  # bytes of the name of a file
 _KINDS = {"sensitive": str, "metric": str, "diversity": str, "weights": dict, "at_most": dict}
 
 
@@ -100,8 +101,12 @@ class Job:
 
     def _plain(self, key: str) -> str:
         text = str(self.get(key, str))
-        if not text or "\0" in text:
-            raise UnsupportedFormat(f"{self.name}: {key} must be a path, got {text!r}")
+        if (
+            not text
+            or "\0" in text
+            or any(len(part.encode("utf-8", "surrogatepass")) > _LONGEST for part in text.split("/"))
+        ):
+            raise UnsupportedFormat(f"{self.name}: {key} must be a path, got {text[:100]!r}")
         return text
 
     def pseudonymizer(self) -> Pseudonymizer:

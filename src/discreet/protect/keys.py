@@ -118,19 +118,21 @@ class FileKeys(KeyStore):
 
     def _read(self) -> dict[str, bytes]:
         try:
-            handle = os.open(self.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            handle = os.open(self.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         except OSError as problem:
             raise InvalidRequest(
                 f"the key file must be there and readable, got {str(self.path)!r} ({problem.strerror}); make one with "
                 "FileKeys.create, or give its path"
             ) from None
-        with os.fdopen(handle, "rb") as stored:
-            self._check_mode(os.fstat(stored.fileno()))
-            content = stored.read()
+        try:
+            self._check_mode(os.fstat(handle))
+            content = b"".join(iter(lambda: os.read(handle, 1 << 16), b""))
+        finally:
+            os.close(handle)
         try:
             doc = json.loads(content)
-            if not isinstance(doc, dict):  # a refusal that quotes it could quote a key
-                raise ValueError
+            if not isinstance(doc, dict) or doc.get("kind") != "keys" or not isinstance(doc.get("schema"), int):
+                raise ValueError  # a refusal that quotes what is there instead could quote a key
             check_version(doc, "keys")
             return {str(name): base64.b64decode(text, validate=True) for name, text in doc["keys"].items()}
         except UnsupportedFormat:

@@ -97,8 +97,10 @@ class Receipt:
             raise
         except (ValueError, KeyError, TypeError, RecursionError) as problem:
             raise UnsupportedFormat(f"this is not a receipt of erasure: {type(problem).__name__} {problem}") from None
-        for name, kind in _FIELDS.items():
-            if not isinstance(made.document, dict) or not isinstance(made.document.get(name), kind):
+        if not isinstance(made.document, dict):
+            raise UnsupportedFormat("this is not a receipt of erasure: what it says must be an object")
+        for name, kind in (_FIELDS | {n: k for n, k in _LATER.items() if n in made.document}).items():
+            if not isinstance(made.document.get(name), kind):
                 raise UnsupportedFormat(f"this is not a receipt of erasure: it must say {name!r} as {kind.__name__}")
         if not isinstance(made.signature, str) or not isinstance(made.public_key, str):
             raise UnsupportedFormat("this is not a receipt of erasure: its signature and its key must be text")
@@ -106,3 +108,4 @@ class Receipt:
 
 
 _FIELDS = {"subject": str, "erased": str, "tables": dict, "recipients": list, "releases": list}
+_LATER = {"missed": dict, "not_reached": dict}  # 0.1.0 had no ``missed``

@@ -117,8 +117,8 @@ def _ends(content: bytes, *, last: bool) -> Ints:
 def _check_quotes(content: bytes, delimiter: str) -> None:
     """Refuse quotes inside a cell that is not quoted: where such a cell ends is a matter of opinion.
 
-    A quote that opens has a delimiter, a line end, nothing or (being the second of two) a quote before it; one that closes has
-    one of these after it.
+    A quote that opens has a delimiter, a line end, nothing or (being the second of two) a quote before it; one that closes
+    has one of these after it.
     """
     array = np.frombuffer(content, np.uint8)
     quotes = np.flatnonzero(array == ord('"'))
