@@ -25,8 +25,8 @@ RUNS = 20_000
 PART = 1_000
 
 _ODD: list[Any] = [
-    None, True, False, 0, 1, -1, 2**63, 10**400, 1e308, float("inf"), float("nan"), "", "x", "*", "\0", "é\ud800", "../x", "/",
-    "a" * 5000, [], {}, [[]], [None], {"": 0}, {"k": {"k": []}}, "people.csv", "environment", "sqlite://", "postgresql://x",
+    None, True, False, 0, 1, -1, 2**63, 10**400, 1e308, float("inf"), float("nan"), "", "x", "*", "\0", "é\ud800", "../x",
+    "/", "a" * 5000, [], {}, [[]], [None], {"": 0}, {"k": {"k": []}}, "people.csv", "environment", "sqlite://", "postgresql://x",
 ]  # fmt: skip
 
 
@@ -89,8 +89,8 @@ class _Ground:
             "day": {"kind": "dates", "first": "2020-01-01", "last": "2021-01-01", "steps": ["month", "year"]},
         }
         anonymize = {
-            "table": "people.csv", "quasi_identifiers": ["age", "zip"], "k": 2, "sensitive": "ill", "l": 2, "suppression": 0.2,
-            "metric": "ncp", "weights": {"age": 2.0}, "at_most": {"age": 2}, "drop": ["name"], "hierarchies": hierarchies,
+            "table": "people.csv", "quasi_identifiers": ["age", "zip"], "k": 2, "sensitive": "ill", "l": 2,
+            "suppression": 0.2, "metric": "ncp", "weights": {"age": 2.0}, "at_most": {"age": 2}, "drop": ["name"], "hierarchies": hierarchies,
             "row_order": "shuffled", "diversity": "distinct", "t": 0.9, "order": ["a", "b"],
         }  # fmt: skip
         check = {"table": "people.csv", "quasi_identifiers": ["age"], "sensitive": "ill", "l": 1, "order": ["a", "b"]}

@@ -1,6 +1,6 @@
 """Erasures that are killed at every step, and erasures on a disk that is full: whole or absent, and nothing to be found.
 
-``kill``: a process that erases a person dies by SIGKILL at a step (a flush, a link, a rename, a transaction, a row of a log).
+``kill``: a process that erases a person dies by SIGKILL at a step (a flush, a link, a rename, a transaction, a row of log).
 ``disk``: while table files are written, no file can grow beyond so many bytes. After each, every file that
 is there is read by someone who looks for the person and for keys; then the vault is opened again, and everything is counted.
 """

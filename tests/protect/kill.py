@@ -1,9 +1,9 @@
 """Erase one person and die by SIGKILL at a given step, or with files that cannot grow beyond a size.
 
 A step is every call that could leave something half-done: a flush to the disk, a new name, a rename, a removal, the
-start and the end of a transaction, a row for the log. Run in a process of its own, which has no threads yet: it forks for every line
-``folder person step`` that it reads, and answers with how the child ended. A step below zero stands for so
-many bytes that a table file may have.
+start and the end of a transaction, a row for the log. Run in a process of its own, which has no threads yet: it forks for
+every line ``folder person step`` that it reads, and answers with how the child ended. A step below zero stands for so many
+bytes that a table file may have.
 """
 
 from __future__ import annotations

@@ -93,7 +93,8 @@ def test_two_partners_do_not_join_by_position(keys: FileKeys) -> None:
     data = table(200)
     one, two = people.table(data, "lab"), people.table(data, "clinic")
     same = sum(
-        people.translate([a], "lab", "clinic") == [b] for a, b in zip(one["token"].to_pylist(), two["token"].to_pylist())
+        people.translate([a], "lab", "clinic") == [b]
+        for a, b in zip(one["token"].to_pylist(), two["token"].to_pylist(), strict=True)
     )
     assert same < 12  # about 1 is expected; 12 or more has probability below 1e-8 (Poisson)
 
