@@ -24,7 +24,7 @@ from discreet.protect import Field, FileKeys, Pseudonymizer, Receipt, Vault
 from .kill import Killer, open_vault
 
 FACTS: dict[str, Any] = {"purpose": "care", "categories": ["health"], "retention": "10 years"}
-KILLS = 8  # the bench does 50
+KILLS = 8  # the study does more than 200
 _fresh = itertools.count()
 
 
@@ -304,9 +304,9 @@ def kill_and_restart(killer: Killer, folder: Path, person: str, at: int) -> str:
 
 
 def test_killed_at_any_step(folder: Path) -> None:
-    """Steps spread over all of an erasure, which has 46; the bench goes through every one."""
+    """Steps spread over all of an erasure, which has 73; the study goes through every one."""
     with Killer() as killer:
-        steps = np.linspace(1, 46, KILLS).astype(int)
+        steps = np.linspace(1, 73, KILLS).astype(int)
         ends = [kill_and_restart(killer, folder, f"p{i}", int(at)) for i, at in enumerate(steps)]
     assert {"there", "gone"} <= set(ends)
     assert all(counts(folder, f"p{i}") == [3, 3, 3] for i in range(KILLS, 20))

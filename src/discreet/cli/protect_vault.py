@@ -137,12 +137,13 @@ def erase(
     override: Annotated[
         bool, typer.Option("--override", help="Although it was refused: the ground no longer holds.")
     ] = False,
+    out: Annotated[Path | None, typer.Option("--receipt", help="Write the receipt to this new file as well.")] = None,
     json: show.Json = False,
 ) -> None:
     """Erase a person from everything the vault looks after, and print the signed receipt."""
     from discreet.protect import jobs
 
-    receipt = jobs.erase(job, _identity(identity), override=override)
+    receipt = jobs.erase(job, _identity(identity), override=override, out=out)
     gone = ", ".join(f"{n} rows of {name}" for name, n in receipt.tables.items()) or "nothing was there"
     told = ", ".join(receipt.recipients) or "nobody"
     document = {

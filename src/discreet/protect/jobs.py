@@ -39,6 +39,7 @@ from discreet.protect.tables import Progress, open_table
 from discreet.protect.upgrade import Upgraded
 from discreet.protect.upgrade import upgrade as _upgrade
 from discreet.protect.vault import Vault
+from discreet.protect.writing import write_whole
 
 _WANTED = ("k", "l", "t", "sensitive", "suppression", "metric", "diversity", "c", "order", "weights", "at_most")
 _LONGEST = 255  # bytes of the name of a file
@@ -222,10 +223,15 @@ def access(source: str | Path, identity: Mapping[str, str]) -> Access:
         return vault.access(dict(identity))
 
 
-def erase(source: str | Path, identity: Mapping[str, str], *, override: bool = False) -> Receipt:
-    """Erase a person from everything a vault looks after; keys ``vault`` and ``identity``."""
+def erase(source: str | Path, identity: Mapping[str, str], *, override: bool = False, out: Path | None = None) -> Receipt:
+    """Erase a person from everything a vault looks after, and write the receipt to a new file where one is given."""
+    if out is not None and out.exists():
+        raise InvalidRequest(f"the receipt must go into a new file, got {str(out)!r}, which exists; choose another name")
     with _vault(source) as vault:
-        return vault.erase(dict(identity), override=override)
+        receipt = vault.erase(dict(identity), override=override)
+    if out is not None:
+        write_whole(out, receipt.to_json() + "\n")
+    return receipt
 
 
 def refuse(source: str | Path, identity: Mapping[str, str], ground: str, note: str = "") -> dict[str, Any]:
