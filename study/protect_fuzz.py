@@ -90,7 +90,8 @@ class _Ground:
         }
         anonymize = {
             "table": "people.csv", "quasi_identifiers": ["age", "zip"], "k": 2, "sensitive": "ill", "l": 2,
-            "suppression": 0.2, "metric": "ncp", "weights": {"age": 2.0}, "at_most": {"age": 2}, "drop": ["name"], "hierarchies": hierarchies,
+            "suppression": 0.2, "metric": "ncp", "weights": {"age": 2.0}, "at_most": {"age": 2}, "drop": ["name"],
+            "hierarchies": hierarchies,
             "row_order": "shuffled", "diversity": "distinct", "t": 0.9, "order": ["a", "b"],
         }  # fmt: skip
         check = {"table": "people.csv", "quasi_identifiers": ["age"], "sensitive": "ill", "l": 1, "order": ["a", "b"]}

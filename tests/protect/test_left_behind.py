@@ -116,6 +116,30 @@ def test_a_reviewer_finds_nothing_after_a_kill(tmp_path: Path) -> None:
         assert found["stopped"] >= 2
 
 
+@pytest.mark.parametrize("given", ["v.csv", "v*.csv", "link.csv"])
+def test_what_was_being_written_is_removed_even_if_the_file_is_gone(given: str, tmp_path: Path) -> None:
+    """The old content under its second name, of a process that was killed, when the file was moved away since; but not what
+    another process is writing now."""
+    import fcntl
+
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "v.csv").write_text("name,x\nAnn,1\n")
+    (tmp_path / "link.csv").symlink_to(data / "v.csv")
+    with open_vault(tmp_path) as vault:
+        vault.register("v", tmp_path / given if given == "link.csv" else data / given, **FACTS)
+    (data / "v.csv").rename(data / "moved.csv")
+    (data / ".v.csv.abcd.old.part").write_text("name,x\nAnn,1\n")
+    live = data / ".v.csv.efgh.part"
+    live.write_text("x")
+    with live.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        open_vault(tmp_path).close()
+        assert sorted(p.name for p in data.iterdir()) == [".v.csv.efgh.part", "moved.csv"]
+    open_vault(tmp_path).close()
+    assert [p.name for p in data.iterdir()] == ["moved.csv"]
+
+
 def test_the_folder_of_a_vault_holds_only_what_it_should(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text("name,x\nAnn,1\nBob,2\n")
     before = time.time()

@@ -52,6 +52,17 @@ def test_the_file_is_private_from_the_first_moment(
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
+def test_a_link_to_a_file_that_is_not_there_yet(people: Pseudonymizer, tmp_path: Path) -> None:
+    (tmp_path / "away").mkdir(mode=0o700)
+    (tmp_path / "vault.db").symlink_to(tmp_path / "away" / "real.db")
+    before = os.umask(0o022)
+    try:
+        with Vault(f"sqlite:///{tmp_path}/vault.db", people):
+            assert set(modes(tmp_path / "away").values()) == {0o600}
+    finally:
+        os.umask(before)
+
+
 def test_a_file_that_others_could_read_is_closed_to_them(people: Pseudonymizer, tmp_path: Path) -> None:
     path = tmp_path / "vault.db"
     sqlite3.connect(path).close()
@@ -186,11 +197,11 @@ def test_a_vault_of_0_1_0_is_brought_up_to_date(tmp_path: Path) -> None:
         Vault(url, people)
     done = upgrade(url, people)
     assert (done.keys, done.overwritten, done.several_files) == (2, True, ["visits"])
-    assert done.backup is not None
-    assert modes(folder)[done.backup.name] == 0o600
+    [backup] = done.backups
+    assert modes(folder)[backup.name] == 0o600
     for key in plain:
-        assert key.encode() in done.backup.read_bytes()
-        assert not any(key.encode() in part.read_bytes() for part in folder.glob("vault.db*") if part != done.backup)
+        assert key.encode() in backup.read_bytes()
+        assert not any(key.encode() in part.read_bytes() for part in folder.glob("vault.db*") if part != backup)
     assert modes(folder)["vault.db"] == 0o600
     with Vault(url, people) as vault:
         assert vault.public_key == (folder / "public_key.txt").read_text().strip()
@@ -240,4 +251,6 @@ def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pyte
     with sqlite3.connect(tmp_path / "old" / "vault.db") as raw:
         assert list(raw.execute("SELECT * FROM discreet_vault_subjects")) == before
     raw.close()
-    assert upgrade(url, people).keys == 2
+    done = upgrade(url, people)
+    assert done.keys == 2
+    assert [path.stat().st_mode & 0o777 for path in done.backups] == [0o600] * 2  # the one of the interrupted upgrade too

@@ -210,15 +210,15 @@ def upgrade(job: JobFile, json: show.Json = False) -> None:
     document = {
         "kind": "upgraded",
         "keys": done.keys,
-        "backup": None if done.backup is None else str(done.backup),
+        "backups": [str(backup) for backup in done.backups],
         "overwritten": done.overwritten,
         "several_files": done.several_files,
     }
     tell(json, document, f"Wrapped {done.keys} keys. 0.1.0 let others read them: seal copies again where that matters.")
     if json:
         return
-    if done.backup is not None:
-        show.say(f"The backup {done.backup} holds the keys in clear: destroy it (shred -u) once the vault has proved good.")
+    for backup in done.backups:
+        show.say(f"The backup {backup} holds the keys in clear: destroy it (shred -u) once the vault has proved good.")
     if not done.overwritten:
         show.say("Another program has the database open: the keys in clear are overwritten at the next opening without it.")
     if done.several_files:

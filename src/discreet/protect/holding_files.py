@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,9 +21,9 @@ from discreet.ledger.database import Database
 from discreet.protect.holdings import Finder, Found, Gone, Holding, under
 from discreet.protect.reach import Seen
 from discreet.protect.records import Records, read_records, whole_rows
-from discreet.protect.replacing import rewrite, sweep
+from discreet.protect.replacing import rewrite
 from discreet.protect.table_files import FileTable, parquet_batches
-from discreet.protect.writing import compact, locked, rows_to, suffix
+from discreet.protect.writing import compact, locked, remove_abandoned, rows_to, suffix
 from discreet.sources.files import DELIMITERS, PARQUET
 
 
@@ -73,10 +74,14 @@ class Files(Holding):
         FileTable(paths).check(self.finder.columns)
 
     def clean(self) -> None:
-        """Remove what killed processes left beside the files."""
-        for path in find_now(self.given, Seen()):
-            with suppress(OSError), locked(path.parent, shared=False):
-                sweep(path)
+        """Remove what killed processes left beside the files, also beside one that is not there any more."""
+        for one in self.given:
+            named = Path(one["pattern"]) if "pattern" in one else Path(glob.escape(one["path"]))
+            linked = Path(glob.escape(os.path.realpath(one["path"]))) if "path" in one else named
+            for place in {named, linked}:
+                for stale in glob.glob(str(place.with_name(f".{place.name}.*.part")), recursive=True):
+                    with suppress(OSError), locked(Path(stale).parent, shared=False):
+                        remove_abandoned(Path(stale))
 
     def find(self, person: bytes, database: Database) -> Found:
         parts: list[pa.Table] = []

@@ -17,7 +17,7 @@ BESIDE = ("", "-wal", "-shm", "-journal")  # SQLite gives what it makes beside a
 
 def database_path(database: Database) -> Path | None:
     """The file of an SQLite database; None for a server and for one in memory."""
-    return None if not database.sqlite or database.memory else Path(database.url.database or "").absolute()
+    return None if not database.sqlite or database.memory else Path(os.path.realpath(database.url.database or ""))
 
 
 def keep_private(database: Database) -> None:

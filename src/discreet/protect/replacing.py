@@ -23,7 +23,7 @@ from typing import BinaryIO, TypeVar
 
 from discreet.errors import InvalidRequest
 from discreet.protect.reach import Busy
-from discreet.protect.writing import locked, sync
+from discreet.protect.writing import locked, remove_abandoned, sync
 
 T = TypeVar("T")
 PATIENCE = 10.0  # seconds that another program may keep a file busy
@@ -48,8 +48,7 @@ def rewrite(path: Path, work: Callable[[BinaryIO, str], T | None], nothing: T) -
 def sweep(path: Path) -> None:
     """Remove what a killed process left beside a file; call it with the folder locked: nobody else is writing there."""
     for stale in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        with suppress(FileNotFoundError):
-            stale.unlink()
+        remove_abandoned(stale)
 
 
 def _once(path: Path, work: Callable[[BinaryIO, str], T | None]) -> tuple[bool, T | None]:

@@ -6,6 +6,7 @@ undo that somebody may have read them: where that matters, seal the copies again
 
 from __future__ import annotations
 
+import glob
 import itertools
 import os
 import sqlite3
@@ -37,11 +38,12 @@ _old = Table(
 
 @dataclass(frozen=True)
 class Upgraded:
-    """What an upgrade did: the keys it wrapped, the ``backup`` with the keys in clear, which is to be destroyed, whether the
-    old bytes are overwritten already, and the tables of several files, whose patterns 0.1.0 did not keep."""
+    """What an upgrade did: the keys it wrapped, the ``backups`` with keys in clear, which are to be destroyed (also those of
+    upgrades that were interrupted), whether the old bytes are overwritten already, and the tables of several files, whose
+    patterns 0.1.0 did not keep."""
 
     keys: int
-    backup: Path | None
+    backups: list[Path]
     overwritten: bool
     several_files: list[str]
 
@@ -60,7 +62,7 @@ def upgrade(
     database = open_private(url, timeout)
     try:
         _check(database, name)
-        backup = _backup(database)
+        backups = _backup(database)
         ring = KeyRing(pseudonyms, name)
         log = VaultLog(database, name, who, ring.start)
         with database.transaction(write=True) as connection:
@@ -79,7 +81,7 @@ def upgrade(
         overwritten = Shredder(log, ring).emptied()
     finally:
         database.close()
-    return Upgraded(len(mine), backup, overwritten, [name for name, facts in known.items() if len(facts["paths"]) > 1])
+    return Upgraded(len(mine), backups, overwritten, [name for name, facts in known.items() if len(facts["paths"]) > 1])
 
 
 def _check(database: Database, name: str) -> None:
@@ -97,11 +99,11 @@ def _has(connection: Connection, table: str) -> bool:
     return bool(inspect(connection).has_table(table))
 
 
-def _backup(database: Database) -> Path | None:
-    """A copy of an SQLite file as it is, for its owner alone from the moment it exists."""
+def _backup(database: Database) -> list[Path]:
+    """A copy of an SQLite file as it is, for its owner alone from the moment it exists; all such copies there are."""
     path = database_path(database)
     if path is None:
-        return None
+        return []
     for number in itertools.count(1):
         place = path.with_name(f"{path.name}.before-upgrade-{number}")
         try:
@@ -125,4 +127,4 @@ def _backup(database: Database) -> Path | None:
                 f"the backup before the upgrade could not be written ({problem}); nothing changed"
             ) from None
         raise
-    return place
+    return sorted(path.parent.glob(f"{glob.escape(path.name)}.before-upgrade-*"))

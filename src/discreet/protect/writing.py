@@ -41,7 +41,7 @@ def new_file(path: Path) -> Iterator[str]:
     """
     try:
         for stale in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-            _remove_abandoned(stale)
+            remove_abandoned(stale)
         handle, name = _held(path)
     except OSError as problem:
         raise InvalidRequest(f"the file {str(path)!r} cannot be written: {problem.strerror}; check its folder") from None
@@ -68,7 +68,8 @@ def _held(path: Path) -> tuple[int, str]:
         os.close(handle)
 
 
-def _remove_abandoned(stale: Path) -> None:
+def remove_abandoned(stale: Path) -> None:
+    """Remove a file that was being written, unless another process is still writing it."""
     with suppress(OSError), stale.open("rb") as stored:
         if _hold(stored.fileno(), wait=False):
             stale.unlink()
