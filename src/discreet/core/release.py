@@ -77,7 +77,7 @@ class Release:
     def from_dict(doc: Any) -> Release:
         check_version(doc, "release")
         try:
-            value = np.asarray(doc["value"]) if doc["array"] else doc["value"]
+            value = _array(doc["value"]) if doc["array"] else doc["value"]
             made = Release(
                 value,
                 mechanisms.read(doc["mechanism"]),
@@ -112,3 +112,13 @@ class Release:
             return Release.from_dict(json.loads(text))
         except (json.JSONDecodeError, RecursionError) as problem:
             raise UnsupportedFormat(f"not a JSON document: {problem}") from problem
+
+
+def _array(value: Any) -> Any:
+    """Listed values as an array; refuses whole numbers that NumPy would turn into doubles next to them."""
+    array = np.asarray(value)
+    if array.dtype.kind == "f" and any(isinstance(v, int) and abs(v) > 1 << 53 for v in np.asarray(value, object).flat):
+        raise UnsupportedFormat(
+            "whole numbers of a release must fit into 64 bits and stand among whole numbers; one does not"
+        )
+    return array
