@@ -36,8 +36,8 @@ from discreet.protect.receipts import Receipt
 from discreet.protect.risk import Check
 from discreet.protect.risk import check as _check
 from discreet.protect.tables import Progress, open_table
-from discreet.protect.upgrade import Upgraded
-from discreet.protect.upgrade import upgrade as _upgrade
+from discreet.protect.upgrading import Upgraded
+from discreet.protect.upgrading import upgrade as _upgrade
 from discreet.protect.vault import Vault
 from discreet.protect.writing import write_whole
 
