@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from study import protect_kills
 
@@ -100,11 +101,15 @@ def test_duckdb_spills_nothing_of_a_protected_table(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.chdir(tmp_path)
+    given: list[dict[str, Any]] = []
+    connect = duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda config: (given.append(config), connect(config=config))[1])
     path = tmp_path / "a.csv"
     path.write_text("name,x\n" + "".join(f"person {i},{i}\n" for i in range(60_000)))
     FileTable([path], memory="7MB").counted(["name"])
     assert sum(batch.num_rows for batch in FileTable([path], memory="20MB").batches()) == 60_000
     assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
+    assert {config["temp_directory"] for config in given} == {""}  # nowhere, also for a process that is killed
 
 
 def test_a_reviewer_finds_nothing_after_a_kill(tmp_path: Path) -> None:
