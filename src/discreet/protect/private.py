@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import event
+from sqlalchemy.exc import ArgumentError
 
 from discreet.errors import InvalidRequest
 from discreet.ledger.database import Database
@@ -55,7 +56,10 @@ def keep_private(database: Database) -> None:
 
 def open_private(url: str, timeout: float) -> Database:
     """The database of a vault: its file is private, and what is freed in it is overwritten, not only unlinked."""
-    database = Database(url, timeout)
+    try:
+        database = Database(url, timeout)
+    except ArgumentError:
+        raise InvalidRequest(f"a vault's address must be such as 'sqlite:///vault.db', got {url!r}") from None
     if database.sqlite:
         keep_private(database)
         event.listen(database._engine, "connect", lambda raw, _: raw.execute("PRAGMA secure_delete=ON"))
