@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -21,9 +21,11 @@ from discreet.core.runner import Desk, Procedure, plan
 from discreet.core.schema import Label, Schema
 from discreet.errors import BudgetExceeded, InvalidRequest, NotPrivate
 from discreet.ledger import Ledger
+from discreet.ledger.address import for_table
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
 from discreet.statistics.joint import ask, ask_each, ask_together
+from discreet.statistics.planning import expected_width
 from discreet.statistics.question import Question, Table, build
 from discreet.statistics.spend import Keywords, Spend
 
@@ -36,9 +38,13 @@ _ROWS_WITHOUT_A_GUESS = 1000  # what a preview assumes where the schema has no e
 
 
 class Options(Keywords, total=False):
-    """What to spend, and on whom: ``by`` groups by declared categories, ``where`` restricts to some of them."""
+    """What to spend, and on whom: ``by`` groups by declared categories, ``where`` restricts to some of them.
+
+    ``of="population"`` releases what it takes to speak of the population that the table is a sample of.
+    """
 
     by: str | Sequence[str] | None
+    of: str
     where: dict[str, Label | Sequence[Label]]
 
 
@@ -51,10 +57,19 @@ class Preview:
     fits: bool
     remaining: Remaining | None
     rank_error: float | None = None
+    population_width: Any = None
+    rows_needed: int | None = None
+    epsilon_needed: float | None = None
 
     def __str__(self) -> str:
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
         wrong = f"expected error {self.expected_error}"
+        if self.population_width is not None:
+            wrong += f"; 95 % interval of the population about {self.population_width} wide"
+        if self.rows_needed is not None:
+            wrong += f"; the width asked for needs {self.rows_needed} rows"
+        if self.epsilon_needed is not None:
+            wrong += f", or epsilon {self.epsilon_needed:.4g} with the rows expected"
         if self.rank_error is not None:
             wrong = f"within {self.rank_error:.0f} rows of the rank asked for, 95 times in 100"
         return f"costs {self.cost}; {wrong}; {after}"
@@ -96,9 +111,11 @@ class Session:
 
     ``table`` is anything ``discreet.sources.open_source`` opens; ``schema`` a Schema or the path of a TOML file;
     ``ledger`` a Ledger or its url (``"sqlite:///ledger.db"``; in memory by default, and then gone with the process;
-    ``"test"`` for tests, which alone allows a seed and an infinite epsilon). ``name`` is the ledger of this table of people
-    within the database. ``version`` is a public word for this state of the table: the same question on the same version is
-    answered again at no cost. Files go by path, size and time of change; a table in memory counts as new without it.
+    ``"test"`` for tests, which alone allows a seed and an infinite epsilon). A relative path is taken from where the
+    table's file lies, or else the schema's: the same ledger pays in whichever folder a program is run. ``name`` is the
+    ledger of this table of people within the database; without it, the only one there is. ``version`` is a public word for
+    this state of the table: the same question on the same version is answered again at no cost. Files go by path, size and
+    time of change; a table in memory counts as new without it.
 
     Errors come from declarations and requests. What a record holds never raises, warns or stops anything.
     """
@@ -111,7 +128,7 @@ class Session:
         ledger: Ledger | str = "sqlite://",
         *,
         seed: int | None = None,
-        name: str = "default",
+        name: str | None = None,
         who: str | None = None,
         spark: Any = None,
         version: str | None = None,
@@ -122,7 +139,7 @@ class Session:
         self._source = open_source(table, self.schema, spark=spark, version=version)
         relation = self.schema.neighbors
         if not isinstance(ledger, Ledger):
-            ledger = Ledger(ledger, budget, name=name, neighbors=relation, who=who)
+            ledger = Ledger(for_table(ledger, table, schema), budget, name=name, neighbors=relation, who=who)
         elif budget is not None and ledger.budget != budget:
             raise InvalidRequest(f"the ledger has the budget {ledger.budget}, got {budget}; leave it out, or open another")
         if seed is not None and not ledger.test:
@@ -142,6 +159,18 @@ class Session:
     def count(self, **options: Unpack[Options]) -> Result:
         """The number of rows, in all or by group."""
         return self.ask("count", **options)
+
+    def distribution(self, column: str, **options: Any) -> Result:
+        """The distribution of a column in public ``bins``: ``.curve()``, ``.band()`` and ``.quantile(q)`` of one release."""
+        return self.ask("distribution", column, **options)
+
+    def test(self, name: str, *args: Any, **options: Any) -> Result:
+        """A test of ``discreet.hypotheses`` by its name: ``.statistic``, ``.pvalue``, ``.confidence_interval()``."""
+        return self.ask(name, *args, **options)
+
+    def share(self, column: str, **options: Unpack[Options]) -> Result:
+        """The share of every declared label of a column, in all or by group."""
+        return self.ask("share", column, **options)
 
     def sum(self, column: str, **options: Unpack[Options]) -> Result:
         """The sum of a column."""
@@ -183,12 +212,16 @@ class Session:
         """Counts of every combination of declared categories."""
         return self.ask("crosstab", *columns, **options)
 
-    def median(self, column: str, **options: Unpack[Options]) -> Result:
-        """The median of a column."""
+    def median(self, column: str, **options: Any) -> Result:
+        """The median of a column; options as for ``quantile``."""
         return self.ask("median", column, **options)
 
-    def quantile(self, column: str, q: Number, **options: Unpack[Options]) -> Result:
-        """The value below which a share ``q`` of the rows lies."""
+    def quantile(self, column: str, q: Number, **options: Any) -> Result:
+        """The value below which a share ``q`` of the rows lies.
+
+        ``interval=True`` (also with ``by``) reads it off a distribution, ``method="pair"`` buys two more quantiles where the
+        number of rows is public: both have intervals in values.
+        """
         return self.ask("quantile", column, q=q, **options)
 
     def quantiles(self, column: str, q: Sequence[Number], **options: Unpack[Options]) -> list[Result]:
@@ -202,7 +235,7 @@ class Session:
     def ask(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Result:
         """Any registered statistic by its name."""
         spend, rest = _separate(options)
-        question = build(statistic, self._table(bool(where)), *args, **rest)
+        question = build(statistic, replace(self._table(bool(where)), gaussian=spend.is_gaussian), *args, **rest)
         return self._run(ask(question, spend, self.schema.neighbors), where or {})
 
     def together(
@@ -344,20 +377,32 @@ class Session:
             raise InvalidRequest(f"features is a list of columns, got {features!r}")
         return Columns(self.schema, tuple(features), target, weight, rows, propensity)
 
-    def preview(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Preview:
+    def preview(
+        self,
+        statistic: str,
+        *args: Any,
+        where: dict[str, Any] | None = None,
+        spread: float | None = None,
+        width: float | None = None,
+        **options: Any,
+    ) -> Preview:
         """What a question would cost, how wrong it is expected to be, whether it fits; touches no data.
 
-        Made up for the schema's ``expected_rows`` (1000 without it), values spread evenly between their bounds.
+        Made up for the schema's ``expected_rows`` (1000 without it), values spread evenly between their bounds. For a
+        mean asked ``of="population"``, ``spread`` is a public guess of the standard deviation, and ``width`` a width wanted
+        of the 95 % interval: the preview then says how many rows, or which epsilon, it takes.
         """
         spend, rest = _separate(options)
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         public = rows if self._rows_are_public(bool(where)) else None
-        question = build(statistic, Table(self.schema, public), *args, **rest)
+        question = build(statistic, Table(self.schema, public, gaussian=spend.is_gaussian), *args, **rest)
         result, _ = self._plan(question, spend, rows)
         would = self.ledger.preview(result.cost)
         rank = getattr(result.reading, "rank_error", None)
         ranks = None if rank is None else float(rank(result.releases))
-        return Preview(result.cost, result.expected_error, would.fits, would.remaining, ranks)
+        made = Preview(result.cost, result.expected_error, would.fits, would.remaining, ranks)
+        wide = expected_width(result, rows, spread, width)
+        return replace(made, population_width=wide.width, rows_needed=wide.rows, epsilon_needed=wide.epsilon(spend))
 
     def _plan(self, question: Question, spend: Spend, rows: int) -> tuple[Result, list[Ask | Open | Reopen]]:
         return plan(ask(question, spend, self.schema.neighbors), self.schema.neighbors, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -169,7 +170,7 @@ def test_missing_files_and_wrong_commands(run: Run, folder: Path) -> None:
 def test_what_to_write_instead(run: Run, folder: Path) -> None:
     path, schema = folder / "people.toml", folder / "people.schema.toml"
     assert run("release", path).code == 0
-    assert "there are: 'people'" in run("ledger", "show", folder / "ledger.db").err
+    assert "there are: 'people'" in run("ledger", "show", folder / "ledger.db", "--name", "persons").err
     path.write_text(RELEASE.replace("epsilon = 1\n", "epsilon = 2\n"))
     ran = run("plan", path)
     assert "line 7" in ran.err
@@ -208,7 +209,7 @@ def test_a_tampered_ledger(run: Run, folder: Path) -> None:
     import sqlite3
 
     run("release", folder / "people.toml")
-    with sqlite3.connect(folder / "ledger.db") as connection:
+    with closing(sqlite3.connect(folder / "ledger.db")) as connection, connection:
         names = [n for (n,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         events = next(n for n in names if "event" in n)
         connection.execute(f"UPDATE {events} SET who = 'nobody' WHERE number = 2")

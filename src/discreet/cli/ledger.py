@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 Url = Annotated[
     str, typer.Argument(help="sqlite:///ledger.db, the path of an SQLite file, or postgresql://...", metavar="LEDGER")
 ]
-Name = Annotated[str, typer.Option("--name", "-n", help="The table of people: the release file's name.")]
 
 _STORED = "store"  # the kind of event that keeps an answer
 
@@ -27,32 +26,54 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="ledger")
 
 
-def _open(url: str, name: str) -> Ledger:
-    from discreet.cli.remedies import names_at, no_such_ledger
+def _open(url: str, name: str | None) -> Ledger:
+    from discreet.cli.remedies import no_such_ledger
     from discreet.errors import InvalidRequest
     from discreet.ledger import Ledger
 
-    address = url if "://" in url else f"sqlite:///{url}"
     try:
-        return Ledger(address, name=name)
+        return Ledger(_address(url), name=name)
     except InvalidRequest as problem:
-        if "a new ledger needs a budget" not in str(problem):
-            raise
-        raise InvalidRequest(no_such_ledger(str(problem), names_at(address))) from None
+        raise InvalidRequest(no_such_ledger(str(problem))) from None
+
+
+def _address(url: str) -> str:
+    return url if "://" in url else f"sqlite:///{url}"
+
+
+def _show_all(url: str, names: list[str], json: bool) -> None:
+    """What each of several ledgers in one database has and has left."""
+    rows = []
+    for name in names:
+        with _open(url, name) as book:
+            rows.append([book.name, str(book.budget), str(book.spent()), str(book.remaining()), book.relation])
+    heads = ["name", "budget", "spent", "remaining", "neighbors"]
+    if json:
+        show.document({"kind": "ledgers", "ledgers": [dict(zip(heads, row, strict=True)) for row in rows]})
+        return
+    show.table(f"{len(rows)} ledgers", heads, rows)
+    show.say("The events of one are shown with --name.")
 
 
 def show_(
     ledger: Url,
-    name: Name = "default",
+    name: show.Name = None,
     last: Annotated[int, typer.Option("--last", min=1, help="How many of the last events to show.")] = 20,
     json: show.Json = False,
 ) -> None:
     """Show the budget, what is left, and the last events: when, who, what, at which cost.
 
-    Events that only store an answer for later cost nothing and are shown in the JSON alone.
+    Where a database holds several ledgers, they are listed, and --name shows one. Events that only store an answer for
+    later cost nothing and are shown in the JSON alone.
     """
     import collections
 
+    from discreet.ledger.creation import names_at
+
+    several = names_at(_address(ledger)) if name is None else []
+    if len(several) > 1:
+        _show_all(ledger, several, json)
+        return
     with _open(ledger, name) as book:
         events = collections.deque((e for e in book.events() if json or e.kind != _STORED), maxlen=last)
         if json:
@@ -73,14 +94,14 @@ def show_(
             [str(e.number), e.time[:19], e.who, e.kind, question_in_words(e.question), law_in_words(e.law), str(e.cost)]
             for e in events
         ]
-        show.table(f"Ledger {name!r}", ["no", "time", "who", "kind", "question", "law", "cost"], rows)
+        show.table(f"Ledger {book.name!r}", ["no", "time", "who", "kind", "question", "law", "cost"], rows)
         show.say(f"Budget {book.budget}; spent {book.spent()}; left {book.remaining()}. Neighbours: {book.relation}.")
         show.say(f"Head {book.head}: keep it elsewhere, and `discreet ledger verify --head` finds a book cut short.")
 
 
 def verify(
     ledger: Url,
-    name: Name = "default",
+    name: show.Name = None,
     head: Annotated[str | None, typer.Option("--head", help="A head noted down earlier that must still be there.")] = None,
     json: show.Json = False,
 ) -> None:
@@ -89,9 +110,9 @@ def verify(
         with show.working("checking every event"):
             count = book.verify(head)
         if json:
-            show.document({"kind": "verified", "name": name, "events": count, "head": book.head})
+            show.document({"kind": "verified", "name": book.name, "events": count, "head": book.head})
             return
-        show.say(f"The ledger {name!r} holds: {count} events, every hash and every total is right.")
+        show.say(f"The ledger {book.name!r} holds: {count} events, every hash and every total is right.")
         show.say(f"Head {book.head}")
 
 

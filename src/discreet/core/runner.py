@@ -98,6 +98,7 @@ class Desk:
     relation: Relation
     _splits: dict[int, list[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _ahead: dict[int, _Ahead] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _narrowed: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def run(self, procedure: Procedure[R]) -> R:
         """Drive a procedure to its end."""
@@ -131,29 +132,31 @@ class Desk:
                     answer = self.answer(request)
 
     def answer(self, asks: tuple[Ask, ...]) -> tuple[Release, ...]:
-        """Answer several asks: one transaction, one pass over the data."""
+        """Answer several asks: one transaction, and one pass over the data for all that are about the same rows."""
         self._check_seed()
         self._check_accounts(asks)
-        known = [self.ledger.recall(a, self.source, self.relation) if _repeats(a) else None for a in asks]
+        people = [self._people(a) for a in asks]  # a filter that names nothing is refused here, before anything is paid
+        known = [self.ledger.recall(a, p, self.relation) if _repeats(a) else None for a, p in zip(asks, people, strict=True)]
         fresh = [a for a, k in zip(asks, known, strict=True) if k is None]
+        asked = [p for p, k in zip(people, known, strict=True) if k is None]
         distances = [a.query.distance(self.relation) for a in fresh]
         costs = [a.mechanism.cost(d) for a, d in zip(fresh, distances, strict=True)]
         entries = self.ledger.pay(list(zip(fresh, distances, costs, strict=True)), self.relation)
-        values = self._look(fresh)
+        values = self._look(fresh, asked)
         made = iter(
             [
                 Release(a.mechanism.release(v, seed=self.random), a.mechanism, a.query, self.relation, d, c, e,
-                        self.random.private and c.is_finite, self._where)
-                for a, v, d, c, e in zip(fresh, values, distances, costs, entries, strict=True)
+                        self.random.private and c.is_finite, _restriction(p))
+                for a, p, v, d, c, e in zip(fresh, asked, values, distances, costs, entries, strict=True)
             ]
         )  # fmt: skip
         answers = []
-        for ask, old in zip(asks, known, strict=True):
+        for ask, source, old in zip(asks, people, known, strict=True):
             release = old if old is not None else next(made)
             if old is None and _repeats(ask):
                 # It is paid for: if it cannot be stored now it is still handed out, and asked again it costs again.
                 with contextlib.suppress(LedgerUnavailable):
-                    self.ledger.remember(ask, self.source, release)
+                    self.ledger.remember(ask, source, release)
             answers.append(release)
         return tuple(answers)
 
@@ -184,40 +187,40 @@ class Desk:
             value = ask.query.of_lot(known.gathered, chosen)
         made = ask.mechanism.release(value, seed=self.random)
         private = self.random.private and known.cost.is_finite
-        return Release(
-            made, ask.mechanism, ask.query, self.relation, known.distance, known.cost, entry, private, self._where
-        )
-
-    @property
-    def _where(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-        """What the rows were restricted to, as a release says it."""
-        return tuple(getattr(self.source, "restriction", ()))
+        where = _restriction(self.source)
+        return Release(made, ask.mechanism, ask.query, self.relation, known.distance, known.cost, entry, private, where)
 
     def _check_seed(self) -> None:
         if not self.random.private and not self.ledger.test:
             raise NotPrivate("a seed makes noise that is not private; use a test ledger (ledger='test') or no seed")
 
-    def _look(self, asks: list[Ask]) -> list[Any]:
-        """The exact values: one pass over all people, one over each part that an account is for, one over each lot."""
-        places: dict[tuple[int, int] | None, list[int]] = {}
-        lots = [i for i, ask in enumerate(asks) if ask.rate is not None]
+    def _look(self, asks: list[Ask], people: list[Any]) -> list[Any]:
+        """The exact values: one pass for each source among ``people``, and one over each lot."""
+        passes: dict[int, list[int]] = {}
+        values: dict[int, Any] = {}
+        for i, (ask, source) in enumerate(zip(asks, people, strict=True)):
+            if ask.rate is None:
+                passes.setdefault(id(source), []).append(i)
+        for members in passes.values():
+            found = evaluate_together([asks[i].query for i in members], people[members[0]])
+            values.update(zip(members, found, strict=True))
         for i, ask in enumerate(asks):
             if ask.rate is not None:
-                continue
-            account = ask.account
-            on_part = account is not None and account.parts is not None
-            places.setdefault((account.number, account.part) if account and on_part else None, []).append(i)
-        values: dict[int, Any] = {}
-        for place, members in places.items():
-            source = self.source if place is None else self._splits[place[0]][place[1]]
-            values.update(zip(members, evaluate_together([asks[i].query for i in members], source), strict=True))
-        for i in lots:
-            values[i] = asks[i].query.evaluate(self._people(asks[i]).sample(asks[i].rate, seed=self.random))
+                values[i] = ask.query.evaluate(people[i].sample(ask.rate, seed=self.random))
         return [values[i] for i in range(len(asks))]
 
     def _people(self, ask: Ask) -> Any:
+        """Whom an ask is about: a part with an account of its own, the rows that its ``where`` leaves, or all.
+
+        Asks about the same rows are given the same source, which is then read once for all of them.
+        """
         account = ask.account
-        return self.source if account is None or account.parts is None else self._splits[account.number][account.part]
+        if account is not None and account.parts is not None:
+            return self._splits[account.number][account.part]
+        if not ask.where:
+            return self.source
+        made = self.source.where(**dict(ask.where))
+        return self._narrowed.setdefault(made.restriction, made)
 
     def _check_accounts(self, asks: tuple[Ask, ...]) -> None:
         """An account on a part of the people is good only where they were cut.
@@ -230,6 +233,11 @@ class Desk:
                     f"an account on a part of the people serves the run that opened it, got number {ask.account.number}; "
                     "open accounts in the procedure that uses them"
                 )
+
+
+def _restriction(source: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """What the rows were restricted to, as a release says it."""
+    return tuple(getattr(source, "restriction", ()))
 
 
 def _repeats(ask: Ask) -> bool:

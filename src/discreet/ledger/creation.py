@@ -1,56 +1,105 @@
-"""Finding a ledger in a database, or making it there: of several processes that try at once, one makes it."""
+"""Finding a ledger in a database, or making it there: of several processes that try at once, one makes it.
+
+Without a name the ledger is the only one there is, and a new database gets one called ``default``: so everything that opens
+a database without a word about names, be it a session, a command or a release file, spends one and the same budget.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, inspect, select
 
 from discreet.accounting.filters import Filter
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
 from discreet.core.query import Relation
 from discreet.core.registry import SCHEMA_VERSION
-from discreet.errors import InvalidRequest
+from discreet.errors import DiscreetError, InvalidRequest
 from discreet.ledger import tables
 from discreet.ledger.database import Database
 from discreet.ledger.events import canonical, origin, write_cost
 from discreet.ledger.journal import now
 
+DEFAULT = "default"  # what a ledger made without a name is called
+
 
 def find_or_create(
-    database: Database, name: str, budget: Budget | None, relation: Relation, *, test: bool
+    database: Database, name: str | None, budget: Budget | None, relation: Relation, *, test: bool
 ) -> dict[str, Any]:
-    """The row of the ledger ``name``; made with these facts if there is none. Without a budget nothing is made."""
+    """The row of the ledger ``name``; made with these facts if there is none. Without a budget nothing is made.
+
+    Without a name, the row of the only ledger in the database. Proof that no second one is made without a name: under the
+    lock of creation the names are read again, and one is made only where there is none.
+    """
     row = _look(database, name)
     if row is not None:
         return row
     if budget is None and not test:
+        known = _names(database)
+        others = f" (there are: {_in_words(known)})" if known else ""
         raise InvalidRequest(
-            f"a new ledger needs a budget, and there is none called {name!r} at {database} yet; "
+            f"a new ledger needs a budget, and there is none called {name or DEFAULT!r} at {database} yet{others}; "
             "give budget=Budget(epsilon=...), or correct the address or the name"
         )
     with database.transaction(write=True) as connection:
         database.create_tables(connection)
         # Another process may have made it since we looked; whoever was first decides, and the caller compares.
-        found = _find(connection, name)
+        found = _find(connection, name, database)
         if found is None:
-            connection.execute(tables.ledgers.insert(), _facts(name, budget, relation, test=test))
-            found = _find(connection, name)
+            connection.execute(tables.ledgers.insert(), _facts(name or DEFAULT, budget, relation, test=test))
+            found = _find(connection, name, database)
     assert found is not None
     return found
 
 
-def _look(database: Database, name: str) -> dict[str, Any] | None:
+def names_at(url: str) -> list[str]:
+    """The names of the ledgers in a database; none where it cannot be read."""
+    try:
+        database = Database(url, 5.0)
+    except DiscreetError:
+        return []
+    try:
+        return [] if database.memory else _names(database)
+    except DiscreetError:
+        return []
+    finally:
+        database.close()
+
+
+def _names(database: Database) -> list[str]:
+    if database.missing:
+        return []
+    with database.transaction(write=False) as connection:
+        return _listed_in(connection) if inspect(connection).has_table(tables.ledgers.name) else []
+
+
+def _look(database: Database, name: str | None) -> dict[str, Any] | None:
     if database.missing:
         return None
     with database.transaction(write=False) as connection:
-        return _find(connection, name) if inspect(connection).has_table(tables.ledgers.name) else None
+        return _find(connection, name, database) if inspect(connection).has_table(tables.ledgers.name) else None
 
 
-def _find(connection: Connection, name: str) -> dict[str, Any] | None:
+def _find(connection: Connection, name: str | None, database: Database) -> dict[str, Any] | None:
+    if name is None:
+        known = _listed_in(connection)
+        if len(known) > 1:
+            raise InvalidRequest(
+                f"without a name a ledger is the only one in its database, and {database} holds {_in_words(known)}; say "
+                "which one pays by its name"
+            )
+        name = known[0] if known else DEFAULT
     found = connection.execute(tables.find_ledger, {"of_name": name}).mappings().one_or_none()
     return None if found is None else dict(found)
+
+
+def _listed_in(connection: Connection) -> list[str]:
+    return sorted(connection.execute(select(tables.ledgers.c.name)).scalars())
+
+
+def _in_words(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def _facts(name: str, budget: Budget | None, relation: Relation, *, test: bool) -> dict[str, Any]:

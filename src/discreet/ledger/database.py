@@ -178,7 +178,8 @@ def _parse(text: str) -> URL:
         if url.query or (url.database or "").startswith("file:"):
             # Options such as nolock=1 or immutable=1 would turn off what keeps two writers apart.
             raise InvalidRequest(f"an SQLite ledger takes a plain path without options, got {text!r}; drop the options")
-        return url
+        # Connections are opened anew later on, perhaps after a change of folder: they must find the same file.
+        return url if url.database in (None, "", ":memory:") else url.set(database=os.path.abspath(url.database))
     raise InvalidRequest(f"a ledger's address must be {known}, got one for {url.drivername!r}")
 
 

@@ -43,7 +43,8 @@ class Ledger:
     ``url`` is ``"sqlite:///file.db"``, ``"sqlite://"`` (in memory), ``"postgresql://..."`` or ``"test"``: in memory,
     with seeds and infinite costs allowed and, without a budget, no limit. A new ledger needs a ``budget``; an old one
     is opened as it is, and a ``budget`` or ``neighbors`` given again must be the one it was made with. ``name`` is
-    the table of people it pays for; one database may hold many. ``timeout`` is how many seconds a charge waits for
+    the table of people it pays for. One database may hold many, but a second is made only by its name: without one it is
+    the only ledger there is, and in a new database ``"default"``. ``timeout`` is how many seconds a charge waits for
     others.
 
     Proof that neither a race nor a crash can overspend. Every payment is one transaction that locks the ledger's
@@ -61,12 +62,12 @@ class Ledger:
         url: str,
         budget: Budget | None = None,
         *,
-        name: str = "default",
+        name: str | None = None,
         neighbors: Relation | None = None,
         who: str | None = None,
         timeout: float = 30.0,
     ) -> None:
-        self.name = checks.text(name, "the name of a ledger", longest=200)
+        wanted_name = None if name is None else checks.text(name, "the name of a ledger", longest=200)
         self.who = checks.text(_user() if who is None else who, "who")
         if budget is not None and not isinstance(budget, Budget):
             raise InvalidRequest(f"budget must be a Budget, such as Budget(epsilon=1), got {budget!r}")
@@ -76,8 +77,9 @@ class Ledger:
         self.test = url == "test"
         self._database = Database("sqlite://" if self.test else url, timeout)
         try:
-            row = find_or_create(self._database, self.name, budget, wanted or "add_remove", test=self.test)
+            row = find_or_create(self._database, wanted_name, budget, wanted or "add_remove", test=self.test)
             self.relation, self.filter = checks.same(row, budget, wanted)
+            self.name: str = row["name"]
         except BaseException:
             self._database.close()
             raise

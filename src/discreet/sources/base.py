@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, Literal, Self, TypeVar
 
@@ -84,7 +84,7 @@ class BaseSource(ABC):
             column = self.schema[name]
             if not isinstance(column, Categories):
                 raise InvalidRequest(f"where needs a column of categories, got {name!r}, a number; declare Categories")
-            labels = [given] if isinstance(given, str | int) else list(given)
+            labels = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
             lookup = column.lookup()
             for label in labels:
                 if not isinstance(label, str | int) or canonical(label) not in lookup:

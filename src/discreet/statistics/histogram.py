@@ -11,8 +11,9 @@ import numpy as np
 
 from discreet.core.result import readings
 from discreet.errors import InvalidRequest
-from discreet.statistics.question import Question, Table, axes, statistic
-from discreet.statistics.reading import CellReading, Floats, Scaled, labelled
+from discreet.statistics.count import counts
+from discreet.statistics.question import Question, Table, axes, for_population, statistic
+from discreet.statistics.reading import CellReading, Floats, labelled
 
 
 @statistic("histogram")
@@ -24,23 +25,29 @@ def histogram(
     normalize: bool = False,
     allow_negative: bool = False,
     by: str | Sequence[str] | None = None,
+    of: str = "table",
 ) -> Question:
     """Counts in public bins: a number of them spread over the bounds, or the edges. Edges are never read off the data.
 
     Values outside are clipped into the first and last bin. ``normalize`` makes the area 1.
     """
-    edges = _edges(table, column, bins)
+    edges = bin_edges(table, column, bins)
     groups = table.groups(by)
     query = table.cells(*groups, table.factor("bins", column, edges))
     least = None if allow_negative else 0.0
     labels = axes(query.factors)
     if normalize:
+        if for_population(of):
+            raise InvalidRequest(
+                "a density of the population is read off a distribution; leave normalize out, or use of='table'"
+            )
         widths = tuple(b - a for a, b in pairwise(edges))
         return Question(query, Density(widths, allow_negative, query.shape, labels))
-    return Question(query, Scaled(least=least, shape=query.shape, labels=labels))
+    return Question(query, counts(table, of, least, shape=query.shape, labels=labels))
 
 
-def _edges(table: Table, column: str, bins: int | Sequence[float]) -> tuple[float, ...]:
+def bin_edges(table: Table, column: str, bins: int | Sequence[float]) -> tuple[float, ...]:
+    """Public edges: a number of even bins over the bounds, or the edges given."""
     number = table.number(column)
     if isinstance(bins, int) and not isinstance(bins, bool):
         if bins < 1:
@@ -56,13 +63,13 @@ def _edges(table: Table, column: str, bins: int | Sequence[float]) -> tuple[floa
 
 
 @statistic("crosstab")
-def crosstab(table: Table, *columns: str, allow_negative: bool = False) -> Question:
+def crosstab(table: Table, *columns: str, allow_negative: bool = False, of: str = "table") -> Question:
     """Counts of every combination of declared categories, of any number of columns."""
     if not columns:
         raise InvalidRequest("a table needs at least one column of categories, got none")
     factors = table.groups(columns)
     query = table.cells(*factors)
-    return Question(query, Scaled(least=None if allow_negative else 0.0, shape=query.shape, labels=axes(factors)))
+    return Question(query, counts(table, of, None if allow_negative else 0.0, shape=query.shape, labels=axes(factors)))
 
 
 @readings("density")
