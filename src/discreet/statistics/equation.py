@@ -45,21 +45,22 @@ class Statement:
     """L, V and the weights of both on the cells, for each of several values of theta (the first axis).
 
     ``variance`` may come from the cells as well: ``variance_weights`` are then its weights, and it is as noisy as they make
-    it. Without them it is known.
+    it. Without them it is known; ``guard_weights`` are then those of what little noise it has, for the strict form alone.
     """
 
     score: Floats
     variance: Floats
     weights: Floats
     variance_weights: Floats | None = None
+    guard_weights: Floats | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variance", np.maximum(self.variance, 0.0))
 
     def take(self, places: Any) -> Statement:
         """The statement for some of the values of theta."""
-        more = None if self.variance_weights is None else self.variance_weights[places]
-        return Statement(self.score[places], self.variance[places], self.weights[places], more)
+        more = [None if w is None else w[places] for w in (self.variance_weights, self.guard_weights)]
+        return Statement(self.score[places], self.variance[places], self.weights[places], *more)
 
 
 Equation = Callable[[Floats], Statement]
@@ -150,10 +151,11 @@ def strict_p_values(statement: Statement, noise: Noise, alpha: float, far: float
     Proof (Berger and Boos 1994): with probability 1 - beta the raised V is at least the variance of the sample; on that
     event p is at least the p-value of the true variance, because the tail grows with V.
     """
-    if statement.variance_weights is None:
+    noisy = statement.guard_weights if statement.variance_weights is None else statement.variance_weights
+    if noisy is None:
         return p_values(statement, noise, far)
     beta = alpha * _BETA
-    raised = statement.variance + noise_quantile(statement.variance_weights, noise, beta)
+    raised = statement.variance + noise_quantile(noisy, noise, beta)
     size = np.abs(statement.score)
     p = 2 * upper_tail(size, raised, statement.weights, noise, far) + beta
     return np.minimum(p, 1.0)
@@ -163,12 +165,13 @@ def noise_quantile(weights: Floats, noise: Noise, beta: float) -> Floats:
     """What weights . noise passes with probability ``beta``, for each row of weights."""
     spread = np.sqrt(noise_variance(weights, noise))
     low, high = np.zeros(len(spread)), np.full(len(spread), math.log(1 / beta))
-    nothing = np.zeros(len(spread))
-    for _ in range(16):  # from above, to a ten-thousandth of a deviation
-        middle = (low + high) / 2
-        passes = upper_tail(middle * spread, nothing, weights, noise) > beta
-        low, high = np.where(passes, middle, low), np.where(passes, high, middle)
-    return high * spread
+
+    def depth(units: Floats) -> Floats:
+        tail = upper_tail(units * spread, np.zeros(len(spread)), weights, noise)
+        return np.log(beta) - np.log(np.maximum(tail, 1e-30))
+
+    units = _crossing(depth, low, high, depth(low), depth(high), 1e-4)
+    return (units + 1e-3) * spread  # a thousandth of a deviation beyond: never below
 
 
 def interval(
