@@ -247,11 +247,8 @@ class QuantileOf(Reading):
         score = self._weights @ nodes
         rows = max(float(self.distribution.compute(nodes).sum()), 0.0)
         variance = self.distribution.rows * rows * self.q * (1 - self.q) if sampled else 0.0
-        if not variance:
-            # The noise is a whole number of steps and the probability that of at least the score: half a step is taken off.
-            step = float(getattr(noise, "grid", 0)) * np.abs(self._weights).max(-1) / 2
-        else:
-            step = np.zeros(len(score))
+        # Of the table the noise alone counts, a whole number of steps, and P(X >= score) holds the score: half a step less.
+        step = 0.0 if variance else float(noise.grid) * np.abs(self._weights).max(-1) / 2
         edges = self.distribution.edges
         below = self._rejected(-score - step, variance, self._weights, noise, tail)
         above = self._rejected((score - step)[::-1], variance, self._weights[::-1], noise, tail)
