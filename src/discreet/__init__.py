@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from discreet import accounting as accounting
     from discreet import audit as audit
     from discreet import errors as errors
+    from discreet import hypotheses as hypotheses
     from discreet import inference as inference
     from discreet import local as local
     from discreet import models as models
@@ -41,12 +42,14 @@ if TYPE_CHECKING:
     from discreet.statistics.functions import count as count
     from discreet.statistics.functions import covariance as covariance
     from discreet.statistics.functions import crosstab as crosstab
+    from discreet.statistics.functions import distribution as distribution
     from discreet.statistics.functions import histogram as histogram
     from discreet.statistics.functions import mean as mean
     from discreet.statistics.functions import median as median
     from discreet.statistics.functions import pooled_covariance as pooled_covariance
     from discreet.statistics.functions import pooled_variance as pooled_variance
     from discreet.statistics.functions import quantile as quantile
+    from discreet.statistics.functions import share as share
     from discreet.statistics.functions import std as std
     from discreet.statistics.functions import sum as sum  # noqa: A004
     from discreet.statistics.functions import together as together
@@ -92,14 +95,16 @@ _HOMES = {
             "crosstab",
             "quantile",
             "median",
+            "distribution",
+            "share",
             "together",
         ),
         "discreet.statistics.functions",
     ),
 }
-_MODULES = ("accounting", "audit", "errors", "inference", "local", "models", "protect")
+_MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local", "models", "protect")
 # Packages that fill the registries documents are read with.
-_REGISTERED = ("discreet.mechanisms", "discreet.statistics")
+_REGISTERED = ("discreet.mechanisms", "discreet.statistics", "discreet.hypotheses")
 
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -25,6 +25,7 @@ from discreet.ledger.address import for_table
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
 from discreet.statistics.joint import ask, ask_each, ask_together
+from discreet.statistics.planning import expected_width
 from discreet.statistics.question import Question, Table, build
 from discreet.statistics.spend import Keywords, Spend
 
@@ -38,9 +39,13 @@ _ROWS_WITHOUT_A_GUESS = 1000  # what a preview assumes where the schema has no e
 
 
 class Options(Keywords, total=False):
-    """What to spend, and on whom: ``by`` groups by declared categories, ``where`` restricts to some of them."""
+    """What to spend, and on whom: ``by`` groups by declared categories, ``where`` restricts to some of them.
+
+    ``of="population"`` releases what it takes to speak of the population that the table is a sample of.
+    """
 
     by: str | Sequence[str] | None
+    of: str
     where: dict[str, Label | Sequence[Label]]
 
 
@@ -53,10 +58,19 @@ class Preview:
     fits: bool
     remaining: Remaining | None
     rank_error: float | None = None
+    population_width: Any = None
+    rows_needed: int | None = None
+    epsilon_needed: float | None = None
 
     def __str__(self) -> str:
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
         wrong = f"expected error {self.expected_error}"
+        if self.population_width is not None:
+            wrong += f"; 95 % interval of the population about {self.population_width} wide"
+        if self.rows_needed is not None:
+            wrong += f"; the width asked for needs {self.rows_needed} rows"
+        if self.epsilon_needed is not None:
+            wrong += f", or epsilon {self.epsilon_needed:.4g} with the rows expected"
         if self.rank_error is not None:
             wrong = f"within {self.rank_error:.0f} rows of the rank asked for, 95 times in 100"
         return f"costs {self.cost}; {wrong}; {after}"
@@ -147,6 +161,18 @@ class Session:
         """The number of rows, in all or by group."""
         return self.ask("count", **options)
 
+    def distribution(self, column: str, **options: Any) -> Result:
+        """The distribution of a column in public ``bins``: ``.curve()``, ``.band()`` and ``.quantile(q)`` of one release."""
+        return self.ask("distribution", column, **options)
+
+    def test(self, name: str, *args: Any, **options: Any) -> Result:
+        """A test of ``discreet.hypotheses`` by its name: ``.statistic``, ``.pvalue``, ``.confidence_interval()``."""
+        return self.ask(name, *args, **options)
+
+    def share(self, column: str, **options: Unpack[Options]) -> Result:
+        """The share of every declared label of a column, in all or by group."""
+        return self.ask("share", column, **options)
+
     def sum(self, column: str, **options: Unpack[Options]) -> Result:
         """The sum of a column."""
         return self.ask("sum", column, **options)
@@ -187,12 +213,16 @@ class Session:
         """Counts of every combination of declared categories."""
         return self.ask("crosstab", *columns, **options)
 
-    def median(self, column: str, **options: Unpack[Options]) -> Result:
-        """The median of a column."""
+    def median(self, column: str, **options: Any) -> Result:
+        """The median of a column; options as for ``quantile``."""
         return self.ask("median", column, **options)
 
-    def quantile(self, column: str, q: Number, **options: Unpack[Options]) -> Result:
-        """The value below which a share ``q`` of the rows lies."""
+    def quantile(self, column: str, q: Number, **options: Any) -> Result:
+        """The value below which a share ``q`` of the rows lies.
+
+        ``interval=True`` (also with ``by``) reads it off a distribution, ``method="pair"`` buys two more quantiles where the
+        number of rows is public: both have intervals in values.
+        """
         return self.ask("quantile", column, q=q, **options)
 
     def quantiles(self, column: str, q: Sequence[Number], **options: Unpack[Options]) -> list[Result]:
@@ -206,7 +236,7 @@ class Session:
     def ask(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Result:
         """Any registered statistic by its name."""
         spend, rest = _separate(options)
-        question = build(statistic, self._table(bool(where)), *args, **rest)
+        question = build(statistic, replace(self._table(bool(where)), gaussian=spend.is_gaussian), *args, **rest)
         return self._run(ask(question, spend, self.schema.neighbors), where or {})
 
     def together(
@@ -352,20 +382,32 @@ class Session:
             raise InvalidRequest(f"features is a list of columns, got {features!r}")
         return Columns(self.schema, tuple(features), target, weight, rows, propensity)
 
-    def preview(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Preview:
+    def preview(
+        self,
+        statistic: str,
+        *args: Any,
+        where: dict[str, Any] | None = None,
+        spread: float | None = None,
+        width: float | None = None,
+        **options: Any,
+    ) -> Preview:
         """What a question would cost, how wrong it is expected to be, whether it fits; touches no data.
 
-        Made up for the schema's ``expected_rows`` (1000 without it), values spread evenly between their bounds.
+        Made up for the schema's ``expected_rows`` (1000 without it), values spread evenly between their bounds. For a
+        mean asked ``of="population"``, ``spread`` is a public guess of the standard deviation, and ``width`` a width wanted
+        of the 95 % interval: the preview then says how many rows, or which epsilon, it takes.
         """
         spend, rest = _separate(options)
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         public = rows if self._rows_are_public(bool(where)) else None
-        question = build(statistic, Table(self.schema, public), *args, **rest)
+        question = build(statistic, Table(self.schema, public, gaussian=spend.is_gaussian), *args, **rest)
         result, _ = self._plan(question, spend, rows)
         would = self.ledger.preview(result.cost)
         rank = getattr(result.reading, "rank_error", None)
         ranks = None if rank is None else float(rank(result.releases))
-        return Preview(result.cost, result.expected_error, would.fits, would.remaining, ranks)
+        made = Preview(result.cost, result.expected_error, would.fits, would.remaining, ranks)
+        wide = expected_width(result, rows, spread, width)
+        return replace(made, population_width=wide.width, rows_needed=wide.rows, epsilon_needed=wide.epsilon(spend))
 
     def _plan(self, question: Question, spend: Spend, rows: int) -> tuple[Result, list[Ask | Open | Reopen]]:
         return plan(ask(question, spend, self.schema.neighbors), self.schema.neighbors, rows)

@@ -21,22 +21,26 @@ from discreet.sources import open_source
 from discreet.statistics.question import Question, Table, builder, names
 
 INF = math.inf
+POPULATION = {"of": "population"}
 
 # How each statistic is asked of the messy table below, without its noise.
 ASKED: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
-    "count": [((), {}), ((), {"by": "sex"}), ((), {"by": ["sex", "town"]})],
-    "sum": [(("x",), {}), (("x",), {"by": "sex"}), (("visits",), {})],
-    "mean": [(("x",), {}), (("visits",), {"by": "town"})],
-    "variance": [(("x",), {}), (("x",), {"by": "sex"})],
-    "std": [(("x",), {})],
-    "covariance": [(("x", "y"), {}), (("x", "y"), {"by": "sex"})],
-    "correlation": [(("x", "y"), {})],
-    "pooled_variance": [(("x",), {"by": "town"})],
-    "pooled_covariance": [(("x", "y"), {"by": "town"})],
+    "count": [((), {}), ((), {"by": "sex"}), ((), {"by": ["sex", "town"]}), ((), {"by": "sex", **POPULATION})],
+    "share": [(("sex",), {}), (("sex",), {"by": "town"})],
+    "sum": [(("x",), {}), (("x",), {"by": "sex"}), (("visits",), {}), (("x",), POPULATION),
+            (("x",), {"by": "sex", **POPULATION}), (("x",), {"population_size": 50, **POPULATION})],
+    "mean": [(("x",), {}), (("visits",), {"by": "town"}), (("x",), POPULATION), (("visits",), {"by": "town", **POPULATION})],
+    "variance": [(("x",), {}), (("x",), {"by": "sex"}), (("x",), POPULATION), (("x",), {"by": "sex", **POPULATION})],
+    "std": [(("x",), {}), (("x",), POPULATION)],
+    "covariance": [(("x", "y"), {}), (("x", "y"), {"by": "sex"}), (("x", "y"), POPULATION)],
+    "correlation": [(("x", "y"), {}), (("x", "y"), POPULATION)],
+    "pooled_variance": [(("x",), {"by": "town"}), (("x",), {"by": "town", **POPULATION})],
+    "pooled_covariance": [(("x", "y"), {"by": "town"}), (("x", "y"), {"by": "town", **POPULATION})],
     "histogram": [(("x",), {"bins": 7}), (("x",), {"bins": [-2, 0, 0.5, 4], "by": "sex"}), (("x",), {"normalize": True})],
     "crosstab": [(("sex",), {}), (("sex", "town"), {})],
-    "quantile": [(("x",), {"q": "0.25"}), (("visits",), {"q": "0.9"})],
-    "median": [(("x",), {})],
+    "quantile": [(("x",), {"q": "0.25"}), (("visits",), {"q": "0.9"}), (("visits",), {"q": "0.9", "interval": True})],
+    "median": [(("x",), {}), (("x",), {"by": "sex", "bins": 100})],
+    "distribution": [(("x",), {}), (("x",), {"bins": [-2, 0, 0.5, 4], "by": "sex"}), (("visits",), {})],
 }  # fmt: skip
 EVERY = [(name, args, kwargs) for name, asked in ASKED.items() for args, kwargs in asked]
 

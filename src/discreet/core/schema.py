@@ -24,7 +24,7 @@ from discreet.errors import DiscreetError, InvalidRequest, UnknownName, Unsuppor
 Label: TypeAlias = str | int | bool
 
 _LARGEST_WHOLE = 2**53  # whole numbers up to here are exact in doubles
-_KEYS = ("columns", "person", "max_rows", "neighbors", "expected_rows")
+_KEYS = ("columns", "person", "max_rows", "neighbors", "expected_rows", "population")
 
 
 def canonical(label: Label) -> str:
@@ -43,6 +43,14 @@ def closest(name: str, known: Iterable[str]) -> str:
 _NARROWEST, _WIDEST = 1e-100, 1e100
 
 
+def check_apart(lo: float, hi: float, name: str, least: float = _NARROWEST) -> None:
+    """Refuse two public numbers between which arithmetic in doubles would overflow, underflow or lose them."""
+    if not hi - lo >= least or not max(abs(lo), abs(hi)) <= _WIDEST:
+        raise InvalidRequest(
+            f"{name} must lie within {_WIDEST:g} and at least {least:g} apart, got ({lo}, {hi}); use another unit"
+        )
+
+
 @dataclass(frozen=True)
 class _Bounded:
     """What the two kinds of number share: public bounds, and what a missing value becomes."""
@@ -57,11 +65,7 @@ class _Bounded:
             object.__setattr__(self, side, self._number(getattr(self, side), side))
         if not self.lo < self.hi:
             raise InvalidRequest(f"bounds must be finite with lo < hi, got ({self.lo}, {self.hi}); declare the public range")
-        if self.hi - self.lo < _NARROWEST or max(abs(self.lo), abs(self.hi)) > _WIDEST:
-            raise InvalidRequest(
-                f"bounds must lie within {_WIDEST:g} and at least {_NARROWEST:g} apart, got ({self.lo}, {self.hi}); "
-                "use another unit"
-            )
+        check_apart(self.lo, self.hi, "bounds")
         if self.missing is not None and self.missing != "drop":
             value = self._number(self.missing, "missing")
             if not self.lo <= value <= self.hi:
@@ -193,7 +197,8 @@ class Schema:
     """The declared columns, who is one person, and which tables are neighbours.
 
     ``person`` names the id column and ``max_rows`` the most rows of one person that count. ``expected_rows`` is a
-    public guess of the number of rows, for planning only.
+    public guess of the number of rows, for planning only. ``population`` is a name for the people in the table: a ledger
+    takes the first one it is told, and refuses questions about another.
     """
 
     columns: Mapping[str, Column]
@@ -201,6 +206,7 @@ class Schema:
     max_rows: int | None = None
     neighbors: Relation = "add_remove"
     expected_rows: int | None = None
+    population: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
@@ -219,6 +225,8 @@ class Schema:
                 )
         if self.person is not None and (not isinstance(self.person, str) or not self.person):
             raise InvalidRequest(f"person must be the name of the id column, got {self.person!r}")
+        if self.population is not None and (not isinstance(self.population, str) or not self.population):
+            raise InvalidRequest(f"population must be a name for the people in the table, got {self.population!r}")
         if (self.person is None) != (self.max_rows is None):
             raise InvalidRequest(
                 f"person and max_rows must be given together, got person={self.person!r} and "

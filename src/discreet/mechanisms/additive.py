@@ -254,6 +254,21 @@ class Additive(Gridded):
         """The root mean square of the noise, one per scale."""
         return self._each(self._spread)
 
+    @abstractmethod
+    def _log_characteristic(self, t: Floats, scale: Floats) -> Floats:
+        """The logarithm of the size of E exp(i t noise), for noise of each ``scale``; zero at t = 0."""
+
+    def log_characteristic(self, t: Floats) -> Floats:
+        """log of E exp(i t noise) of each coordinate: ``t`` has the coordinates in its last axis."""
+        return self._log_characteristic(t, np.array([float(s) for s in self.scales]))
+
+    def at(self, places: slice | Sequence[int]) -> Self:
+        """The law of some of the coordinates."""
+        if len(self.scales) == 1:
+            return self if self.coordinates is None else type(self)(self.scales[0], self.grid)
+        some = self.scales[places] if isinstance(places, slice) else tuple(self.scales[i] for i in places)
+        return type(self)(some, self.grid)
+
     def _each(self, of: Any) -> Any:
         values = np.array([of(float(s)) for s in self.scales])
         return values if isinstance(self.scale, tuple) else float(values[0])

@@ -85,6 +85,18 @@ class DiscreteGaussian(Lattice):
         places, cumulated = _table(s)
         return math.sqrt(float(np.diff(cumulated, prepend=0.0) @ places**2)) * float(self.grid)
 
+    def _log_characteristic(self, t: Floats, scale: Floats) -> Floats:
+        """By Poisson's sum: exp(-s**2 (t + 2 pi m)**2 / 2) added over all whole m, over the same at t = 0; in steps."""
+        s, turn = scale / float(self.grid), 2 * math.pi
+        angle = np.remainder(t * float(self.grid) + math.pi, turn) - math.pi
+        beside, at_zero = np.zeros(np.broadcast_shapes(t.shape, s.shape)), np.zeros(s.shape)
+        reach = math.ceil(2 / float(s.min())) + 1  # further terms are below exp(-2 pi**2 (2 m - 1) s**2) of the first
+        for m in (m for k in range(1, reach + 1) for m in (k, -k)):
+            beside += np.exp(-0.5 * s**2 * turn * m * (turn * m + 2 * angle))
+            at_zero += np.exp(-0.5 * (s * turn * m) ** 2)
+        value: Floats = -0.5 * (s * angle) ** 2 + np.log1p(beside) - np.log1p(at_zero)
+        return value
+
 
 def total_weight(scale: float) -> float:
     """The sum of exp(-k**2 / (2 s**2)) over all whole k; for s >= 1/2 by its Poisson dual, which converges at once."""

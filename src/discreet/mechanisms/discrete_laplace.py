@@ -61,3 +61,10 @@ class DiscreteLaplace(Lattice):
     def _spread(self, scale: float) -> float:
         q = math.exp(-float(self.grid) / scale)
         return math.sqrt(2 * q) / (1 - q) * float(self.grid)
+
+    def _log_characteristic(self, t: Floats, scale: Floats) -> Floats:
+        """ln of (1 - q)**2 / (1 - 2q cos t + q**2), in steps: -ln(1 + 4q sin(t/2)**2 / (1 - q)**2)."""
+        step = float(self.grid)
+        q = np.exp(-step / scale)
+        value: Floats = -np.log1p(4 * q * np.sin(t * step / 2) ** 2 / (1 - q) ** 2)
+        return value

@@ -115,6 +115,10 @@ class Gaussian(Additive):
     def _spread(self, scale: float) -> float:
         return scale
 
+    def _log_characteristic(self, t: Floats, scale: Floats) -> Floats:
+        """-s**2 t**2 / 2."""
+        return -0.5 * (scale * t) ** 2
+
 
 def squared_shift(scales: tuple[Fraction, ...], d: Distance) -> Fraction:
     """t**2: the squared distance in units of the scales."""

@@ -87,6 +87,10 @@ class Laplace(Additive):
     def _spread(self, scale: float) -> float:
         return math.sqrt(2) * scale
 
+    def _log_characteristic(self, t: Floats, scale: Floats) -> Floats:
+        """-ln(1 + b**2 t**2)."""
+        return -np.log1p((scale * t) ** 2)
+
 
 def _renyi(order: float, t: float) -> float:
     """ln((a e^((a-1)t) + (a-1) e^(-a t)) / (2a-1)) / (a-1), as t and a log1p, which never overflow; from above."""

@@ -3,11 +3,13 @@
 from discreet.statistics import (
     count,
     covariance,
+    distribution,
     histogram,
     mean,
     quantile,
+    share,
     sum,  # noqa: A004
     variance,
 )
 
-__all__ = ["count", "covariance", "histogram", "mean", "quantile", "sum", "variance"]
+__all__ = ["count", "covariance", "distribution", "histogram", "mean", "quantile", "share", "sum", "variance"]

@@ -1,7 +1,8 @@
 """Sums over people, cell by cell: the one query behind nearly every statistic, and the one place that adds up.
 
 A *factor* spreads one row over a few cells with weights that are not negative and sum to 1 (a partition of unity): a
-category into its label, a number into a bin, or a number t in [0, 1] into (1 - t, t) or ((1 - t)**2, 2t(1 - t), t**2).
+category into its label, a number into a bin, or a number t in [0, 1] into the Bernstein polynomials of degree 1, 2 or 4:
+(1 - t, t), ((1 - t)**2, 2t(1 - t), t**2), or C(4, k) t**k (1 - t)**(4 - k) for k = 0 .. 4.
 The product of factors is again a partition of unity, so one row always adds exactly 1 to the cells together, whatever
 it holds: sums of moments, cross-moments, groups and tables all have the same small sensitivity.
 """
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -24,14 +26,16 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.schema import check_apart
 from discreet.errors import InvalidRequest
 
-Kind = Literal["category", "bins", "linear", "square", "level", "signed"]
+Kind = Literal["category", "bins", "linear", "square", "quartic", "level", "signed"]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-WIDTH: dict[str, int] = {"linear": 2, "square": 3, "level": 1, "signed": 1}
+WIDTH: dict[str, int] = {"linear": 2, "square": 3, "quartic": 5, "level": 1, "signed": 1}
+_NARROWEST_BIN = 1e-120  # the narrowest bounds in as many bins as are allowed, and a density is still finite
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,8 @@ class Factor:
     """How one column spreads a row over cells.
 
     ``category``: its label. ``bins``: the interval [edge_i, edge_i+1) that holds the clipped value, the last one closed.
-    ``linear``: (1 - t, t). ``square``: ((1 - t)**2, 2t(1 - t), t**2). Not partitions of unity, and only for themselves:
-    ``level``: t alone; ``signed``: x / max(|lo|, |hi|) alone.
+    ``linear``: (1 - t, t). ``square``: ((1 - t)**2, 2t(1 - t), t**2). ``quartic``: degree 4 of the same. Not partitions
+    of unity, and only for themselves: ``level``: t alone; ``signed``: x / max(|lo|, |hi|) alone.
     """
 
     kind: Kind
@@ -55,6 +59,11 @@ class Factor:
             raise InvalidRequest(f"a factor is one of category, bins, {', '.join(WIDTH)}, got {self.kind!r}")
         object.__setattr__(self, "edges", tuple(float(e) for e in self.edges))
         object.__setattr__(self, "labels", tuple(self.labels))
+        check_apart(self.lo, self.hi, "bounds")
+        if self.edges:
+            check_apart(self.edges[0], self.edges[-1], "the first and the last of the edges")
+        for lo, hi in pairwise(self.edges):
+            check_apart(lo, hi, "edges", _NARROWEST_BIN)
 
     @property
     def size(self) -> int:
@@ -149,6 +158,7 @@ class Cells(FoldQuery):
 _MIDDLE: dict[str, Floats] = {
     "linear": np.array([0.5, 0.5]),
     "square": np.array([1, 1, 1]) / 3,
+    "quartic": np.full(5, 0.2),
     "level": np.array([0.5]),
     "signed": np.array([0.5]),
 }
@@ -158,7 +168,7 @@ def _add_up(query: Cells, batch: Any, kept: Mask | None) -> Integers:
     """The cells of one batch: doubles add a block exactly, 2**15 rows of 2**30 at most, and whole numbers the blocks."""
     picks = [f for f in query.factors if not f.is_number]
     spreads = [f for f in query.factors if f.is_number]
-    if not picks and kept is None and len(spreads) == 1:
+    if not picks and kept is None and len(spreads) == 1 and spreads[0].kind != "quartic":
         quick = _one_number(spreads[0], batch.numeric(spreads[0].column))
         if quick is not None:
             return quick
@@ -257,12 +267,28 @@ def _spread(factor: Factor, weight: Floats, code: Floats) -> list[Floats]:
     if factor.kind in ("level", "signed"):
         return [code]
     share = code * (1 / quantum.ONE)
+    if factor.kind == "quartic":
+        return _by_degrees(weight, share, 4)
     top = np.rint(weight * share)
     if factor.kind == "linear":
         return [weight - top, top]
     both = np.rint(top * share)
     middle = np.minimum(2 * (top - both), weight - both)
     return [weight - both - middle, middle, both]
+
+
+def _by_degrees(weight: Floats, share: Floats, degree: int) -> list[Floats]:
+    """The Bernstein cells of a weight, degree by degree: each cell is cut into a whole part that goes up and the rest.
+
+    Proof: rint(p t) lies between 0 and the whole number p for t in [0, 1], so neither part is negative and they sum to p;
+    the cells of the next degree are sums of such parts, and their total stays the weight.
+    """
+    cells = [weight]
+    for _ in range(degree):
+        tops = [np.rint(cell * share) for cell in cells]
+        stays = [cell - top for cell, top in zip(cells, tops, strict=True)]
+        cells = [stays[0], *(up + stay for up, stay in zip(tops, stays[1:], strict=False)), tops[-1]]
+    return cells
 
 
 def _one_number(factor: Factor, values: Floats) -> Integers | None:

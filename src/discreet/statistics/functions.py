@@ -42,7 +42,7 @@ def _desk(columns: Mapping[str, tuple[Any, Column]], setting: Setting) -> tuple[
         if key not in Setting.__annotations__:
             raise InvalidRequest(f"no keyword is called {key!r}{closest(key, Setting.__annotations__)}")
     relation = check_relation(setting.get("neighbors", "add_remove"))
-    schema = Schema({name: declared for name, (_, declared) in columns.items()}, neighbors=relation)
+    schema = Schema({name: column for name, (_, column) in columns.items()}, neighbors=relation)
     arrays = {name: values for name, (values, _) in columns.items()}
     source = open_source(arrays, schema)
     ledger = setting.get("ledger")
@@ -55,71 +55,76 @@ def _desk(columns: Mapping[str, tuple[Any, Column]], setting: Setting) -> tuple[
             "under replace the number of rows is public, and there are none; use add_remove, or wait for rows"
         )
     spend = Spend(**{k: v for k, v in setting.items() if k in Keywords.__annotations__})  # type: ignore[arg-type]
-    return desk, Table(schema, size if relation == "replace" else None), spend
+    return desk, Table(schema, size if relation == "replace" else None, gaussian=spend.is_gaussian), spend
 
 
-def _one(columns: Mapping[str, tuple[Any, Column]], setting: Setting, name: str, *args: Any, **kwargs: Any) -> Result:
+def ask_of_arrays(
+    columns: Mapping[str, tuple[Any, Column]], setting: Setting, name: str, *args: Any, **kwargs: Any
+) -> Result:
+    """Ask a registered statistic of arrays, each with its declaration."""
     desk, table, spend = _desk(columns, setting)
     return desk.run(ask(builder(name)(table, *args, **kwargs), spend, desk.relation))
 
 
-def _numbers(values: Any, name: str = "x") -> Any:
+def numbers_of(values: Any, name: str = "x") -> Any:
+    """One column of numbers, as doubles; refuses anything else."""
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "fiub":
         raise InvalidRequest(f"{name} must be one column of numbers, got shape {array.shape} of {array.dtype}")
     return array.astype(np.float64, copy=False)
 
 
-def _real(bounds: Bounds) -> Real:
+def declared(bounds: Bounds) -> Real:
+    """The declaration of a column with these public bounds."""
     if np.shape(bounds) != (2,):
         raise InvalidRequest(f"bounds must be two public numbers (lo, hi), got {bounds!r}; they are never read off the data")
     return Real(*bounds)
 
 
 def _x(x: Any, bounds: Bounds) -> dict[str, tuple[Any, Column]]:
-    return {"x": (_numbers(x), _real(bounds))}
+    return {"x": (numbers_of(x), declared(bounds))}
 
 
 def _xy(x: Any, y: Any, bounds: Sequence[Bounds]) -> dict[str, tuple[Any, Column]]:
     if np.shape(bounds) != (2, 2):
         raise InvalidRequest(f"bounds must be ((lo, hi) of x, (lo, hi) of y), got {bounds!r}")
-    return {"x": (_numbers(x), _real(bounds[0])), "y": (_numbers(y, "y"), _real(bounds[1]))}
+    return {"x": (numbers_of(x), declared(bounds[0])), "y": (numbers_of(y, "y"), declared(bounds[1]))}
 
 
-def count(x: Any, **setting: Unpack[Setting]) -> Result:
+def count(x: Any, *, of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The number of rows of ``x``."""
     size = len(x)
-    return _one({"x": (np.zeros(size), Real(0, 1))}, setting, "count")
+    return ask_of_arrays({"x": (np.zeros(size), Real(0, 1))}, setting, "count", of=of)
 
 
-def sum(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:  # noqa: A001
+def sum(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]) -> Result:  # noqa: A001
     """The sum of ``x``, clipped to ``bounds``."""
-    return _one(_x(x, bounds), setting, "sum", "x")
+    return ask_of_arrays(_x(x, bounds), setting, "sum", "x", of=of)
 
 
-def mean(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:
+def mean(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The mean of ``x``, clipped to ``bounds``."""
-    return _one(_x(x, bounds), setting, "mean", "x")
+    return ask_of_arrays(_x(x, bounds), setting, "mean", "x", of=of)
 
 
-def variance(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:
+def variance(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The variance (divisor n - 1) of ``x``, clipped to ``bounds``."""
-    return _one(_x(x, bounds), setting, "variance", "x")
+    return ask_of_arrays(_x(x, bounds), setting, "variance", "x", of=of)
 
 
-def std(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:
+def std(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The standard deviation of ``x``, clipped to ``bounds``."""
-    return _one(_x(x, bounds), setting, "std", "x")
+    return ask_of_arrays(_x(x, bounds), setting, "std", "x", of=of)
 
 
-def covariance(x: Any, y: Any, *, bounds: Sequence[Bounds], **setting: Unpack[Setting]) -> Result:
+def covariance(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The covariance of ``x`` and ``y``, each clipped to its bounds."""
-    return _one(_xy(x, y, bounds), setting, "covariance", "x", "y")
+    return ask_of_arrays(_xy(x, y, bounds), setting, "covariance", "x", "y", of=of)
 
 
-def correlation(x: Any, y: Any, *, bounds: Sequence[Bounds], **setting: Unpack[Setting]) -> Result:
+def correlation(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]) -> Result:
     """Pearson's correlation of ``x`` and ``y``, each clipped to its bounds."""
-    return _one(_xy(x, y, bounds), setting, "correlation", "x", "y")
+    return ask_of_arrays(_xy(x, y, bounds), setting, "correlation", "x", "y", of=of)
 
 
 def pooled_variance(
@@ -130,8 +135,8 @@ def pooled_variance(
     Under replace, ``labels="public"`` says that who is in which group is no secret, ``approx_n_max`` that its sizes are;
     ``labels="private"`` protects the membership too.
     """
-    data = [_numbers(g) for g in _some(groups)]
-    columns: dict[str, tuple[Any, Column]] = {"x": (np.concatenate(data), _real(bounds)), "group": _labels(data)}
+    data = [numbers_of(g) for g in _some(groups)]
+    columns: dict[str, tuple[Any, Column]] = {"x": (np.concatenate(data), declared(bounds)), "group": _labels(data)}
     return _pooled(data, columns, setting, labels, approx_n_max, "pooled_variance", "x")
 
 
@@ -187,7 +192,7 @@ def histogram(
 ) -> Result:
     """Counts of ``x`` in public bins: a number of them over ``bounds``, or the edges."""
     kwargs = {"bins": bins, "normalize": normalize, "allow_negative": allow_negative}
-    return _one(_x(x, bounds), setting, "histogram", "x", **kwargs)
+    return ask_of_arrays(_x(x, bounds), setting, "histogram", "x", **kwargs)
 
 
 def crosstab(
@@ -199,22 +204,46 @@ def crosstab(
     named = {
         f"column{i}": (np.asarray(c), Categories(tuple(k))) for i, (c, k) in enumerate(zip(columns, categories, strict=True))
     }
-    return _one(named, setting, "crosstab", *named, allow_negative=allow_negative)
+    return ask_of_arrays(named, setting, "crosstab", *named, allow_negative=allow_negative)
 
 
-def quantile(x: Any, q: Number | Sequence[Number], *, bounds: Bounds, **setting: Unpack[Setting]) -> Result | list[Result]:
-    """The q-quantile of ``x``; a list of q shares one pass and divides the cost equally."""
+def quantile(
+    x: Any,
+    q: Number | Sequence[Number],
+    *,
+    bounds: Bounds,
+    interval: bool = False,
+    method: str | None = None,
+    **setting: Unpack[Setting],
+) -> Result | list[Result]:
+    """The q-quantile of ``x``; a list of q shares one pass and divides the cost equally.
+
+    ``interval=True`` reads it off a distribution, ``method="pair"`` (n public) buys two more quantiles: both have an
+    interval in values.
+    """
     if isinstance(q, Sequence) and not isinstance(q, str):
         desk, table, spend = _desk(_x(x, bounds), setting)
         share = spend.split(len(q))
-        questions = [builder("quantile")(table, "x", q=each) for each in q]
+        questions = [builder("quantile")(table, "x", q=each, interval=interval, method=method) for each in q]
         return desk.run(ask_each(questions, share, desk.relation))
-    return _one(_x(x, bounds), setting, "quantile", "x", q=q)
+    return ask_of_arrays(_x(x, bounds), setting, "quantile", "x", q=q, interval=interval, method=method)
 
 
-def median(x: Any, *, bounds: Bounds, **setting: Unpack[Setting]) -> Result:
-    """The median of ``x``."""
-    return _one(_x(x, bounds), setting, "median", "x")
+def median(
+    x: Any, *, bounds: Bounds, interval: bool = False, method: str | None = None, **setting: Unpack[Setting]
+) -> Result:
+    """The median of ``x``; ``interval`` and ``method`` as for ``quantile``."""
+    return ask_of_arrays(_x(x, bounds), setting, "median", "x", interval=interval, method=method)
+
+
+def distribution(x: Any, *, bounds: Bounds, bins: int | Sequence[float] = 256, **setting: Unpack[Setting]) -> Result:
+    """The whole distribution of ``x`` in public bins, from one release: ``.curve()``, ``.band()`` and ``.quantile(q)``."""
+    return ask_of_arrays(_x(x, bounds), setting, "distribution", "x", bins=bins)
+
+
+def share(x: Any, *, categories: Sequence[Any], **setting: Unpack[Setting]) -> Result:
+    """The share of every one of the public ``categories`` in ``x``; other values are dropped."""
+    return ask_of_arrays({"x": (np.asarray(x), Categories(tuple(categories)))}, setting, "share", "x")
 
 
 def together(
@@ -233,5 +262,5 @@ _KEYWORDS = """
     or "both". ``ledger`` is a Ledger that pays; ``seed`` is for tests only and makes what it touches not private.
 """
 for _function in (count, sum, mean, variance, std, covariance, correlation, pooled_variance, pooled_covariance, histogram,
-                  crosstab, quantile, median, together):  # fmt: skip
+                  crosstab, quantile, median, distribution, share, together):  # fmt: skip
     _function.__doc__ = (_function.__doc__ or "").rstrip() + _KEYWORDS

@@ -11,8 +11,11 @@ import numpy as np
 
 from discreet.core.result import readings
 from discreet.errors import InvalidRequest
-from discreet.statistics.question import Question, Table, axes, statistic
-from discreet.statistics.reading import CellReading, Floats, Scaled, labelled
+from discreet.statistics.count import counts
+from discreet.statistics.question import Question, Table, axes, for_population, statistic
+from discreet.statistics.reading import CellReading, Floats, labelled
+
+_MOST_BINS = 1 << 24  # what their counts and noise take has to fit into memory
 
 
 @statistic("histogram")
@@ -24,45 +27,51 @@ def histogram(
     normalize: bool = False,
     allow_negative: bool = False,
     by: str | Sequence[str] | None = None,
+    of: str = "table",
 ) -> Question:
     """Counts in public bins: a number of them spread over the bounds, or the edges. Edges are never read off the data.
 
     Values outside are clipped into the first and last bin. ``normalize`` makes the area 1.
     """
-    edges = _edges(table, column, bins)
+    edges = bin_edges(table, column, bins)
     groups = table.groups(by)
     query = table.cells(*groups, table.factor("bins", column, edges))
     least = None if allow_negative else 0.0
     labels = axes(query.factors)
     if normalize:
+        if for_population(of):
+            raise InvalidRequest(
+                "a density of the population is read off a distribution; leave normalize out, or use of='table'"
+            )
         widths = tuple(b - a for a, b in pairwise(edges))
         return Question(query, Density(widths, allow_negative, query.shape, labels))
-    return Question(query, Scaled(least=least, shape=query.shape, labels=labels))
+    return Question(query, counts(table, of, least, shape=query.shape, labels=labels))
 
 
-def _edges(table: Table, column: str, bins: int | Sequence[float]) -> tuple[float, ...]:
+def bin_edges(table: Table, column: str, bins: int | Sequence[float]) -> tuple[float, ...]:
+    """Public edges: a number of even bins over the bounds, or the edges given."""
     number = table.number(column)
     if isinstance(bins, int) and not isinstance(bins, bool):
-        if bins < 1:
-            raise InvalidRequest(f"bins must be at least 1, got {bins}")
+        if not 1 <= bins <= _MOST_BINS:
+            raise InvalidRequest(f"bins must be between 1 and {_MOST_BINS}, got {bins}")
         return tuple(np.linspace(float(number.lo), float(number.hi), bins + 1).tolist())
     try:
         edges = tuple(float(e) for e in bins)  # type: ignore[union-attr]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidRequest(f"bins must be a whole number or a list of edges, got {bins!r}") from None
-    if len(edges) < 2 or not np.isfinite(edges).all() or any(a >= b for a, b in pairwise(edges)):
-        raise InvalidRequest(f"edges must be finite and increase, at least two of them, got {list(edges)}")
+    if not 2 <= len(edges) <= _MOST_BINS + 1 or not np.isfinite(edges).all() or any(a >= b for a, b in pairwise(edges)):
+        raise InvalidRequest(f"edges must be finite and increase, 2 to {_MOST_BINS + 1} of them, got {list(edges[:9])}")
     return edges
 
 
 @statistic("crosstab")
-def crosstab(table: Table, *columns: str, allow_negative: bool = False) -> Question:
+def crosstab(table: Table, *columns: str, allow_negative: bool = False, of: str = "table") -> Question:
     """Counts of every combination of declared categories, of any number of columns."""
     if not columns:
         raise InvalidRequest("a table needs at least one column of categories, got none")
     factors = table.groups(columns)
     query = table.cells(*factors)
-    return Question(query, Scaled(least=None if allow_negative else 0.0, shape=query.shape, labels=axes(factors)))
+    return Question(query, counts(table, of, None if allow_negative else 0.0, shape=query.shape, labels=axes(factors)))
 
 
 @readings("density")

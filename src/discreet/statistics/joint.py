@@ -25,14 +25,16 @@ from discreet.statistics.spend import Spend
 
 def ask(question: Question, spend: Spend, relation: Relation) -> Procedure[Result]:
     """Ask one question and read the answer."""
-    release = yield Ask(question.query, question.law(spend, relation))
-    return Result(question.reading, (release,), release.cost)
+    releases = yield question.asks(spend, relation)
+    return Result(question.reading, tuple(releases), sum((r.cost for r in releases[1:]), releases[0].cost))
 
 
 def ask_each(questions: Sequence[Question], spend: Spend, relation: Relation) -> Procedure[list[Result]]:
     """Ask questions that each pay ``spend`` for themselves, in one transaction and one pass."""
-    releases = yield tuple(Ask(q.query, q.law(spend, relation)) for q in questions)
-    return [Result(q.reading, (r,), r.cost) for q, r in zip(questions, releases, strict=True)]
+    asks = [question.asks(spend, relation) for question in questions]
+    releases = iter((yield tuple(ask for group in asks for ask in group)))
+    own = [tuple(next(releases) for _ in group) for group in asks]
+    return [Result(q.reading, rs, sum((r.cost for r in rs[1:]), rs[0].cost)) for q, rs in zip(questions, own, strict=True)]
 
 
 def ask_together(

@@ -2,33 +2,60 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from discreet.core.result import readings
-from discreet.statistics.question import Question, Table, axes, statistic
+from discreet.core.result import Reading, readings
+from discreet.statistics.person_cells import PersonCells
+from discreet.statistics.population import PopulationReading, contrast_of_groups
+from discreet.statistics.question import Question, Table, axes, for_population, statistic
 from discreet.statistics.reading import CellReading, Floats, Scaled, labelled
+from discreet.statistics.score import Score, mean_score, person_mean_score
+from discreet.statistics.two_moments import FOR_GAUSSIAN, FOR_LAPLACE, TwoMoments
 
 
 @statistic("mean")
-def mean(table: Table, column: str, *, by: str | Sequence[str] | None = None) -> Question:
+def mean(table: Table, column: str, *, by: str | Sequence[str] | None = None, of: str = "table") -> Question:
     """The mean of the clipped values.
 
     Where the number of rows is public: lo + R S / n with S the noisy sum of t = (x - lo)/R, which moves by R/n. Where it
     is not, the sums of 1 - t and of t are released together and their ratio is read: noise scaled by a private n would
-    not be private at any epsilon.
+    not be private at any epsilon. ``of="population"`` releases the second moment with them, at the same price.
     """
     number = table.number(column)
+    lo, hi = float(number.lo), float(number.hi)
+    if for_population(of):
+        return mean_of_population(table, column, lo, hi, by)
     if table.rows is not None and by is None:
-        width = float(number.hi) - float(number.lo)
-        reading = Scaled(float(number.lo), width / table.rows, float(number.lo), float(number.hi))
+        reading = Scaled(lo, (hi - lo) / table.rows, lo, hi)
         return Question(table.cells(table.factor("level", column)), reading)
     groups = table.groups(by)
     query = table.cells(*groups, table.factor("linear", column))
-    return Question(query, Ratio(float(number.lo), float(number.hi), query.shape, axes(groups)))
+    return Question(query, Ratio(lo, hi, query.shape, axes(groups)))
+
+
+def mean_of_population(table: Table, column: str, lo: float, hi: float, by: str | Sequence[str] | None) -> Question:
+    """The mean with what it takes to speak of the population; ``lo`` and ``hi`` are what t = 0 and t = 1 stand for."""
+    groups, rows = table.groups(by), table.most_rows
+    if table.rows is not None and not groups:
+        weight = FOR_GAUSSIAN if table.gaussian else FOR_LAPLACE
+        query = TwoMoments(table.factor("level", column), table.rows, weight)
+        return Question(query, PublicMean(lo, hi, table.rows, weight))
+    if rows > 1 and not groups:
+        return Question(PersonCells(table.factor("level", column), rows), PersonMean(lo, hi, rows))
+    cells = table.cells(*groups, table.factor("square", column))
+    return Question(cells, PopulationMean(lo, hi, cells.shape, axes(groups), rows))
+
+
+def _share(top: Floats, total: Floats) -> Floats:
+    """top / total, one half where nothing is left to divide by."""
+    return np.asarray(np.divide(top, total, out=np.full(np.shape(total), 0.5), where=total > 0))
 
 
 @readings("mean")
@@ -46,6 +73,121 @@ class Ratio(CellReading):
         object.__setattr__(self, "labels", labelled(self.labels))
 
     def compute(self, cells: Floats) -> Floats:
-        total = cells[..., 0] + cells[..., 1]
-        share = np.divide(cells[..., 1], total, out=np.full(np.shape(total), 0.5), where=total > 0)
+        share = _share(cells[..., 1], cells[..., 0] + cells[..., 1])
         return np.asarray(self.lo + (self.hi - self.lo) * np.clip(share, 0.0, 1.0))
+
+
+class _Mean(PopulationReading):
+    """lo + R m, with m between 0 and 1, and the statement E (t - m) = 0."""
+
+    lo: float
+    hi: float
+
+    @property
+    def inner(self) -> int:
+        return 1
+
+    @abstractmethod
+    def share(self, cells: Floats) -> Floats:
+        """m as the cells have it, before it is clamped."""
+
+    def compute(self, cells: Floats) -> Floats:
+        return np.asarray(self.lo + (self.hi - self.lo) * np.clip(self.share(cells), 0.0, 1.0))
+
+    @property
+    @abstractmethod
+    def score(self) -> Score:
+        """The score of m."""
+
+    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+        low, high = self.score.interval(cells, noise, float(self.share(cells)), (0.0, 1.0), level, strict)
+        return self.lo + (self.hi - self.lo) * low, self.lo + (self.hi - self.lo) * high
+
+
+@readings("population_mean")
+@dataclass(frozen=True)
+class PopulationMean(_Mean):
+    """The mean from the sums of (1-t)**2, 2t(1-t) and t**2; ``rows`` of a person count at most."""
+
+    lo: float
+    hi: float
+    shape: tuple[int, ...] = (3,)
+    labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", tuple(self.shape))
+        object.__setattr__(self, "labels", labelled(self.labels))
+
+    def share(self, cells: Floats) -> Floats:
+        return _share(cells[..., 1] / 2 + cells[..., 2], cells.sum(-1))
+
+    @cached_property
+    def score(self) -> Score:
+        return mean_score(2, self.rows)
+
+    def contrast(self, coefficients: dict[Any, float], ratio_within: tuple[float, float] | None = None) -> Reading:
+        if len(self.labels) != 1:
+            return super().contrast(coefficients, ratio_within)
+        return contrast_of_groups(self, self.labels[0][1], coefficients, ratio_within)
+
+
+@readings("person_mean")
+@dataclass(frozen=True)
+class PersonMean(_Mean):
+    """The mean over rows from the six cells of people with up to ``rows`` rows each."""
+
+    lo: float
+    hi: float
+    rows: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (6,)
+
+    @property
+    def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        """None: a single number."""
+        return ()
+
+    def share(self, cells: Floats) -> Floats:
+        return _share(cells @ self.score.a, -(cells @ self.score.b))
+
+    @cached_property
+    def score(self) -> Score:
+        return person_mean_score(self.rows)
+
+
+@readings("public_mean")
+@dataclass(frozen=True)
+class PublicMean(_Mean):
+    """The mean of n rows, n public, from the sums of u = 2t - 1 and of c u**2.
+
+    The sum of t is (U + n)/2 and that of t**2 is U2 / 4c + U/2 + n/4; n is known and carries no noise.
+    """
+
+    lo: float
+    hi: float
+    rows: int
+    weight: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", Fraction(self.weight))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (2,)
+
+    @property
+    def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        """None: a single number."""
+        return ()
+
+    def share(self, cells: Floats) -> Floats:
+        return np.asarray((cells[..., 0] / self.rows + 1) / 2)
+
+    @cached_property
+    def score(self) -> Score:
+        n, c = float(self.rows), float(self.weight)
+        first, second, nothing = np.array([0.5, 0.0]), np.array([0.5, 0.25 / c]), np.zeros(2)
+        return Score(first, nothing, (second, -first, nothing), (n / 2, -n), (n / 4, -n, n))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core import numbers
+from discreet.core.ask import Ask
 from discreet.core.cost import Distance
 from discreet.core.grid import quantise
 from discreet.core.mechanism import Mechanism
@@ -21,7 +23,8 @@ from discreet.core.schema import Integer
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Exponential
 from discreet.statistics.cells import Floats, Integers
-from discreet.statistics.question import Question, Table, statistic
+from discreet.statistics.distribution import Distribution, tree
+from discreet.statistics.question import Question, Table, axes, for_population, statistic
 from discreet.statistics.spend import Spend
 
 _FINEST = 10**6  # the largest denominator of q
@@ -31,12 +34,42 @@ _MOST_WHOLE = 1 << 20  # the most values of an integer column that are each a ca
 
 
 @statistic("quantile")
-def quantile(table: Table, column: str, *, q: Number = "0.5") -> Question:
-    """The value below which a share q of the rows lies (Smith 2011), among evenly spaced public values."""
-    level = numbers.rational(q, "q")
-    if not 0 <= level <= 1:
+def quantile(
+    table: Table,
+    column: str,
+    *,
+    q: Number = "0.5",
+    interval: bool = False,
+    method: str | None = None,
+    level: Number = "0.95",
+    bins: int | Sequence[float] = 256,
+    by: str | Sequence[str] | None = None,
+    of: str = "table",
+) -> Question:
+    """The value below which a share q of the rows lies (Smith 2011), among evenly spaced public values.
+
+    ``interval=True`` (or ``of="population"``, or ``by=``) reads it off a distribution of ``bins`` instead, which has
+    intervals in values. ``method="pair"`` buys two more quantiles at the ends of an interval of ``level``, a third of
+    the price each, where the number of rows is public: narrower where the values fill a small part of their bounds.
+    """
+    share = numbers.rational(q, "q")
+    if not 0 <= share <= 1:
         raise InvalidRequest(f"q must lie between 0 and 1, got {q}")
-    level = level.limit_denominator(_FINEST)
+    if method not in (None, "pair"):
+        raise InvalidRequest(f"method must be 'pair' or left out, got {method!r}")
+    if method == "pair":
+        if by is not None:
+            raise InvalidRequest("method='pair' is for a whole column; leave by out, or use interval=True")
+        return _pair(table, column, share, level)
+    if interval or by is not None or for_population(of):
+        nodes = tree(table, column, bins, by)
+        curve = Distribution(nodes.bins.edges, nodes.branches, nodes.shape[:-1], axes(nodes.groups), nodes.rows)
+        return Question(nodes, curve.quantile(share))
+    return _chosen(table, column, share)
+
+
+def _chosen(table: Table, column: str, share: Fraction) -> Choice:
+    level = share.limit_denominator(_FINEST)
     number = table.number(column)
     span = int(number.hi - number.lo) if isinstance(number, Integer) else 0
     points = span if 0 < span <= _MOST_WHOLE else POINTS
@@ -45,9 +78,93 @@ def quantile(table: Table, column: str, *, q: Number = "0.5") -> Question:
 
 
 @statistic("median")
-def median(table: Table, column: str) -> Question:
-    """The value with half of the rows on either side."""
-    return quantile(table, column, q=Fraction(1, 2))
+def median(table: Table, column: str, **options: Any) -> Question:
+    """The value with half of the rows on either side; options as for ``quantile``."""
+    return quantile(table, column, q=Fraction(1, 2), **options)
+
+
+def _pair(table: Table, column: str, share: Fraction, level: Number) -> Question:
+    """The q-quantile with one quantile below and one above it, so far apart that they hold q with probability ``level``."""
+    wanted = numbers.rational(level, "level")
+    if not 0 < wanted < 1:
+        raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
+    if table.rows is None:
+        raise InvalidRequest(
+            "method='pair' moves ranks by the number of rows, which is public under replace without people only; "
+            "use interval=True"
+        )
+    if not 0 < share < 1:
+        raise InvalidRequest(f"q must lie strictly between 0 and 1 for an interval, got {share}")
+    return PairOfQuantiles(table, column, share, wanted, table.rows)
+
+
+class PairOfQuantiles(Question):
+    """Three choices for one price: the quantile, and the ends of its interval.
+
+    The ends are the quantiles at ranks q n -+ (z sqrt(n q (1 - q)) + ln(c 4 / a) / r) with a = 1 - level, z the normal
+    quantile of 1 - a/4, c the number of candidates and r the epsilon that one rank costs an exponential choice of a
+    third of the price (Drechsler et al. 2022). Ranks beyond the table are its ends.
+    """
+
+    def __init__(self, table: Table, column: str, share: Fraction, level: Fraction, rows: int) -> None:
+        middle = _chosen(table, column, share)
+        super().__init__(middle.query, PairReading(middle.reading, float(share), float(level), rows))
+        object.__setattr__(self, "_at", lambda q: _chosen(table, column, q))
+
+    def asks(self, spend: Spend, relation: Relation) -> tuple[Ask, ...]:
+        third = spend.split(3)
+        ranks, reading = self.query, self.reading
+        assert isinstance(ranks, Ranks)
+        assert isinstance(reading, PairReading)
+        reach = reading.reach(float(numbers.rational(third.pure(), "epsilon")), ranks.points + 1)
+        ends = (max(Fraction(0), ranks.q - reach), min(Fraction(1), ranks.q + reach))
+        questions = [Choice(self.query, reading), *(self._at(q) for q in ends)]  # type: ignore[attr-defined]
+        return tuple(Ask(question.query, question.law(third, relation)) for question in questions)
+
+
+@readings("pair_of_quantiles")
+@dataclass(frozen=True)
+class PairReading(Reading):
+    """A quantile, and the interval that two more were bought for."""
+
+    middle: Any
+    q: float
+    level: float
+    rows: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.middle, dict):
+            object.__setattr__(self, "middle", readings.read(self.middle))
+
+    def reach(self, epsilon: float, candidates: int) -> Fraction:
+        """How far in q the ends lie from the middle."""
+        from scipy.special import ndtri
+
+        alpha = 1 - self.level
+        sampling = float(ndtri(1 - alpha / 4)) * math.sqrt(self.rows * self.q * (1 - self.q))
+        choice = math.log(candidates * 4 / alpha) / (epsilon / 2)
+        return Fraction((sampling + choice) / self.rows).limit_denominator(_FINEST)
+
+    def value(self, releases: Sequence[Release]) -> Any:
+        return self.middle.value(releases[:1])
+
+    def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
+        if level != self.level:
+            raise InvalidRequest(
+                f"these ends were bought for a level of {self.level:g}, got {level:g}; ask again for another"
+            )
+        ends = [float(self.middle.value([release])) for release in releases]
+        return min(ends), max(ends)
+
+    def expected_error(self, releases: Sequence[Release]) -> Any:
+        return self.middle.expected_error(releases[:1])
+
+    @property
+    def about_population(self) -> bool:
+        return True
+
+    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
+        return self.interval(releases, level)
 
 
 class Choice(Question):

@@ -9,9 +9,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from discreet.core.ask import Ask
 from discreet.core.mechanism import Mechanism
 from discreet.core.query import Query, Relation
-from discreet.core.result import Reading
+from discreet.core.result import SCOPES, Reading
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.statistics.cells import Cells, Factor, Kind
@@ -23,13 +24,14 @@ class Table:
     """What is public about a table: its schema and, where the relation makes it so, its number of rows.
 
     ``public_labels`` says that who is in which group is no secret, ``largest_group`` then how many are in the largest:
-    facts about the table, never options of a question.
+    facts about the table, never options of a question. ``gaussian`` says that the price asks for Gaussian noise.
     """
 
     schema: Schema
     rows: int | None = None
     public_labels: bool = False
     largest_group: int | None = None
+    gaussian: bool = False
 
     @property
     def most_rows(self) -> int:
@@ -71,6 +73,13 @@ class Table:
         return Cells(factors, self.most_rows)
 
 
+def for_population(of: str) -> bool:
+    """Whether a question is about the population; refuses any other word than the two."""
+    if of not in SCOPES:
+        raise InvalidRequest(f"of must be 'table' or 'population', got {of!r}")
+    return of == "population"
+
+
 def axes(factors: Sequence[Factor]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     """Names and labels of the axes that picking factors make."""
     return tuple((f.column, f.labels or intervals(f.edges)) for f in factors)
@@ -101,6 +110,10 @@ class Question:
         """The noise that costs exactly what is to be spent."""
         grid: Fraction = self.query.grid  # type: ignore[attr-defined]
         return spend.law(self.query.distance(relation), grid)
+
+    def asks(self, spend: Spend, relation: Relation) -> tuple[Ask, ...]:
+        """What is asked for the price, in one transaction: one release, unless the question says otherwise."""
+        return (Ask(self.query, self.law(spend, relation)),)
 
 
 Builder = Callable[..., Question]

@@ -47,7 +47,7 @@ class Spend:
         Claim(self.epsilon, self.delta, self.rho)
         if self.mechanism not in (None, "laplace", "gaussian"):
             raise InvalidRequest(f"mechanism must be 'laplace' or 'gaussian', got {self.mechanism!r}")
-        concentrated = self.delta is not None or self.rho is not None
+        concentrated = self.is_gaussian
         if self.mechanism == "gaussian" and not concentrated:
             raise InvalidRequest("mechanism='gaussian' needs delta beside epsilon, or rho; give one, or use 'laplace'")
         if self.mechanism == "laplace" and concentrated:
@@ -59,6 +59,11 @@ class Spend:
     def is_infinite(self) -> bool:
         """Whether no noise is asked for: only a test ledger allows it."""
         return isinstance(self.epsilon, float) and self.epsilon == math.inf
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether it buys Gaussian noise."""
+        return self.delta is not None or self.rho is not None
 
     def law(self, distance: Distance, grid: Fraction, shares: Sequence[Number] | None = None) -> Mechanism:
         """The law that costs exactly this for an exact value on ``grid``; ``shares`` divide it between blocks.

@@ -11,16 +11,28 @@ import numpy as np
 
 from discreet.core.release import Release
 from discreet.core.result import readings
-from discreet.statistics.question import Question, Table, axes, statistic
+from discreet.statistics.bernstein import cell_weights
+from discreet.statistics.equation import noise_variance
+from discreet.statistics.population import PopulationReading
+from discreet.statistics.question import Question, Table, axes, for_population, statistic
 from discreet.statistics.reading import CellReading, Floats, Scaled, labelled
+from discreet.statistics.score import Score, joined
 from discreet.statistics.spread import Spread
 
 
 @statistic("variance")
-def variance(table: Table, column: str, *, by: str | Sequence[str] | None = None, root: bool = False) -> Question:
-    """The variance with divisor n - 1; negative values after noise become 0 (redrawing them would not be private)."""
+def variance(
+    table: Table, column: str, *, by: str | Sequence[str] | None = None, of: str = "table", root: bool = False
+) -> Question:
+    """The variance with divisor n - 1; negative values after noise become 0 (redrawing them would not be private).
+
+    ``of="population"`` releases the moments up to the fourth, at the same price.
+    """
     number = table.number(column)
     width = float(number.hi) - float(number.lo)
+    if for_population(of):
+        cells = table.cells(*table.groups(by), table.factor("quartic", column))
+        return Question(cells, PopulationVariance(width, root, False, cells.shape, axes(table.groups(by)), table.most_rows))
     if table.rows is not None and by is None:
         same = table.factor("level", column)
         return Question(Spread(same, same, table.rows), _scaled(width * width, root))
@@ -30,17 +42,20 @@ def variance(table: Table, column: str, *, by: str | Sequence[str] | None = None
 
 
 @statistic("std")
-def std(table: Table, column: str, *, by: str | Sequence[str] | None = None) -> Question:
+def std(table: Table, column: str, *, by: str | Sequence[str] | None = None, of: str = "table") -> Question:
     """The standard deviation: the root of the variance."""
-    return variance(table, column, by=by, root=True)
+    return variance(table, column, by=by, of=of, root=True)
 
 
 @statistic("pooled_variance")
-def pooled_variance(table: Table, column: str, *, by: str) -> Question:
-    """The variance within groups: sum of n_j var_j (population) over n - J, empty groups counted in J."""
+def pooled_variance(table: Table, column: str, *, by: str, of: str = "table") -> Question:
+    """The variance within groups: sum of n_j var_j (divisor n_j) over n - J, empty groups counted in J."""
     number = table.number(column)
     width = float(number.hi) - float(number.lo)
     group = table.groups(by)[0]
+    if for_population(of):
+        quartic = table.cells(group, table.factor("quartic", column))
+        return Question(quartic, PopulationVariance(width, False, True, quartic.shape, (), table.most_rows))
     if table.rows is not None and everyone_in_a_group(table, by):
         same = table.factor("level", column)
         query = Spread(same, same, table.rows, group, table.public_labels, table.largest_group)
@@ -77,7 +92,7 @@ class Root(Scaled):
 @readings("variance")
 @dataclass(frozen=True)
 class Variance(CellReading):
-    """R**2 (E t**2 - (E t)**2) N / (N - 1) from the sums of (1-t)**2, 2t(1-t), t**2, with N their sum, at least 2.
+    """R**2 (E t**2 - (E t)**2) N / (N - 1) from the Bernstein cells of t, with N their sum, at least 2.
 
     ``pooled``: R**2 times the sum over groups of N_j (E t**2 - (E t)**2), over the sum of N_j less the number of groups.
     """
@@ -93,10 +108,10 @@ class Variance(CellReading):
         object.__setattr__(self, "labels", labelled(self.labels))
 
     def compute(self, cells: Floats) -> Floats:
-        middle, top = cells[..., 1], cells[..., 2]
+        degree = cells.shape[-1] - 1
         total = np.maximum(cells.sum(-1), 0.0 if self.pooled else 2.0)
         some = np.where(total > 0, total, 1.0)
-        first, second = (middle / 2 + top) / some, top / some
+        first, second = (cells @ cell_weights(np.eye(j + 1)[j], (degree,)) / some for j in (1, 2))
         spread = np.clip(second - first**2, 0.0, 0.25)
         if self.pooled:
             rest = np.maximum(total.sum(-1) - total.shape[-1], 1.0)
@@ -104,3 +119,45 @@ class Variance(CellReading):
         else:
             value = self.width**2 * spread * total / (total - 1)
         return np.asarray(np.sqrt(value) if self.root else value)
+
+
+@readings("population_variance")
+@dataclass(frozen=True)
+class PopulationVariance(Variance, PopulationReading):
+    """The variance, its root, or the pooled variance, from the five cells of degree 4 of every group.
+
+    L = sum over groups of (sum of (t - m_g)**2 - v N_g + v + nu_g / N_g), with m_g the group's own mean: v and nu_g /
+    N_g give back what sampling and the noise of m_g (of variance nu_g / N_g**2) take away. V = sum of ((t - m_g)**2 -
+    v)**2. Where a group has no rows left nothing can be said: the whole range, 0 to R**2 / 4.
+    """
+
+    rows: int = 1
+
+    @property
+    def inner(self) -> int:
+        return 2 if self.pooled else 1
+
+    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+        groups = cells.reshape(-1, cells.shape[-1])
+        ends, found = (0.0, 0.25), variance_score(groups, noise, self.rows)
+        if found is not None:
+            score, estimate = found
+            ends = score.interval(cells, noise, estimate, (0.0, 0.25), level, strict)
+        low, high = (self.width**2 * end for end in ends)
+        return (math.sqrt(low), math.sqrt(high)) if self.root else (low, high)
+
+
+def variance_score(groups: Floats, noise: Any, rows: int) -> tuple[Score, float] | None:
+    """The score of a variance within groups (one line of cells each) and its root; None where a group has no rows left."""
+    degree = groups.shape[-1] - 1
+    first = cell_weights(np.array([0.0, 1.0]), (degree,))
+    sizes = groups.sum(-1)
+    if (sizes <= 0).any():
+        return None
+    parts, known = [], 0.0
+    for place, (own, size) in enumerate(zip(groups, sizes, strict=True)):
+        mean = float(np.clip(own @ first / size, 0.0, 1.0))
+        parts.append(Score.of(np.array([mean**2, -2 * mean, 1.0]), np.array([-1.0]), (degree,), rows))
+        own_noise = noise.at(slice(place * (degree + 1), (place + 1) * (degree + 1)))
+        known += float(noise_variance((first - mean)[None], own_noise)[0]) / size
+    return joined(parts, known, groups)

@@ -1,0 +1,105 @@
+"""Sums over people with several rows each: what a mean over rows needs to know of how rows of one person go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.core import grid as quantum
+from discreet.core import numbers
+from discreet.core.cost import Distance
+from discreet.core.exact import Exact
+from discreet.core.grid import quantise
+from discreet.core.query import FoldQuery, Relation, queries
+from discreet.errors import InvalidRequest
+from discreet.statistics.cells import Factor, Integers, add
+
+
+@queries("person_cells")
+@dataclass(frozen=True)
+class PersonCells(FoldQuery):
+    """The sum over people of (x**2, y**2, 2xy, 2xz, 2yz, z**2): a person with r of at most k rows and the sum T of t =
+    (value - lo)/R over them has x = T/k, z = (k - r)/k and y = (r - T)/k.
+
+    ``distance``: L1 and L2 are 1 under add/remove; 2 and sqrt(2) under replace and both.
+
+    Proof: x, y and z are not negative and sum to 1, so the six cells, the square of that sum, are not negative and sum to 1:
+    a person's vector v has v >= 0 and |v|_1 = 1, and the rest is the proof of ``Cells`` with one row a person. On the grid x
+    and z are rounded so that x + z <= 1 stays true and y is the rest; the products are cut as whole numbers that are not
+    negative and sum to 2**BITS. Someone none of whose rows has a value has (0, 0, 0, 0, 0, 1), as has nobody's row.
+    """
+
+    number: Factor
+    rows: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.number, dict):
+            object.__setattr__(self, "number", Factor(**self.number))
+        if isinstance(self.rows, bool) or self.rows < 1:
+            raise InvalidRequest(f"rows must be a whole number of at least 1, got {self.rows}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.number.column,)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Six cells."""
+        return (6,)
+
+    @property
+    def grid(self) -> Fraction:
+        """Fine steps."""
+        return quantum.UNIT
+
+    def distance(self, relation: Relation) -> Distance:
+        one = Fraction(1)
+        if relation == "add_remove":
+            return Distance(one, one, one)
+        return Distance(2 * one, numbers.square_root_up(Fraction(2)), one)
+
+    def step(self, batch: Any) -> Integers:
+        codes = quantise(batch.numeric(self.number.column), self.number.lo, self.number.hi)
+        kept = batch.kept(self.columns)
+        valid = ~np.isnan(codes) if kept is None else kept & ~np.isnan(codes)
+        people = np.arange(batch.size) if batch.people is None else batch.people
+        if not valid.any():
+            return np.zeros(6, np.int64)
+        present, person = np.unique(people[valid], return_inverse=True)
+        total = np.bincount(person, weights=codes[valid], minlength=len(present))
+        rows = np.bincount(person, minlength=len(present))
+        one = quantum.ONE
+        z = np.floor((self.rows - rows) * one / self.rows)
+        x = np.minimum(np.floor(total / self.rows), one - z)
+        y = one - x - z
+        return np.array([int(part.sum()) for part in _squared(x, y, z)], np.int64)
+
+    def combine(self, left: Integers, right: Integers) -> Integers:
+        return add(left, right)
+
+    def finish(self, total: Integers) -> Exact:
+        return Exact(total, self.grid)
+
+    def blank(self, rows: int) -> Exact:
+        """As if everybody had k rows with values in the middle."""
+        people = max(1.0, rows / self.rows) / float(self.grid)
+        return Exact(np.rint(people * np.array([0.25, 0.25, 0.5, 0, 0, 0])).astype(np.int64), self.grid)
+
+
+def _squared(x: Any, y: Any, z: Any) -> tuple[Any, ...]:
+    """The six cells as whole numbers that are not negative and sum to 2**BITS.
+
+    Each of x, y, z is itself cut into thirds by the shares x, y and z, the last share taking what is left: nine parts
+    that are not negative and sum to x + y + z = 2**BITS. Equal products are added.
+    """
+    one = quantum.ONE
+    parts = []
+    for whole in (x, y, z):
+        to_x = np.floor(whole * (x / one))
+        to_y = np.minimum(np.floor(whole * (y / one)), whole - to_x)
+        parts.append((to_x, to_y, whole - to_x - to_y))
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = parts
+    return xx, yy, xy + yx, xz + zx, yz + zy, zz
