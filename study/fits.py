@@ -139,7 +139,7 @@ def fit(rng: Any, name: str, seed: int) -> None:
         objective = LeastSquares(design, problem.loss, rows=rows)
     if rng.random() < 0.4:
         query = ConstrainedMinimiser(problem, ridge) if region else Minimiser(design, loss, ridge)
-        query._of(objective)
+        query.minimised(objective)
         return
     price, relation = Price(epsilon=float(rng.choice([0.1, 1, 8]))), str(rng.choice(["add_remove", "replace"]))
     objective_law(problem, ridge, price, relation).release(objective, seed=seed)  # type: ignore[arg-type]

@@ -186,7 +186,7 @@ def test_output_moves_no_further_than_its_distance() -> None:
         rows = made._rows[0]  # type: ignore[index]
         other = DesignRows(np.concatenate([rows.x[:3], -rows.x[3:]]), rows.y, None, None)
         moved = ConstrainedObjective(design, Logistic(), region, rows=[other])
-        far = max(far, float(np.linalg.norm(query._of(made) - query._of(moved))))
+        far = max(far, float(np.linalg.norm(query.minimised(made) - query.minimised(moved))))
     assert 0.05 * most < far <= most
 
 

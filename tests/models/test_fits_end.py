@@ -56,7 +56,7 @@ def test_columns_of_rounded_numbers_in_a_wide_ball(seed: int) -> None:
     rows = DesignRows(np.column_stack([x, np.ones(400)]) / np.sqrt(3), y, None, None)
     one = ConstrainedObjective(small(3), HuberHinge(Fraction(1, 50)), Ball(1000), rows=[rows])
     query = ConstrainedMinimiser(ConstrainedProblem(one.design, one.loss, one.region), Fraction(1, 2))
-    theta = query._of(one)
+    theta = query.minimised(one)
     assert missed(one, one.region, theta, np.zeros(3), 0.5) <= 1e-6
     assert np.linalg.norm(theta) > 0.1
 
@@ -150,9 +150,9 @@ def test_a_longer_table_than_was_declared_is_fitted_all_the_same(monkeypatch: py
     """Where rounding alone passes the tolerance the best point is returned, at once, and never a public one."""
     one = Objective(small(1), Logistic(), rows=[DesignRows(np.ones((1, 1)), np.ones(1), None, None)])
     query = Minimiser(small(1), Logistic(), Fraction(1))
-    found = query._of(one)
+    found = query.minimised(one)
     monkeypatch.setattr(Objective, "error", lambda *_: 1.0)
-    assert query._of(one) == pytest.approx(found, abs=1e-6)
+    assert query.minimised(one) == pytest.approx(found, abs=1e-6)
     assert found[0] > 0.1
 
 

@@ -324,7 +324,7 @@ def test_output_perturbation_never_exceeds_its_sensitivity(loss: Loss) -> None:
         ridge = Fraction(float(rng.choice([0.01, 0.5, 10])))
         one, other = neighbours(rng, loss, str(relation), width, rows, 1.0)
         query = Minimiser(design(width, rows), loss, ridge)
-        apart = float(np.linalg.norm(query._of(one) - query._of(other)))
+        apart = float(np.linalg.norm(query.minimised(one) - query.minimised(other)))
         declared = float(query.distance(relation).l2)
         assert apart <= declared
         largest = max(largest, apart / declared)
@@ -334,7 +334,7 @@ def test_output_perturbation_never_exceeds_its_sensitivity(loss: Loss) -> None:
 def test_output_perturbation_is_tight() -> None:
     """A hinge below its corner: theta = +-1 / ridge, 2 / ridge apart under replace and 1 / ridge under add/remove."""
     query = Minimiser(design(1), HALF, Fraction(10))
-    plus, minus = (query._of(objective([[x]], [1.0], HALF)) for x in (1.0, -1.0))
+    plus, minus = (query.minimised(objective([[x]], [1.0], HALF)) for x in (1.0, -1.0))
     none = query.blank(0)
     assert abs(plus - minus)[0] == pytest.approx(0.2, abs=1e-6)
     assert abs(plus - none)[0] == pytest.approx(0.1, abs=1e-6)

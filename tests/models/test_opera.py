@@ -37,7 +37,7 @@ def test_the_oracle() -> None:
     assert float(query.distance("replace").l2) == pytest.approx(3.99985978934, abs=1e-9)
     x = np.ones((50, 1))
     one, other = (objective(x, np.r_[np.ones(49), y], linear_loss()) for y in (1.0, -1.0))
-    apart = abs(query._of(one) - query._of(other))[0]
+    apart = abs(query.descended(one) - query.descended(other))[0]
     assert apart == pytest.approx(2 / 0.5 * (1 - 0.95**200), abs=1e-9)  # reached: the distance is tight
     assert apart <= float(query.distance("replace").l2)
 
@@ -83,7 +83,7 @@ def test_random_neighbours_stay_within_the_distance(loss: Loss) -> None:
         y = rng.choice([-1.0, 1.0], n) if rng.random() < 0.5 else np.ones(n)
         other = y.copy()
         other[0] = -other[0]
-        apart = np.linalg.norm(query._of(objective(x, y, loss)) - query._of(objective(x, other, loss)))
+        apart = np.linalg.norm(query.descended(objective(x, y, loss)) - query.descended(objective(x, other, loss)))
         declared = float(query.distance("replace").l2)
         assert apart <= declared
         largest = max(largest, float(apart) / declared)
@@ -97,7 +97,7 @@ def test_rounding_is_bounded() -> None:
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     y = np.where(x[:, 0] > 0, 1.0, -1.0)
     query = Descent(design(2), Logistic(), Fraction(1, 2), 12, 40, Fraction(3))
-    found = query._of(objective(x, y, Logistic()))
+    found = query.descended(objective(x, y, Logistic()))
     with mpmath.workdps(50):
         theta = [mpmath.mpf(0), mpmath.mpf(0)]
         for _ in range(40):

@@ -142,12 +142,13 @@ class Descent(Query):
         return Distance(far * numbers.square_root_up(Fraction(self.design.width)), far, far)
 
     def evaluate(self, source: Any) -> Floats:
-        return self._descended(Problem(self.design, self.loss).evaluate(source))
+        return self.descended(Problem(self.design, self.loss).evaluate(source))
 
     def blank(self, rows: int) -> Floats:
-        return self._descended(Problem(self.design, self.loss).blank(rows))
+        return self.descended(Problem(self.design, self.loss).blank(rows))
 
-    def _descended(self, objective: Objective) -> Floats:
+    def descended(self, objective: Objective) -> Floats:
+        """What the query answers of an objective."""
         theta = np.zeros(self.design.width)
         n, rate, m = float(self.rows), float(self.rate), float(self.shrinking)
         for _ in range(self.steps):

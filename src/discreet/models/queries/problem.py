@@ -107,12 +107,13 @@ class RidgeMinimiser(Query):
         return max(self.tolerance * distance.l2, certifiable(distance.problem, distance.l2, self.ridge, Fraction(0)))
 
     def evaluate(self, source: Any) -> Floats:
-        return self._minimised(self.problem.evaluate(source))
+        return self.minimised(self.problem.evaluate(source))
 
     def blank(self, rows: int) -> Floats:
-        return self._minimised(self.problem.blank(rows))
+        return self.minimised(self.problem.blank(rows))
 
-    def _minimised(self, objective: Objective) -> Floats:
+    def minimised(self, objective: Objective) -> Floats:
+        """What the query answers of an objective."""
         # The other half of the tolerance is for rounding the minimiser to doubles.
         return objective.minimise(np.zeros(self.problem.design.width), float(self.ridge), float(self._residual) / 2)
 
