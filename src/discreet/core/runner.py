@@ -8,6 +8,8 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from discreet.core.ask import Account, Ask, Open, Reopen
 from discreet.core.cost import Cost, Distance
 from discreet.core.query import LotQuery, Relation, evaluate_together
@@ -130,6 +132,7 @@ class Desk:
                 case _:
                     answer = self.answer(request)
 
+    @np.errstate(all="ignore")  # whether a record overflows, underflows or is no number is nobody's to know
     def answer(self, asks: tuple[Ask, ...]) -> tuple[Release, ...]:
         """Answer several asks: one transaction, one pass over the data."""
         self._check_seed()
@@ -157,6 +160,7 @@ class Desk:
             answers.append(release)
         return tuple(answers)
 
+    @np.errstate(all="ignore")
     def step(self, ask: Ask) -> Release:
         """Answer a step of a plan on a lot of its own; ``ahead`` steps are paid at once and then taken one by one.
 

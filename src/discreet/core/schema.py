@@ -43,6 +43,14 @@ def closest(name: str, known: Iterable[str]) -> str:
 _NARROWEST, _WIDEST = 1e-100, 1e100
 
 
+def check_apart(lo: float, hi: float, name: str, least: float = _NARROWEST) -> None:
+    """Refuse two public numbers between which arithmetic in doubles would overflow, underflow or lose them."""
+    if not hi - lo >= least or not max(abs(lo), abs(hi)) <= _WIDEST:
+        raise InvalidRequest(
+            f"{name} must lie within {_WIDEST:g} and at least {least:g} apart, got ({lo}, {hi}); use another unit"
+        )
+
+
 @dataclass(frozen=True)
 class _Bounded:
     """What the two kinds of number share: public bounds, and what a missing value becomes."""
@@ -57,11 +65,7 @@ class _Bounded:
             object.__setattr__(self, side, self._number(getattr(self, side), side))
         if not self.lo < self.hi:
             raise InvalidRequest(f"bounds must be finite with lo < hi, got ({self.lo}, {self.hi}); declare the public range")
-        if self.hi - self.lo < _NARROWEST or max(abs(self.lo), abs(self.hi)) > _WIDEST:
-            raise InvalidRequest(
-                f"bounds must lie within {_WIDEST:g} and at least {_NARROWEST:g} apart, got ({self.lo}, {self.hi}); "
-                "use another unit"
-            )
+        check_apart(self.lo, self.hi, "bounds")
         if self.missing is not None and self.missing != "drop":
             value = self._number(self.missing, "missing")
             if not self.lo <= value <= self.hi:

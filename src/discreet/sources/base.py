@@ -16,6 +16,7 @@ from discreet.core.random import Random, chosen
 from discreet.core.schema import Categories, Label, Schema, canonical, closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.sources.batch import Batch, Rules
+from discreet.sources.ids import Identities, Words
 from discreet.sources.people import ALL, DEFAULT_SALT, Choice, divide, public_key
 
 S = TypeVar("S")
@@ -44,8 +45,9 @@ class Selection:
         """The chosen records of a batch. A person's rows are filtered before they are counted against max_rows."""
         mask = np.ones(batch.size, bool)
         for choice in self.choices:
+            inputs: Words | Identities
             if choice.by == "person":
-                inputs = batch.identities()[1]
+                inputs = batch.identities()
             else:
                 inputs = batch.value_hashes() if choice.by == "values" else batch.row_numbers()
             mask &= choice.mask(inputs, 0 if choice.by == "values" else batch.stream)
@@ -111,8 +113,8 @@ class BaseSource(ABC):
     def sample(self, rate: Number, seed: int | Random | None = None) -> Self:
         """Each person (each row, without a person column) independently with probability ``rate``.
 
-        The key is drawn anew at every call and stays with the source it makes (``seed`` is for tests). The probability
-        is rounded down to a multiple of 2**-64.
+        The key is secret, drawn anew at every call, and stays with the source it makes (``seed`` is for tests). The
+        probability is rounded down to a multiple of 2**-64.
         """
         exact = rational(rate, "rate")
         if not 0 < exact <= 1:
@@ -191,7 +193,12 @@ class LocalSource(BaseSource):
 
 
 def check_columns(schema: Schema, present: Sequence[str]) -> None:
-    """Refuse a schema that names columns the table does not have."""
-    for name in [*schema.columns, *([] if schema.person is None else [schema.person])]:
+    """Refuse a schema that names columns the table does not have.
+
+    Nothing is said of the table's other names: where a file has no header its first line is a person's record.
+    """
+    declared = [*schema.columns, *([] if schema.person is None else [schema.person])]
+    for name in declared:
         if name not in present:
-            raise UnknownName(f"the table has no column {name!r}{closest(name, present)}")
+            here = ", ".join(repr(known) for known in dict.fromkeys(declared) if known in present) or "none"
+            raise UnknownName(f"the table has no column {name!r}; of the declared columns it has {here}; mend the schema")
