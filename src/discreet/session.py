@@ -269,8 +269,8 @@ class Session:
         would = self.ledger.preview(cost)
         if not would.fits:
             raise BudgetExceeded(
-                f"the budget of the ledger {self.ledger.name!r} is {self.ledger.budget}: finding {', '.join(hidden)} and this "
-                f"question ask for {would.cost}, and {would.remaining} is left; ask for less. Nothing was charged"
+                f"the budget of the ledger {self.ledger.name!r} is {self.ledger.budget}: finding {', '.join(hidden)} and "
+                f"this question ask for {would.cost}, and {would.remaining} is left; ask for less. Nothing was charged"
             )
         self.discover(*hidden)
 

@@ -42,6 +42,10 @@ class Reading(Named, ABC):
         """What has to be known to use the answer, if anything."""
         return None
 
+    def sentence(self, releases: Sequence[Release]) -> str | None:
+        """The answer in words of its own, where a number with its interval does not say it."""
+        return None
+
     @property
     def about_population(self) -> bool:
         """Whether what was released also tells of the population that the table is a sample of."""

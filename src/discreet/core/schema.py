@@ -12,7 +12,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from numbers import Real as RealNumber
 from pathlib import Path
@@ -82,7 +82,7 @@ class _Bounded:
     lo: float
     hi: float
     missing: float | str | None = None
-    price: Price | Mapping[str, Any] | None = None
+    price: Price | Mapping[str, Any] | None = field(default=None, kw_only=True)
     type: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -175,8 +175,8 @@ class Categories:
     values: tuple[Label, ...]
     other: Label | None = None
     missing: Label | None = None
-    price: Price | Mapping[str, Any] | None = None
-    minimum: int | None = None
+    price: Price | Mapping[str, Any] | None = field(default=None, kw_only=True)
+    minimum: int | None = field(default=None, kw_only=True)
     type: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
@@ -467,7 +467,7 @@ def _read_column(name: str, doc: Any, place: Any) -> Column:
         if given == PRIVATE:
             return Categories(PRIVATE, **rest)  # type: ignore[arg-type]
         if kind == "category":
-            return Categories(tuple(given), **rest)  # type: ignore[arg-type]
+            return Categories(tuple(given), **rest)
         return Integer(*given, **rest) if kind == "integer" else Real(*given, **rest)
     except DiscreetError as problem:
         at = next((k for k in known if str(problem).startswith(k) and k in doc), main)

@@ -23,7 +23,7 @@ from discreet.mechanisms.keys import exp, moved_keys, precise, price, settled, t
 
 _BITS = 128
 _ONE = 1 << _BITS
-_MOST_STEPS = 1 << 20
+_MOST_STEPS = 1 << 18
 
 
 @mechanisms("optimal_keys")
@@ -54,6 +54,7 @@ class OptimalKeys(Mechanism):
         object.__setattr__(self, "claim", Claim.of(claim))
         if 2 / self.epsilon * max(1, numbers.floor_log2(1 / self.delta)) > _MOST_STEPS:
             raise InvalidRequest(f"epsilon must be larger to name keys, got {float(self.epsilon):g}; none would be named")
+        _chances(self.epsilon, self.delta)  # refuses what names nothing, before anything is paid
 
     @classmethod
     def costing(cls, sensitivity: Sensitivity = 1, *, epsilon: Number, delta: Number) -> Self:

@@ -23,7 +23,7 @@ from discreet.mechanisms.keys import ONE, exp, moved_keys, precise, price, settl
 from discreet.mechanisms.sampling import digits, exponential
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
-_MOST = 1 << 24
+_MOST = 1 << 20
 
 
 @mechanisms("truncated_keys")
@@ -59,6 +59,7 @@ class TruncatedKeys(Mechanism):
         object.__setattr__(self, "delta", numbers.probability(delta, "delta"))
         object.__setattr__(self, "minimum", minimum)
         object.__setattr__(self, "claim", Claim.of(claim))
+        _reach(self.epsilon, self.delta)  # refuses what finds nothing, before anything is paid
 
     @classmethod
     def costing(cls, sensitivity: Sensitivity = 1, *, epsilon: Number, delta: Number, minimum: int = 0) -> Self:

@@ -86,6 +86,11 @@ def _answer(number: int, ask: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _declared(name: str, doc: Mapping[str, Any]) -> tuple[str, str]:
+    if "private" in (doc.get("values"), doc.get("bounds")):
+        outer = "" if "outer" not in doc else f" from {shown(doc['outer'][0])} to {shown(doc['outer'][1])}"
+        return name, (
+            "labels" if doc["type"] == "category" else f"a number{outer}, with bounds"
+        ) + " that were not looked for"
     if doc["type"] == "category":
         return name, "one of " + ", ".join(map(str, doc["values"]))
     low, high = doc["bounds"]

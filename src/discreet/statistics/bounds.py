@@ -194,6 +194,15 @@ class FoundBounds(Reading):
             return "no bin has enough people to be told from noise; these are the declared outer bounds"
         return None
 
+    def sentence(self, releases: Sequence[Release]) -> str:
+        """What was found, for a report."""
+        lo, hi = self.value(releases)
+        return (
+            f"Nearly everybody lies between {lo:g} and {hi:g}."
+            if self.note(releases) is None
+            else f"No narrower bounds were found: {self.note(releases)}."
+        )
+
     def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
         """The outer range for either: where the extreme values lie within it is not public."""
         return np.full(2, self.lo), np.full(2, self.hi)

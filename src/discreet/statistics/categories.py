@@ -189,6 +189,11 @@ class FoundKeys(Reading):
         found = releases[0].value
         return np.array(list(found.values()), np.float64) if self.counts else np.ones(len(found))
 
+    def sentence(self, releases: Sequence[Release]) -> str:
+        """What was found, for a report."""
+        found = len(releases[0].value)
+        return f"{found} label{'' if found == 1 else 's'} found; rarer ones, if there are any, are not shown."
+
     def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
         value, law = self.value(releases), releases[0].mechanism
         reach = law.error(level) if self.counts else 0.0  # type: ignore[attr-defined]
