@@ -92,7 +92,7 @@ def test_oracles() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.floats(0.05, 6), st.floats(1e-12, 0.4))
+@given(st.floats(0.05, 6), st.floats(1e-12, 0.03))
 def test_the_counts_cost_no_chance(epsilon: float, delta: float) -> None:
     """At the delta that truncation uses, a key with its count is shown exactly as often as the optimal law names it."""
     law = TruncatedKeys(epsilon, delta)
@@ -105,7 +105,7 @@ def test_the_counts_cost_no_chance(epsilon: float, delta: float) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.floats(0.05, 6), st.floats(1e-12, 0.4))
+@given(st.floats(0.05, 6), st.floats(1e-12, 0.03))
 def test_the_truncation_is_the_least_allowed(epsilon: float, delta: float) -> None:
     law = TruncatedKeys(epsilon, delta)
     p, t = math.exp(-epsilon), law.reach - 1
@@ -194,6 +194,7 @@ def test_a_threshold_that_is_too_low_costs_more_than_it_says() -> None:
         (lambda: OptimalKeys("1e-9", "1e-5"), "epsilon must be larger"),
         (lambda: TruncatedKeys(1, 0), "delta must lie"),
         (lambda: TruncatedKeys("1e-9", "1e-300"), "must be larger"),
+        (lambda: TruncatedKeys("1e-6", "1e-5"), "1.3 times delta"),
         (lambda: TruncatedKeys(1, "0.1", minimum=-1), "minimum must be"),
         (lambda: ThresholdedKeys(OptimalKeys(1, "0.1"), 3, 1, "0.1"), "law must be"),
         (lambda: ThresholdedKeys(DiscreteLaplace(1), 3, 0, "0.1"), "keys must be"),

@@ -44,7 +44,7 @@ class Keyed:
             return value
         try:
             found = {str(key): int(value[key]) for key in value}
-        except (TypeError, ValueError, OverflowError, KeyError):
+        except (TypeError, ValueError, OverflowError, LookupError):
             raise InvalidRequest(f"exact must be a dict of keys and whole numbers, got {value!r}") from None
         keys = tuple(sorted(found))
         return Keyed(keys, Exact(np.array([found[key] for key in keys], np.int64)))

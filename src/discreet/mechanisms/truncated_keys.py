@@ -24,6 +24,7 @@ from discreet.mechanisms.sampling import digits, exponential
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
 _MOST = 1 << 20
+_SPREAD = Fraction(1, 2)  # t over the scale of the noise: a draw lies within t at least 39 times in 100
 
 
 @mechanisms("truncated_keys")
@@ -149,6 +150,8 @@ def _reach(epsilon: Fraction, delta: Fraction) -> int:
         t += 1
     while t > 0 and _allowed(epsilon, delta, t - 1):
         t -= 1
+    if epsilon * t < _SPREAD:  # nearly all draws would lie beyond t, and drawing again would not end
+        raise InvalidRequest(f"epsilon must be at least 1.3 times delta to count keys, got {e:g} and {d:g}; spend more")
     return t
 
 
