@@ -18,7 +18,7 @@ from discreet.core.query import Relation
 from discreet.core.random import chosen
 from discreet.core.result import Result
 from discreet.core.runner import Desk, Procedure, plan
-from discreet.core.schema import Column, Label, Schema
+from discreet.core.schema import Categories, Column, Label, Schema
 from discreet.errors import BudgetExceeded, InvalidRequest, NotPrivate
 from discreet.ledger import Ledger
 from discreet.sources import open_source
@@ -464,6 +464,9 @@ class Session:
 
         if isinstance(features, str):
             raise InvalidRequest(f"features is a list of columns, got {features!r}")
+        goal = self.schema[target]
+        if isinstance(goal, Categories) and goal.private:
+            raise InvalidRequest(f"the classes of a target must be known, got {target!r}, whose labels are yet to be found")
         return Columns(self.schema, tuple(features), target, weight, rows, propensity)
 
     def preview(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Preview:

@@ -82,7 +82,9 @@ def test_a_person_weighs_at_most_one(relation: Any, rows: int) -> None:
 def test_missing_values_and_nobody_are_in_no_bin() -> None:
     """Also under replace, where a missing value elsewhere becomes the middle of the bounds."""
     schema = ds.Schema({"x": ds.Real(0, 1e6)}, neighbors="replace")
-    counts = build("bounds", Table(schema), "x").query.evaluate(open_source({"x": [math.nan, None, "", "no"]}, schema)).counts
+    counts = (
+        build("bounds", Table(schema), "x").query.evaluate(open_source({"x": [math.nan, None, "", "no"]}, schema)).counts
+    )
     assert counts.sum() == 0
 
 
@@ -123,7 +125,9 @@ def test_every_law_finds_them(law: dict[str, Any], rows: int | None) -> None:
     ],
 )
 def test_bad_requests_cost_nothing(options: dict[str, Any], words: str) -> None:
-    session = ds.Session({"x": [1.0], "c": ["a"]}, ds.Schema({"x": ds.Real(0, 1e6), "c": ds.Categories(["a"])}), ds.Budget(1))
+    session = ds.Session(
+        {"x": [1.0], "c": ["a"]}, ds.Schema({"x": ds.Real(0, 1e6), "c": ds.Categories(["a"])}), ds.Budget(1)
+    )
     with pytest.raises(DiscreetError, match=words) as caught:
         session.bounds("x", **({"epsilon": 1} | options))
     assert "\n" not in str(caught.value)

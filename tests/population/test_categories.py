@@ -142,7 +142,7 @@ def test_a_session_pays_and_says_what_it_found() -> None:
         ({"minimum": 3, "counts": False}, "minimum is a count"),
         ({"counts": "no"}, "counts must be"),
         ({"most": -1}, "most must be"),
-        ({"epsilon": "1e-12"}, "must be larger"),
+        ({"epsilon": "1e-12"}, "1.3 times delta"),
     ],
 )
 def test_bad_requests_cost_nothing(options: dict[str, Any], words: str) -> None:
