@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from study import private_bounds
 
 import discreet as ds
 from discreet.core.random import Random
@@ -18,7 +19,6 @@ from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Laplace
 from discreet.sources import open_source
 from discreet.statistics.bounds import FoundBounds, PeopleInBins, threshold
 from discreet.statistics.question import Table, build
-from study import private_bounds
 
 INF = math.inf
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from study import private_categories
 
 import discreet as ds
 from discreet.audit import waist
@@ -20,7 +21,6 @@ from discreet.sources import open_source
 from discreet.statistics.categories import PeopleByKey
 from discreet.statistics.question import Table, build
 from discreet.statistics.spend import Spend
-from study import private_categories
 
 PRICE: dict[str, Any] = {"epsilon": 1, "delta": "1e-5"}
 cells = st.one_of(
