@@ -93,7 +93,7 @@ def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
     rows = [(name, ratios[name], ">=", least) for name, least in wanted]
     rows.append(("laplace: unsafe NumPy / discreet", ratios["laplace: unsafe NumPy / discreet"], "<=", 4.0))
     rows.append(("gaussian draws a second", mine["gaussian"], ">=", 1.2e7))
-    rows.append(("scalar Laplace, microseconds", mine["scalar_us"], "<=", 30.0))
+    rows.append(("scalar Laplace, microseconds", mine["scalar_us"], "<=", 15.0))
     rows.append(("scalar Gaussian, microseconds", mine["scalar_gaussian_us"], "<=", 30.0))
     rows.append(("import and one law, seconds", mine["import_s"], "<=", 0.3))
     return rows

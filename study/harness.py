@@ -7,8 +7,8 @@ A study is a module of this package with
 - ``run(setting, seed, runs) -> dict[str, float]``: tallies that add up over parts (failures, coverage counts, sums);
 - ``rows(results) -> list[Row]``: what is promised, from ``[(setting, runs, tallies), ...]``.
 
-Seeds follow from the setting's place and the runs already made, so that a study that was stopped and one that was not give the
-same numbers.
+Seeds follow from the setting's place and the runs already made, so that a study that was stopped and one that was not give
+the same numbers.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
+
+from discreet.core import files
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -57,9 +59,7 @@ class Stored:
         machine = f"{platform.machine()}, Python {platform.python_version()}, {os.cpu_count()} cores"
         document = {"date": time.strftime("%Y-%m-%d"), "machine": machine, "settings": self.tallies}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_suffix(".new")
-        beside.write_text(json.dumps(document, indent=1) + "\n")
-        beside.replace(self.path)
+        files.write_text(self.path, json.dumps(document, indent=1) + "\n")
 
     def results(self, study: ModuleType) -> list[tuple[dict[str, Any], int, dict[str, float]]]:
         kept = [(setting, self.tallies.get(_key(setting))) for setting in study.SETTINGS]

@@ -1,7 +1,7 @@
 """Non-interference: neighbouring tables, the same requests, extremes among them; nothing but released values may differ.
 
 A run is a pair of neighbouring tables of odd cells and a few requests to a session of each. What is compared: whether each
-request was refused and in which words, the shapes of answers and intervals, Python's warnings, what was written to standard
+request was refused and in which words, the shapes of answers and releases, Python's warnings, what was written to standard
 output and standard error, and all that the ledger stores besides released values, times and digests. One run in twenty is
 made by the command as well, whose exit codes and standard error are compared.
 """
@@ -178,7 +178,7 @@ def _answer(session: ds.Session, word: str, args: tuple[Any, ...], options: dict
             fitted = session.fit(model, *((["x", "y"], "g") if args[0] == "LogisticRegression" else (["y"], "x")))
             return np.shape(fitted.coef_), np.shape(fitted.intercept_)
         result = getattr(session, word)(*args, **options)
-        return np.shape(result.value), [np.shape(side) for side in result.interval(0.9)]
+        return np.shape(result.value), [np.shape(release.value) for release in result.releases]
     except Exception as problem:
         return "refused", type(problem).__name__, str(problem)
 

@@ -21,6 +21,7 @@ BELOW = {
     "sources": {"core", "errors"},
     "ledger": {"core", "errors", "mechanisms", "accounting"},
     "statistics": {"core", "errors", "mechanisms", "accounting", "sources"},
+    "hypotheses": {"core", "errors", "mechanisms", "accounting", "sources", "statistics"},
     "local": {"core", "errors", "mechanisms", "accounting", "sources"},
     "models": {"core", "errors", "mechanisms", "accounting", "sources"},
     "inference": {"core", "errors", "mechanisms", "accounting", "statistics"},

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from discreet import accounting as accounting
     from discreet import audit as audit
     from discreet import errors as errors
+    from discreet import hypotheses as hypotheses
     from discreet import inference as inference
     from discreet import local as local
     from discreet import models as models
@@ -111,9 +112,9 @@ _HOMES = {
         "discreet.statistics.functions",
     ),
 }
-_MODULES = ("accounting", "audit", "errors", "inference", "local", "models", "protect")
+_MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local", "models", "protect")
 # Packages that fill the registries documents are read with.
-_REGISTERED = ("discreet.mechanisms", "discreet.statistics")
+_REGISTERED = ("discreet.mechanisms", "discreet.statistics", "discreet.hypotheses")
 
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 

@@ -21,10 +21,12 @@ from discreet.core.runner import Desk, Procedure, plan
 from discreet.core.schema import Categories, Column, Label, Schema
 from discreet.errors import BudgetExceeded, InvalidRequest, NotPrivate
 from discreet.ledger import Ledger
+from discreet.ledger.address import for_table
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
 from discreet.statistics import discovery
 from discreet.statistics.joint import ask, ask_each, ask_together
+from discreet.statistics.planning import expected_width
 from discreet.statistics.question import Question, Table, build
 from discreet.statistics.spend import Keywords, Spend
 
@@ -56,11 +58,20 @@ class Preview:
     fits: bool
     remaining: Remaining | None
     rank_error: float | None = None
+    population_width: Any = None
+    rows_needed: int | None = None
+    epsilon_needed: float | None = None
     people_needed: float | None = None
 
     def __str__(self) -> str:
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
         wrong = f"expected error {self.expected_error}"
+        if self.population_width is not None:
+            wrong += f"; 95 % interval of the population about {self.population_width} wide"
+        if self.rows_needed is not None:
+            wrong += f"; the width asked for needs {self.rows_needed} rows"
+        if self.epsilon_needed is not None:
+            wrong += f", or epsilon {self.epsilon_needed:.4g} with the rows expected"
         if self.rank_error is not None:
             wrong = f"within {self.rank_error:.0f} rows of the rank asked for, 95 times in 100"
         if self.people_needed is not None:
@@ -104,9 +115,11 @@ class Session:
 
     ``table`` is anything ``discreet.sources.open_source`` opens; ``schema`` a Schema or the path of a TOML file;
     ``ledger`` a Ledger or its url (``"sqlite:///ledger.db"``; in memory by default, and then gone with the process;
-    ``"test"`` for tests, which alone allows a seed and an infinite epsilon). ``name`` is the ledger of this table of people
-    within the database. ``version`` is a public word for this state of the table: the same question on the same version is
-    answered again at no cost. Files go by path, size and time of change; a table in memory counts as new without it.
+    ``"test"`` for tests, which alone allows a seed and an infinite epsilon). A relative path is taken from where the
+    table's file lies, or else the schema's: the same ledger pays in whichever folder a program is run. ``name`` is the
+    ledger of this table of people within the database; without it, the only one there is. ``version`` is a public word for
+    this state of the table: the same question on the same version is answered again at no cost. Files go by path, size and
+    time of change; a table in memory counts as new without it.
 
     A column with private bounds or labels is found, for its price, when a question first needs it, or by ``discover``;
     ``schema`` then holds what was found.
@@ -122,7 +135,7 @@ class Session:
         ledger: Ledger | str = "sqlite://",
         *,
         seed: int | None = None,
-        name: str = "default",
+        name: str | None = None,
         who: str | None = None,
         spark: Any = None,
         version: str | None = None,
@@ -133,7 +146,7 @@ class Session:
         self._source = open_source(table, self.schema, spark=spark, version=version)
         relation = self.schema.neighbors
         if not isinstance(ledger, Ledger):
-            ledger = Ledger(ledger, budget, name=name, neighbors=relation, who=who)
+            ledger = Ledger(for_table(ledger, table, schema), budget, name=name, neighbors=relation, who=who)
         elif budget is not None and ledger.budget != budget:
             raise InvalidRequest(f"the ledger has the budget {ledger.budget}, got {budget}; leave it out, or open another")
         if seed is not None and not ledger.test:
@@ -159,6 +172,10 @@ class Session:
     def distribution(self, column: str, **options: Any) -> Result:
         """The distribution of a column in public ``bins``: ``.curve()``, ``.band()`` and ``.quantile(q)`` of one release."""
         return self.ask("distribution", column, **options)
+
+    def test(self, name: str, *args: Any, **options: Any) -> Result:
+        """A test of ``discreet.hypotheses`` by its name: ``.statistic``, ``.pvalue``, ``.confidence_interval()``."""
+        return self.ask(name, *args, **options)
 
     def share(self, column: str, **options: Unpack[Options]) -> Result:
         """The share of every declared label of a column, in all or by group."""
@@ -469,11 +486,21 @@ class Session:
             raise InvalidRequest(f"the classes of a target must be known, got {target!r}, whose labels are yet to be found")
         return Columns(self.schema, tuple(features), target, weight, rows, propensity)
 
-    def preview(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Preview:
+    def preview(
+        self,
+        statistic: str,
+        *args: Any,
+        where: dict[str, Any] | None = None,
+        spread: float | None = None,
+        width: float | None = None,
+        **options: Any,
+    ) -> Preview:
         """What a question would cost, how wrong it is expected to be, whether it fits; touches no data.
 
-        Made up for the schema's ``expected_rows`` (1000 without it), values spread evenly between their bounds. With what it
-        costs to find the columns that have private bounds or labels, as if nothing were found: outer bounds, one label.
+        Made up for the schema's ``expected_rows`` (1000 without it), values spread evenly between their bounds. For a
+        mean asked ``of="population"``, ``spread`` is a public guess of the standard deviation, and ``width`` a width wanted
+        of the 95 % interval: the preview then says how many rows, or which epsilon, it takes.
+        With what it costs to find the columns that have private bounds or labels, as if nothing were found.
         """
         spend, rest = _separate(options)
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
@@ -486,7 +513,9 @@ class Session:
         would = self.ledger.preview(cost)
         told = [getattr(result.reading, word, None) for word in ("rank_error", "people_needed")]
         ranks, people = (None if each is None else float(each(result.releases)) for each in told)
-        return Preview(cost, result.expected_error, would.fits, would.remaining, ranks, people)
+        made = Preview(cost, result.expected_error, would.fits, would.remaining, ranks, people_needed=people)
+        wide = expected_width(result, rows, spread, width)
+        return replace(made, population_width=wide.width, rows_needed=wide.rows, epsilon_needed=wide.epsilon(spend))
 
     def _plan(self, question: Question, spend: Spend, rows: int) -> tuple[Result, list[Ask | Open | Reopen]]:
         return plan(ask(question, spend, self.schema.neighbors), self.schema.neighbors, rows)

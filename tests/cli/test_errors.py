@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -96,10 +97,10 @@ def test_a_spent_budget(run: Run, folder: Path) -> None:
 
 def test_a_ledger_of_another_table(run: Run, folder: Path) -> None:
     run("release", folder / "people.toml")
-    (folder / "other.csv").write_text("x\n1\n2\n")
+    (folder / "other.csv").write_text("id,x\n1,1\n2,2\n")
     text = (
         'table = "other.csv"\nledger = "sqlite:///ledger.db"\nname = "people"\n'
-        '[schema]\ncolumns.x = { type = "real", bounds = [0, 1] }\n'
+        '[schema]\nperson = "id"\nmax_rows = 2\ncolumns.x = { type = "real", bounds = [0, 1] }\n'
         '[[ask]]\nstatistic = "mean"\ncolumns = "x"\nepsilon = 0.1\n'
     )
     (folder / "other.toml").write_text(text)
@@ -109,6 +110,12 @@ def test_a_ledger_of_another_table(run: Run, folder: Path) -> None:
     assert "seems to be of another table: it paid for questions about age" in ran.err
     (folder / "other.toml").write_text("same_people = true\n" + text)
     assert run("release", folder / "other.toml").code == 0
+    rows = text.replace('person = "id"\nmax_rows = 2\n', "")
+    (folder / "other.toml").write_text("same_people = true\n" + rows)
+    ran = run("release", folder / "other.toml")
+    assert ran.code == 2
+    assert one_line(ran.err)
+    assert "counts one 'id' with at most 2 rows of the population 'people', got a question about one row" in ran.err
     (folder / "other.toml").write_text("same_people = true\n" + text.replace("[schema]", '[schema]\nneighbors = "replace"'))
     ran = run("release", folder / "other.toml")
     assert ran.code == 2
@@ -169,7 +176,7 @@ def test_missing_files_and_wrong_commands(run: Run, folder: Path) -> None:
 def test_what_to_write_instead(run: Run, folder: Path) -> None:
     path, schema = folder / "people.toml", folder / "people.schema.toml"
     assert run("release", path).code == 0
-    assert "there are: 'people'" in run("ledger", "show", folder / "ledger.db").err
+    assert "there are: 'people'" in run("ledger", "show", folder / "ledger.db", "--name", "persons").err
     path.write_text(RELEASE.replace("epsilon = 1\n", "epsilon = 2\n"))
     ran = run("plan", path)
     assert "line 7" in ran.err
@@ -208,7 +215,7 @@ def test_a_tampered_ledger(run: Run, folder: Path) -> None:
     import sqlite3
 
     run("release", folder / "people.toml")
-    with sqlite3.connect(folder / "ledger.db") as connection:
+    with closing(sqlite3.connect(folder / "ledger.db")) as connection, connection:
         names = [n for (n,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         events = next(n for n in names if "event" in n)
         connection.execute(f"UPDATE {events} SET who = 'nobody' WHERE number = 2")

@@ -168,7 +168,7 @@ def test_draws_as_json_without_netcdf(
         (["people.csv", "-m", "table"], "not a JSON document"),
         (["strange.json", "-m", "table"], "not a releases.json, a result or a release"),
         (["newer.json", "-m", "table"], "version"),
-        (["broken.json", "-m", "table"], "a field is lacking or garbled"),
+        (["broken.json", "-m", "table"], "lacks or garbles a field"),
         (["R", "-m", "table"], "--model table is about one answer, and 2 fit; choose with --ask: 1 (How many), 4 (Sexes)"),
         (
             ["R", "-m", "table", "--ask", "9"],

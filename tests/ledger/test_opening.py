@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -36,8 +37,9 @@ def test_another_budget_or_relation_is_refused(make: Make) -> None:
     make(Budget(epsilon=1))
     with pytest.raises(InvalidRequest, match=r"has ε=1 .*got ε=2 .*open it without a budget"):
         make(Budget(epsilon=2))
-    with pytest.raises(RelationMismatch, match="'add_remove', got 'both'"):
-        make(neighbors="both")
+    with pytest.raises(RelationMismatch, match="'add_remove', got 'replace'"):
+        make(neighbors="replace")
+    assert make(neighbors="both").relation == "add_remove", "questions under both fit either"
 
 
 def test_a_new_ledger_needs_a_budget(make: Make, url: str, tmp_path: Path) -> None:
@@ -132,17 +134,17 @@ def test_a_server_that_does_not_wait_for_the_disk_is_made_to(server: str) -> Non
 
 def test_a_newer_schema_is_refused(file: str) -> None:
     Ledger(file, Budget(epsilon=1)).close()
-    with sqlite3.connect(file.removeprefix("sqlite:///")) as raw:
+    with closing(sqlite3.connect(file.removeprefix("sqlite:///"))) as raw, raw:
         raw.execute("UPDATE discreet_ledgers SET schema = 99")
     raw.close()
-    with pytest.raises(UnsupportedFormat, match="99"):
+    with pytest.raises(UnsupportedFormat, match=r"schema version 99.*upgrade discreet"):
         Ledger(file)
 
 
 def test_a_row_set_back_stops_the_next_charge(file: str) -> None:
     with Ledger(file, Budget(epsilon=1)) as ledger:
         ledger.charge(Plain(10))
-        with sqlite3.connect(file.removeprefix("sqlite:///")) as raw:
+        with closing(sqlite3.connect(file.removeprefix("sqlite:///"))) as raw, raw:
             raw.execute("UPDATE discreet_ledgers SET number = 0")
         raw.close()
         with pytest.raises(LedgerCorrupt, match="set back"):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, Unsup
 from discreet.models import MLPClassifier, SGDClassifier, SGDRegressor
 from discreet.models.design import Design
 from discreet.models.evaluation import accuracy_by_size, confusion_matrix, plot_accuracy, question_of, roc_curve
-from discreet.models.gradient import checkpoint
+from discreet.models.gradient import checkpoint, descent
 from discreet.models.gradient.clip_quantile import ClipQuantile, GradientLengths
 from discreet.models.gradient.clipping import lengths
 from discreet.models.gradient.engine import AHEAD, State
@@ -221,6 +223,32 @@ def test_a_broken_run_goes_on_without_paying_again(tmp_path: Path) -> None:
     assert np.array_equal(again.coef_, model.coef_)
     assert len(list(ledger.events())) == 101
     assert ledger.verify() == 101
+
+
+def test_a_run_is_kept_once_it_is_paid_and_then_by_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken off before its first step a run is not lost; steps of a second each are kept every few seconds."""
+    x, y = table()
+    file = tmp_path / "run.json"
+    with ds.Ledger("sqlite://", ds.Budget(epsilon=2, delta=1e-5)) as ledger:
+        with pytest.MonkeyPatch.context() as patch:
+            crash_at(0, patch)
+            with pytest.raises(Stop):
+                checkpointed(file, ledger=ledger, checkpoint_every=None).fit(x, y)
+        assert [e.kind for e in ledger.events()] == ["open"]
+        assert checkpoint.load(file)[1].step == 0
+        clock, kept, real = itertools.count(), [], checkpoint.save
+
+        def save(path: Any, run: Any, state: State, bought: Any = None) -> None:
+            kept.append(state.step)
+            real(path, run, state, bought)
+
+        monkeypatch.setattr(checkpoint, "save", save)
+        monkeypatch.setattr(descent, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+        model = checkpointed(file, ledger=ledger, checkpoint_every=None).fit(x, y)
+        assert (model.privacy_.steps, model.privacy_.lost) == (100, 0)
+        assert (kept[0], kept[-1]) == (0, 100)
+        assert set(np.diff(kept[:-1])) == {20}  # a save takes one of these seconds, and so waits for twenty
+        assert ledger.spent().epsilon == 2
 
 
 def test_an_altered_plan_is_refused_by_the_ledger_itself(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import multiprocessing
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def test_suppressed_values_leave_the_dictionaries_of_a_copy(kind: str, tmp_path:
     made = anonymize(given, ["q"], {"q": TREE}, k=2, suppression=0.4)
     assert made.suppressed == 1
     assert b"SECRET" not in _content(made.table, tmp_path)
-    made.write(tmp_path / "out.parquet")
+    made.write(tmp_path / "out.parquet", order="kept")
     assert b"SECRET" not in (tmp_path / "out.parquet").read_bytes()
     assert pyarrow.parquet.read_table(tmp_path / "out.parquet")["name"].to_pylist() == ["x", "y"]
 
@@ -136,8 +137,6 @@ def test_an_unregistered_table_is_not_in_the_receipt(tmp_path: Path) -> None:
         vault.register("files", path, recipients=["hospital"], **FACTS)
         vault._log.write("erase", {"tables": {"files": 2}}, vault._subject(vault._pseudonyms.digest("Bob")))
         path.rename(tmp_path / "b.csv")
-        with pytest.raises(InvalidRequest, match="exist"):
-            vault.resume()
         with pytest.raises(InvalidRequest, match="while an erasure is unfinished"):
             vault.unregister("files", "moved")
         vault.unregister("files", "lost", override=True)
@@ -183,14 +182,14 @@ def test_a_shredded_key_is_in_no_file(tmp_path: Path) -> None:
         vault.register("people", database="people", **FACTS)
         for person in ("person7", "person8"):
             vault.seal(person, b"an old scan")
-        with sqlite3.connect(tmp_path / "vault.db") as raw:
-            keys = [key for (key,) in raw.execute("SELECT key FROM discreet_vault_subjects")]
+        with closing(sqlite3.connect(tmp_path / "vault.db")) as raw, raw:
+            keys = [key for (key,) in raw.execute("SELECT key FROM discreet_vault_keys WHERE holder != 'log'")]
         raw.close()
         assert all(map(here, keys))
         assert vault.erase("person7").document["sealed_key_destroyed"] is True
         assert sorted(map(here, keys)) == [False, True]
         assert not here("SECRETVALUE0007")
-    with vault_at(tmp_path, timeout=0.2) as vault, sqlite3.connect(tmp_path / "vault.db") as reader:
+    with vault_at(tmp_path, timeout=0.2) as vault, closing(sqlite3.connect(tmp_path / "vault.db")) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM people").fetchone()
         assert vault.erase("person8").document["sealed_key_destroyed"] is False  # the reader still needs the old pages
@@ -208,7 +207,7 @@ def test_cells_of_one_group_look_alike() -> None:
         frame = pd.DataFrame({"q": pd.Series(cells, dtype=object)})
         made = anonymize(frame, ["q"], {"q": levels}, k=2)
         assert made.levels == {"q": 0}
-        shown = [repr(cell) for cell in made.table["q"]]
+        shown = [repr(cell) for cell in made.copy(order="kept")["q"]]
         assert shown[0] == shown[1]
         assert shown[2] == shown[3]
         assert made.table["q"].dtype == object

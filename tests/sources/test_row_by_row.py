@@ -145,7 +145,7 @@ def test_refusals_of_a_file_without_a_header_show_no_record(text: str, tmp_path:
 
 def test_extremes_of_a_request_are_refused_before_anybody_is_looked_at() -> None:
     """What two edges or bounds are is said at declaration; no NumPy warning says who has a value."""
-    for bins in ([0.0, 5e-324], [0, 1e-121, 1], [-1e101, 0], [0, 1e308], [1e300, 1.1e300], 1 << 30):
+    for bins in ([0.0, 5e-324], [0, 1e-121, 1], [0, 1e-110], [-1e101, 0], [0, 1e308], [1e300, 1.1e300], 1 << 30):
         session = ds.Session({"x": [0.0, 1.0]}, NUMBER, ds.Budget(epsilon=9))
         with pytest.raises(InvalidRequest, match=r"edges must|bins must"):
             session.histogram("x", bins=bins, epsilon=1e-9)
@@ -216,3 +216,10 @@ def test_polars_objects_and_other_odd_columns_are_read() -> None:
     column = [DAY, 5.0, "7", None, b"\xff"]
     for x in (pl.Series("x", column, dtype=pl.Object), tuple(column), np.ma.masked_array(cells.objects(column))):
         assert numbers({"x": x})[1:3] == [5.0, 7.0]
+
+
+def test_a_nul_ends_no_text() -> None:
+    """Also beside a text that is not Unicode, which is read another way."""
+    for column in (np.array(["7", "7\x00a"]), np.array(["7", "7\x00a", "\ud800"]), np.array([b"7", b"7\x00a"])):
+        assert str(numbers({"x": column})[:2]) == "[7.0, nan]"
+        assert kept({"x": [1.0] * len(column), "id": column}) == len(column)

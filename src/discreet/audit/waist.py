@@ -15,6 +15,7 @@ from discreet.core.query import Query, Relation
 from discreet.core.random import Random, Words
 from discreet.core.release import Entry
 from discreet.core.runner import Desk, NoLedger, Procedure
+from discreet.core.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class _Log(NoLedger):
         self.questions: list[Any] = []
         self.costs: list[Cost] = []
 
-    def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation) -> list[Entry]:
+    def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation, unit: Unit | None = None) -> list[Entry]:
         self.questions += [(ask.question, distance.to_dict()) for ask, distance, _ in asks]
         self.costs += [cost for _, _, cost in asks]
         return super().pay(asks, relation)

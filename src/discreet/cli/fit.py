@@ -32,7 +32,7 @@ def fit(
     delta: Annotated[str | None, typer.Option("--delta", help="What to spend besides epsilon.")] = None,
     rho: Annotated[str | None, typer.Option("--rho", help="What to spend, instead of epsilon.")] = None,
     ledger: Annotated[str | None, typer.Option("--ledger", "-l", help="Who pays: ledger.db, or its address.")] = None,
-    name: Annotated[str, typer.Option("--name", "-n", help="The table of people within the ledger.")] = "default",
+    name: show.Name = None,
     budget: Annotated[
         str | None, typer.Option("--budget", help="Of a new ledger: 1, or epsilon=1,delta=1e-6, or rho=0.5.")
     ] = None,
@@ -127,7 +127,7 @@ def planned(wanted: Fit) -> dict[str, Any]:
             "model": wanted.kind,
             "target": wanted.target,
             "features": list(wanted.features),
-            "ledger": wanted.base.name,
+            "ledger": ledger.name,
             "budget": str(ledger.budget),
             "cost": str(seen.cost),
             "price": price(seen.cost),

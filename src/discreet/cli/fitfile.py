@@ -13,6 +13,7 @@ from discreet.cli import releasefile
 from discreet.cli.releasefile import ReleaseFile
 from discreet.cli.remedies import with_remedy
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
+from discreet.ledger.address import folder_of
 
 KINDS = {
     "logistic": "LogisticRegression",
@@ -92,7 +93,7 @@ def from_options(
     table: str,
     schema: Path,
     ledger: str,
-    name: str,
+    name: str | None,
     budget: str | None,
     version: str | None,
     asked: Mapping[str, Any],
@@ -107,9 +108,9 @@ def from_options(
         table=table,
         version=version,
         schema=releasefile.read_schema(schema),
-        ledger=releasefile.ledger_at(ledger, Path.cwd(), ""),
+        ledger=releasefile.ledger_at(ledger, Path.cwd(), "", folder_of(table)),
         name=name,
-        title=name,
+        title=Path(table).stem,
         who=None,
         budget=None if budget is None else _budget(budget),
         same_people=False,

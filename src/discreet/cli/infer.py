@@ -234,13 +234,9 @@ def _drawn(
 
 def _save(posterior: Any, folder: Path, write: Any) -> Path:
     """The draws as netCDF where the libraries for it are there, else as JSON; whole or not at all."""
-    part = folder / ".discreet-draws.nc"
+    made: Path
     try:
-        posterior.to_netcdf(part)
-        part.replace(folder / NETCDF)
-        return folder / NETCDF
+        made = posterior.to_netcdf(folder / NETCDF)
     except InvalidRequest:
-        made: Path = write(DOCUMENT, posterior.to_json())
-        return made
-    finally:
-        part.unlink(missing_ok=True)
+        made = write(DOCUMENT, posterior.to_json())
+    return made

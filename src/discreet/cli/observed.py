@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.core.documents import reading
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
 
 COUNTED = ("crosstab", "count", "histogram")
@@ -40,9 +41,8 @@ def read(path: Path) -> tuple[str, list[Seen]]:
     except (ValueError, RecursionError) as problem:
         raise UnsupportedFormat(f"{path}: not a JSON document ({problem}); give the releases.json of a release") from None
     try:
-        return _seen(doc, path.stem)
-    except (KeyError, TypeError, AttributeError) as problem:
-        raise UnsupportedFormat(f"{path}: a field is lacking or garbled: {problem}; give a releases.json") from None
+        with reading("a document of releases"):
+            return _seen(doc, path.stem)
     except DiscreetError as problem:
         raise type(problem)(f"{path}: {problem}") from None
 

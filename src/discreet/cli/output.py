@@ -1,13 +1,12 @@
-"""Files that are written whole or not at all."""
+"""A folder for what a command writes: proved writable before anything is charged."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from discreet.core import files
 from discreet.errors import InvalidRequest
 
 Writer = Callable[[str, str], Path]
@@ -25,21 +24,17 @@ def folder_for(folder: Path, names: Sequence[str]) -> Iterator[Writer]:
         for name in names:
             if (folder / name).is_dir():
                 raise _refuse(folder / name, "it is a folder")
-        with _temporary(folder):
-            pass
+        try:
+            files.check_writable(folder)
+        except OSError as problem:
+            raise _refuse(folder, problem.strerror or str(problem)) from None
 
         def write(name: str, text: str) -> Path:
             target = folder / name
-            with _temporary(folder) as path:
-                try:
-                    with path.open("w", encoding="utf-8") as stream:
-                        stream.write(text)
-                        stream.flush()
-                        os.fsync(stream.fileno())
-                    path.chmod(0o666 & ~_umask())
-                    path.replace(target)
-                except OSError as problem:
-                    raise _refuse(target, problem.strerror or str(problem)) from None
+            try:
+                files.write_text(target, text)
+            except OSError as problem:
+                raise _refuse(target, problem.strerror or str(problem)) from None
             return target
 
         yield write
@@ -57,26 +52,6 @@ def _make(folder: Path) -> list[Path]:
     except OSError as problem:
         raise _refuse(folder, problem.strerror or str(problem)) from None
     return missing
-
-
-@contextlib.contextmanager
-def _temporary(folder: Path) -> Iterator[Path]:
-    try:
-        handle, name = tempfile.mkstemp(dir=folder, prefix=".discreet-")
-    except OSError as problem:
-        raise _refuse(folder, problem.strerror or str(problem)) from None
-    os.close(handle)
-    path = Path(name)
-    try:
-        yield path
-    finally:
-        path.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _refuse(path: Path, reason: str) -> InvalidRequest:

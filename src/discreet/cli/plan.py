@@ -74,7 +74,7 @@ def planned(file: Any) -> dict[str, Any]:
         after = ledger.preview(so_far)
         return {
             "kind": "plan",
-            "ledger": file.name,
+            "ledger": ledger.name,
             "budget": str(ledger.budget),
             "assumed_rows": rows,
             "asks": asks,

@@ -47,9 +47,15 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
     for ask in doc["asks"]:
         result = ask["result"]
         rows.append(
-            [ask["title"], *_answer(result["value"], result["interval95"]), "free: known" if ask["known"] else ask["cost"]]
+            [
+                ask["title"],
+                *_answer(result["value"], result.get("population95", result["interval95"])),
+                "the population" if "population95" in result else "this table",
+                "free: known" if ask["known"] else ask["cost"],
+            ]
         )
-    show.table(doc["title"], ["question", "answer", "95 % interval (noise only)", "cost"], rows)
+    show.table(doc["title"], ["question", "answer", "95 % interval", "of", "cost"], rows)
+    show.say("An interval of this table allows for the noise; one of the population also for sampling.")
     ledger = doc["ledger"]
     show.say(f"These answers cost {ledger['price']}, of which {ledger['paid_now']} was paid now.")
     show.say(f"Spent in all: {ledger['spent']} of {ledger['budget']}.")
@@ -86,11 +92,11 @@ def released(file: Any, folder: Path) -> dict[str, Any]:
             finding, before = work.prepare_finding(file, source, ledger), ledger.spent()
             note = work.asked_before(file, finding, ledger)
             with show.working("reading the table"):
-                found = work.run(finding, ledger)
+                found = work.run(finding, source, ledger)
                 told, named = work.with_found(file, source, found)
                 own = work.prepare(told, named, ledger, rows)
                 prepared, note = finding + own, work.asked_before(told, own, ledger) or note
-                results = found + work.run(own, ledger)
+                results = found + work.run(own, named, ledger)
             doc = describe(told, prepared, results, ledger, before) | {"note": note}
         # First the answers, which were paid for; the page is made from them and can be made again.
         write(DOCUMENT, json.dumps(doc, indent=1) + "\n")
@@ -118,7 +124,7 @@ def describe(file: Any, prepared: list[Any], results: list[Any], ledger: Any, be
         "discreet": __version__,
         "declared": file.schema.to_dict(),
         "ledger": {
-            "name": file.name,
+            "name": ledger.name,
             "budget": str(ledger.budget),
             "price": str(price_of(asks)),
             "paid_now": str(work.total(prepared)),

@@ -7,6 +7,7 @@ whichever folder it is run, or a budget could be spent twice.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -82,7 +83,7 @@ class ReleaseFile:
     version: str | None
     schema: Schema
     ledger: str
-    name: str
+    name: str | None
     title: str
     who: str | None
     budget: Budget | None
@@ -129,7 +130,7 @@ def read_with(path: Path, more: Mapping[str, tuple[type, ...]], kind: str) -> tu
         version=doc.get("version"),
         schema=_schema(doc["schema"], folder, place),
         ledger=ledger_at(doc["ledger"], folder, place("ledger")),
-        name=_text(doc.get("name", path.stem), "name", place("name")),
+        name=_text(doc["name"], "name", place("name")) if "name" in doc else None,
         title=_text(doc.get("title", path.stem), "title", place("title")),
         who=doc.get("who"),
         budget=_budget(doc.get("budget"), place),
@@ -177,7 +178,7 @@ def _schema(value: str | dict[str, Any], folder: Path, place: Place) -> Schema:
 
     if isinstance(value, str):
         path = folder / value
-        if not path.is_file():
+        if not os.path.isfile(path):  # Path.is_file raises where a name is too long
             raise UnsupportedFormat(f"{place('schema')}the schema must be a file that exists, got {str(path)!r}")
         return read_schema(path)
     try:
@@ -198,12 +199,14 @@ def read_schema(path: Path) -> Schema:
         raise type(problem)(with_remedy(str(problem))) from None
 
 
-def ledger_at(url: str, folder: Path, place: str) -> str:
-    """The ledger's address, its file taken from where the release file lies."""
+def ledger_at(url: str, folder: Path, place: str, other: Path | None = None) -> str:
+    """The ledger's address, its file taken from ``folder``; refused where one of that name lies in the ``other`` folder."""
     if url in ("test", "sqlite:", "sqlite:/", "sqlite://", _SQLITE, f"{_SQLITE}:memory:"):
         raise InvalidRequest(f"{place}a release is paid from a ledger that lasts, got {url!r}; write sqlite:///ledger.db")
     if url.startswith(_SQLITE) or not re.match(r"[\w+]{2,}:", url):  # without a scheme it is the path of a file
-        return f"{_SQLITE}{folder / url.removeprefix(_SQLITE)}"
+        from discreet.ledger.address import one_place
+
+        return one_place(Path(url.removeprefix(_SQLITE)), folder, other)
     return url
 
 

@@ -10,7 +10,7 @@ _ADDED = (
     (r"(epsilon|rho) must be .*", r"write a number such as \1 = 0.1"),
     (r"delta must .*", "write a number such as delta = 1e-6"),
 )
-_NEW = re.compile(r"a new ledger needs a budget, and there is none called (.*) yet; .*")
+_NEW = re.compile(r"(a new ledger needs a budget, and there is none called .* yet[^;]*); .*")
 
 
 def with_remedy(text: str) -> str:
@@ -23,39 +23,7 @@ def with_remedy(text: str) -> str:
     return text
 
 
-def no_such_ledger(text: str, names: list[str]) -> str:
+def no_such_ledger(text: str) -> str:
     """The refusal of a ledger that is not there, for someone who writes a release file or a name."""
-    others = f" (there are: {', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''})" if names else ""
     made = "write a table [budget] with epsilon = 1 in the release file"
-    return (
-        _NEW.sub(
-            rf"a new ledger needs a budget, and there is none called \1 yet; {made}, or correct the ledger or the name",
-            text,
-        )
-        + others
-    )
-
-
-def names_at(url: str) -> list[str]:
-    """The names of the ledgers in a database; none where it cannot be read."""
-    from sqlalchemy import inspect, select
-
-    from discreet.errors import DiscreetError
-    from discreet.ledger import tables
-    from discreet.ledger.database import Database
-
-    try:
-        database = Database(url, 5.0)
-    except DiscreetError:
-        return []
-    try:
-        if database.missing or database.memory:
-            return []
-        with database.transaction(write=False) as connection:
-            if not inspect(connection).has_table(tables.ledgers.name):
-                return []
-            return sorted(connection.execute(select(tables.ledgers.c.name)).scalars())
-    except DiscreetError:
-        return []
-    finally:
-        database.close()
+    return _NEW.sub(rf"\1; {made}, or correct the ledger or the name", text)

@@ -14,6 +14,9 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+Name = Annotated[
+    str | None, typer.Option("--name", "-n", help="Which ledger of the database; without it, the only one there is.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
 _WIDE = 120  # columns where there is no terminal to ask

@@ -1,4 +1,4 @@
-"""From a release file to questions, their price, and their answers: one transaction and one pass for each filter."""
+"""From a release file to questions, their price, and their answers: one transaction, and one pass for each filter."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet.cli.releasefile import Item, ReleaseFile
-from discreet.cli.remedies import names_at, no_such_ledger, with_remedy
+from discreet.cli.remedies import no_such_ledger, with_remedy
 from discreet.core.ask import Ask
 from discreet.core.cost import Cost
+from discreet.core.documents import reading
 from discreet.core.random import system
 from discreet.core.result import Result
 from discreet.core.runner import Desk, plan
@@ -70,7 +71,7 @@ def open_ledger(file: ReleaseFile, *, create: bool) -> Ledger:
             if "a new ledger needs a budget" not in str(problem):
                 raise
             if file.budget is None:
-                raise InvalidRequest(no_such_ledger(str(problem), names_at(file.ledger))) from None
+                raise InvalidRequest(no_such_ledger(str(problem))) from None
             address = file.ledger if create else "sqlite://"
             ledger = Ledger(address, file.budget, name=file.name, neighbors=relation, who=file.who)
     except DiscreetError as problem:
@@ -79,7 +80,7 @@ def open_ledger(file: ReleaseFile, *, create: bool) -> Ledger:
         has = ledger.budget
         ledger.close()
         raise InvalidRequest(
-            f"{file.places['budget']}a ledger's budget is fixed when it is made: {file.name!r} has {has}, got "
+            f"{file.places['budget']}a ledger's budget is fixed when it is made: {ledger.name!r} has {has}, got "
             f"{file.budget}; write the budget it has, leave [budget] out, or choose another name"
         )
     try:
@@ -95,7 +96,7 @@ def _check_whose(ledger: Ledger, file: ReleaseFile) -> None:
     paid = set(columns_of(event.question for event in itertools.islice(ledger.events(), _LOOKED_AT)))
     if paid and not paid & set(file.schema.columns) and not file.same_people:
         raise InvalidRequest(
-            f"{file.places['ledger']}the ledger {file.name!r} seems to be of another table: it paid for questions about "
+            f"{file.places['ledger']}the ledger {ledger.name!r} seems to be of another table: it paid for questions about "
             f"{', '.join(sorted(paid)[:5])}, and the schema declares none of these; choose another name, or write "
             "same_people = true if both tables are about the same people"
         )
@@ -196,12 +197,13 @@ def counted_rows(file: ReleaseFile, source: BaseSource) -> int:
 
 def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, rows: int | None) -> Prepared:
     try:
-        narrowed = source.where(**item.where) if item.where else source
-        table = Table(file.schema, rows if public_rows(file) and not item.where else None)
-        question = _build(item, table)
-        spend = Spend(**item.spend)
-        asked = Ask(question.query, question.law(spend, file.schema.neighbors))
-        cost = asked.mechanism.cost(asked.query.distance(file.schema.neighbors))
+        with reading("an ask"):  # a number beyond all bounds, say, of which no law can be made
+            narrowed = source.where(**item.where) if item.where else source
+            table = Table(file.schema, rows if public_rows(file) and not item.where else None)
+            question = _build(item, table)
+            spend = Spend(**item.spend)
+            asked = Ask(question.query, question.law(spend, file.schema.neighbors), where=narrowed.restriction)
+            cost = asked.mechanism.cost(asked.query.distance(file.schema.neighbors))
         ledger.preview(cost)  # refuses what no ledger pays for
         known = ledger.recall(asked, narrowed, file.schema.neighbors)
     except DiscreetError as problem:
@@ -270,17 +272,13 @@ def check_budget(file: ReleaseFile, prepared: list[Prepared], ledger: Ledger) ->
         )
 
 
-def run(prepared: list[Prepared], ledger: Ledger) -> list[Result]:
-    """Pay, look, answer. All questions on the same rows are one payment and one pass over the table."""
-    together: dict[str, list[int]] = {}
-    for place, each in enumerate(prepared):
-        together.setdefault(each.source.version, []).append(place)
-    answers: dict[int, Result] = {}
-    for members in together.values():
-        first = prepared[members[0]].source
-        desk = Desk(first, ledger, system(), first.schema.neighbors)
-        releases = desk.answer(tuple(prepared[i].ask for i in members))
-        for i, release in zip(members, releases, strict=True):
-            assert release.cost is not None
-            answers[i] = Result(prepared[i].question.reading, (release,), release.cost)
-    return [answers[i] for i in range(len(prepared))]
+def run(prepared: list[Prepared], source: BaseSource, ledger: Ledger) -> list[Result]:
+    """Pay, look, answer: one payment for the whole file, and one pass over the table for each filter."""
+    if not prepared:
+        return []
+    releases = Desk(source, ledger, system(), source.schema.neighbors).answer(tuple(each.ask for each in prepared))
+    answers = []
+    for each, release in zip(prepared, releases, strict=True):
+        assert release.cost is not None
+        answers.append(Result(each.question.reading, (release,), release.cost))
+    return answers

@@ -19,7 +19,11 @@ class Ask:
 
     With a ``rate`` it is put to a lot: each person is in it independently with that probability, drawn by the runner. An
     ask that pays by itself pays as if it had been put to everybody; what lots save is in the price of a plan. ``ahead``
-    is how many steps of a plan are paid in one transaction, this one and the next ones.
+    is how many steps of a plan are paid in one transaction, this one and the next ones. ``where`` restricts the rows of
+    this ask to declared categories, as ``Source.where`` does: asks of one batch may each have rows of their own.
+
+    Proof that rows of its own change no cost: a row is kept or dropped by what it holds itself, so neighbours stay
+    neighbours under the same relation, and the distance of the query holds on the rows that are kept.
     """
 
     query: Query
@@ -27,8 +31,11 @@ class Ask:
     account: Account | None = None
     rate: Fraction | None = None
     ahead: int = 1
+    where: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
     def __post_init__(self) -> None:
+        if self.where and self.account is not None:
+            raise InvalidRequest("an account pays for the rows it was opened for, got an ask with a where of its own")
         if self.rate is not None and not 0 < self.rate <= 1:
             raise InvalidRequest(f"rate must lie in (0, 1], got {self.rate}")
         if self.ahead < 1 or (self.ahead > 1 and self.account is None):
@@ -78,6 +85,8 @@ class Open:
     def __post_init__(self) -> None:
         if (self.plan is None) == (self.parts is None):
             raise InvalidRequest("an account is opened either for a plan of steps or for disjoint parts; give one of them")
+        if self.plan is not None and self.plan.where:
+            raise InvalidRequest("an account pays for the rows of its table, got a plan with a where; restrict the table")
         if self.steps < 1 or (self.parts is not None and self.parts < 1):
             raise InvalidRequest(f"steps and parts must be at least 1, got steps={self.steps}, parts={self.parts}")
 

@@ -27,6 +27,7 @@ ORDERS: tuple[float, ...] = (
     1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 14.0, 16.0, 20.0,
     24.0, 28.0, 32.0, 40.0, 48.0, 64.0, 96.0, 128.0, 192.0, 256.0, 512.0, 1024.0,
 )  # fmt: skip
+_RATIOS = tuple(a.as_integer_ratio() for a in ORDERS)
 _PAD = 1.0 + 2.0**-40
 
 
@@ -39,6 +40,9 @@ class Block:
     l2: Fraction
 
 
+_EXACT = ("curvature", "pull", "reach", "height", "least", "off")
+
+
 @dataclass(frozen=True)
 class Smoothness:
     """How far one person can bend an objective that is minimised, beyond moving its gradient.
@@ -48,7 +52,9 @@ class Smoothness:
     never back. ``logistic``: the slope s of a row in [0, 1] and its curvature are tied by s (1 - s). ``pull`` is by how much
     the moves of single rows, added up, exceed the distance of all of them together. ``width`` is the number of
     coefficients, ``most_rows`` that of rows up to which the minimiser has to be certified, ``extended`` says whether the
-    loss can be computed in extended precision, and ``reach`` bounds the coefficients where they are held to a set.
+    loss can be computed in extended precision, and ``reach`` bounds the coefficients where they are held to a set, whose
+    shortest point is no longer than ``least`` and whose projections t are wrong by at most ``off`` times (1 + |t|).
+    ``height`` is by how much the loss of a row may pass its least value at coefficients of 0, if by more than its slope.
     """
 
     curvature: Fraction
@@ -61,6 +67,9 @@ class Smoothness:
     most_rows: int = 1 << 20
     extended: bool = True
     reach: Fraction | None = None
+    height: Fraction = Fraction(0)
+    least: Fraction = Fraction(0)
+    off: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -118,7 +127,7 @@ class Distance:
         if self.blocks is not None:
             doc["blocks"] = [[b.size, numbers.write(b.l1), numbers.write(b.l2)] for b in self.blocks]
         if self.problem is not None:
-            known = {k: getattr(self.problem, k) for k in ("curvature", "pull", "reach")}
+            known = {k: getattr(self.problem, k) for k in _EXACT}
             exact = {k: None if v is None else numbers.write(v) for k, v in known.items()}
             doc["problem"] = vars(self.problem) | exact
         return doc
@@ -135,13 +144,17 @@ class Distance:
         problem = None
         if "problem" in doc:
             bent: dict[str, Any] = dict(doc["problem"])
-            bent |= {k: read(bent[k]) for k in ("curvature", "pull", "reach") if bent.get(k) is not None}
+            bent |= {k: read(bent[k]) for k in _EXACT if bent.get(k) is not None}
             problem = Smoothness(**bent)
         return Distance(l1, l2, linf, blocks, problem)
 
 
 def _add(a: Fraction | None, b: Fraction | None) -> Fraction | None:
-    return None if a is None or b is None else numbers.sum_up((a, b))
+    return None if a is None or b is None else _sum(a, b)
+
+
+def _sum(a: Fraction, b: Fraction) -> Fraction:
+    return (numbers.sum_up((a, b)) if a else b) if b else a
 
 
 def _most(a: Fraction | None, b: Fraction | None) -> Fraction | None:
@@ -171,6 +184,7 @@ class Cost:
     curve: tuple[float, ...]
 
     @staticmethod
+    @lru_cache(maxsize=1)
     def nothing() -> Cost:
         """What costs nothing: the zero of addition."""
         return Cost(Fraction(0), Fraction(0), Fraction(0), Fraction(0), (0.0,) * len(ORDERS))
@@ -217,11 +231,15 @@ class Cost:
         return Cost(epsilon, delta, rho, Fraction(0), rounded)
 
     def __add__(self, other: Cost) -> Cost:
+        if other is Cost.nothing():
+            return self
+        if self is Cost.nothing():
+            return other
         return Cost(
             _add(self.epsilon, other.epsilon),
-            numbers.sum_up((self.delta, other.delta)),
+            _sum(self.delta, other.delta),
             _add(self.rho, other.rho),
-            numbers.sum_up((self.slack, other.slack)),
+            _sum(self.slack, other.slack),
             tuple(map(_add_up, self.curve, other.curve)),
         )
 
@@ -310,13 +328,20 @@ class Cost:
 
 def _float_up(value: Fraction) -> float:
     """The least double that is at least ``value``."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+    return _quotient_up(value.numerator, value.denominator)
 
 
 def _line(rho: Fraction) -> tuple[float, ...]:
-    """The curve of rho-zCDP."""
-    return tuple(_float_up(rho * Fraction(a)) for a in ORDERS)
+    """The curve of rho-zCDP, each value rounded up: integers divide correctly rounded, and one step up mends the rest."""
+    top, bottom = rho.numerator, rho.denominator
+    return tuple(_quotient_up(top * p, bottom * q) for p, q in _RATIOS)
+
+
+def _quotient_up(top: int, bottom: int) -> float:
+    """The least double that is at least ``top / bottom``."""
+    near = top / bottom
+    p, q = near.as_integer_ratio()
+    return near if p * bottom >= top * q else math.nextafter(near, math.inf)
 
 
 def pure_curve(order: float, epsilon: float) -> float:

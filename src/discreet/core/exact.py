@@ -15,7 +15,7 @@ from discreet.errors import InvalidRequest
 
 @dataclass(frozen=True, eq=False)
 class Exact:
-    """``counts`` times ``grid``; the grid is a power of two, so that the product with a double is exact."""
+    """``counts`` times ``grid``, a power of two. The counts stay whole numbers of 64 bits until noise has been added."""
 
     counts: npt.NDArray[np.int64]
     grid: Fraction = Fraction(1)
@@ -26,7 +26,7 @@ class Exact:
 
     @property
     def value(self) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
-        """The numbers themselves: whole numbers on the unit grid, doubles on any other."""
+        """The numbers themselves: whole numbers on the unit grid, on any other the doubles next to them."""
         return self.counts if self.grid == 1 else self.counts.astype(np.float64) * float(self.grid)
 
 

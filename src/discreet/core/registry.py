@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from discreet.core import numbers
-from discreet.errors import DiscreetError, UnknownName, UnsupportedFormat
+from discreet.core.documents import reading
+from discreet.errors import UnknownName, UnsupportedFormat
 
 SCHEMA_VERSION = 1
 
@@ -70,6 +71,10 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
 
+    def homes(self) -> dict[str, str]:
+        """Every word with the module that its class lies in, those of modules that are not loaded yet included."""
+        return self._elsewhere | {word: cls.__module__ for word, cls in self._known.items()}
+
     def __getitem__(self, name: str) -> type[T]:
         try:
             if name not in self._known and name in self._elsewhere:
@@ -84,12 +89,8 @@ class Registry(Generic[T]):
         if not isinstance(doc, dict) or "name" not in doc:
             raise UnsupportedFormat(f"a {self.kind} is an object with a name, got {doc!r}")
         cls = self[doc["name"]]
-        try:
+        with reading(f"the {self.kind} {doc['name']!r}"):
             return cls.from_fields({k: v for k, v in doc.items() if k != "name"})
-        except DiscreetError:
-            raise
-        except (TypeError, ValueError, KeyError, AttributeError) as problem:
-            raise UnsupportedFormat(f"the {self.kind} {doc['name']!r} cannot be read: {problem}") from problem
 
 
 def check_version(doc: Any, kind: str) -> None:

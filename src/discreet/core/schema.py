@@ -26,7 +26,7 @@ Label: TypeAlias = str | int | bool
 
 _LARGEST_WHOLE = 2**53  # whole numbers up to here are exact in doubles
 PRIVATE = "private"  # the word for bounds and labels that are yet to be found
-_KEYS = ("columns", "person", "max_rows", "neighbors", "expected_rows")
+_KEYS = ("columns", "person", "max_rows", "neighbors", "expected_rows", "population")
 
 
 def canonical(label: Label) -> str:
@@ -285,7 +285,8 @@ class Schema:
     """The declared columns, who is one person, and which tables are neighbours.
 
     ``person`` names the id column and ``max_rows`` the most rows of one person that count. ``expected_rows`` is a
-    public guess of the number of rows, for planning only.
+    public guess of the number of rows, for planning only. ``population`` is a name for the people in the table: a ledger
+    takes the first one it is told, and refuses questions about another.
     """
 
     columns: Mapping[str, Column]
@@ -293,6 +294,7 @@ class Schema:
     max_rows: int | None = None
     neighbors: Relation = "add_remove"
     expected_rows: int | None = None
+    population: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
@@ -311,6 +313,8 @@ class Schema:
                 )
         if self.person is not None and (not isinstance(self.person, str) or not self.person):
             raise InvalidRequest(f"person must be the name of the id column, got {self.person!r}")
+        if self.population is not None and (not isinstance(self.population, str) or not self.population):
+            raise InvalidRequest(f"population must be a name for the people in the table, got {self.population!r}")
         if (self.person is None) != (self.max_rows is None):
             raise InvalidRequest(
                 f"person and max_rows must be given together, got person={self.person!r} and "

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import importlib
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.core import files
 from discreet.errors import InvalidRequest
 from discreet.inference.names import Axes
 
@@ -24,7 +26,9 @@ _PER_RECORD = "acceptance_per_record"
 
 def _module(name: str) -> Any:
     try:
-        return importlib.import_module(name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # once a day ArviZ 0.2x tells of its next version, which is no concern here
+            return importlib.import_module(name)
     except ImportError:
         raise InvalidRequest(
             f"{name} is not installed; install discreet[bayes], or use .draws for plain arrays and .to_json()"
@@ -138,11 +142,12 @@ def tree(groups: dict[str, Any], said: dict[str, Any]) -> Any:
 
 
 def to_netcdf(posterior: Posterior, path: str | Path) -> Path:
-    """Write everything to one netCDF file, which either ArviZ reads with ``from_netcdf``."""
+    """Write everything to one netCDF file, whole or not at all, which either ArviZ reads with ``from_netcdf``."""
     target = Path(path)
     made = to_arviz(posterior)
     try:
-        made.to_netcdf(str(target), engine="h5netcdf")
+        with files.replacing(target) as beside:
+            made.to_netcdf(str(beside), engine="h5netcdf")
     except (ImportError, ValueError) as problem:
         raise InvalidRequest(
             f"netCDF needs the packages h5netcdf and h5py ({problem}); install them, or use .to_json()"

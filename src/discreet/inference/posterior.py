@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.core.cost import Cost
+from discreet.core.documents import parsed, reading
 from discreet.core.registry import SCHEMA_VERSION, check_version
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
@@ -30,7 +31,15 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-_PLAIN = ("sampler", "approximate", "model", "seconds", "compile_seconds", "interrupted")
+# What a document says in plain words, and of which type.
+_PLAIN: dict[str, Any] = {
+    "sampler": str,
+    "approximate": bool,
+    "model": dict,
+    "seconds": int | float,
+    "compile_seconds": int | float,
+    "interrupted": bool,
+}
 APPROXIMATE = (
     "approximate: the sum over people is taken to be Gaussian given the parameters, which holds for many people; "
     "the other samplers are exact"
@@ -276,17 +285,16 @@ class Posterior:
         import discreet.mechanisms
         import discreet.statistics  # noqa: F401  the registries that releases are read with
 
-        try:
-            doc = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as problem:
-            raise UnsupportedFormat(f"not a JSON document: {problem}") from problem
+        doc = parsed(text)
         check_version(doc, "posterior")
-        try:
+        with reading("a posterior"):
             draws, stats = ({name: unpacked(a) for name, a in doc[key].items()} for key in ("draws", "stats"))
             releases = tuple(Release.from_dict(r) for r in doc["releases"])
-            return Posterior(draws, stats, releases=releases, **{name: doc[name] for name in _PLAIN})
-        except (KeyError, TypeError, AttributeError) as problem:
-            raise UnsupportedFormat(f"a posterior lacks or garbles a field: {problem}") from problem
+            plain = {name: doc[name] for name in _PLAIN}
+            for name, kind in _PLAIN.items():
+                if not isinstance(plain[name], kind) or (isinstance(plain[name], bool) and kind is not bool):
+                    raise UnsupportedFormat(f"{name} of a posterior is garbled, got {plain[name]!r:.60}")
+            return Posterior(draws, stats, releases=releases, **plain)
 
 
 def check_level(level: float) -> float:

@@ -37,7 +37,7 @@ class Cube(BoxLaw):
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        return {"corner": Column(0, 255, -(-self.dimension // 8))}
+        return {"corner": Column.of_marks(self.dimension)}
 
     @cached_property
     def _table(self) -> tuple[int, Fraction, Weights]:

@@ -29,7 +29,7 @@ class OptimizedUnary(FrequencyOracle):
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        return {"bits": Column(0, 255, -(-self.k // 8))}
+        return {"bits": Column.of_marks(self.k)}
 
     @property
     def width(self) -> int:

@@ -13,19 +13,20 @@ import numpy as np
 
 from discreet.core import numbers
 from discreet.core.random import Random
-from discreet.errors import InvalidRequest
+from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.local.draws import Weights, fair, odds, tilted, uniforms
 from discreet.local.estimate import Estimate, deviation
 from discreet.local.law import LocalMechanism, Tally, local_mechanisms
 from discreet.local.reports import Column, Columns, Reports
 from discreet.local.vector import read_dimension, read_rows
 from discreet.mechanisms import Laplace
-from discreet.mechanisms.sampling.uniform import Floats, Integers
+from discreet.mechanisms.sampling.uniform import Booleans, Floats, Integers
 
 _GRID = 1 << 15  # steps of the grid to the radius of the sphere
 _DITHER = 1 << 7  # the scale of the dither in steps, times sqrt(d)
 _ERROR = Fraction(1, 2**40)  # the distance, in radii, that doubles may put between the ideal vector and theirs
-_MOST = 1 << 16
+_MARGIN = _GRID >> 3  # how far the length of a report may be from the radius
+_MOST = _GRID + _MARGIN
 _SEGMENTS = 3
 _HUGE = 1e100  # entries are clipped to it, in units of the radius
 _TINY = 2.0**-400  # a shorter vector is the zero vector
@@ -63,8 +64,16 @@ class PrivUnit(LocalMechanism):
     coordinate, drawn exactly. Given the digits, moving V' to V changes the density of that sum by a factor of at most
     e^(|V' - V|_1 / s), hence the law reported is within that factor of the law of V + noise, which is post-processing
     of V; and this holds for both of two values. With |V' - V|_1 <= sqrt(d) 2^-40 the excess is 2 sqrt(d) 2^-40 / s = d
-    2^-31 for s = 2^-8 / sqrt(d), and R is made for an epsilon smaller by it. Rounding to the grid and clipping are
-    post-processing. The dither adds 2 d s^2 = 2^-15 to a squared length of one.
+    2^-31 for s = 2^-8 / sqrt(d), and R is made for an epsilon smaller by it. Rounding to the grid is post-processing.
+    The dither adds 2 d s^2 = 2^-15 to a squared length of one.
+
+    Every report has a length between 7/8 and 9/8 of the radius, so that the server can refuse any other: a noisy vector
+    outside is replaced by the first axis, whatever the value. That is post-processing too, and it is next to never done:
+    rounding moves the length by sqrt(d)/2 steps at most, 1/500 of the margin up to d = 256 and 1/64 beyond, and the dither
+    has to do the rest. |dither|_2 <= |dither|_1, which is s times a Gamma(d) variable, so for d <= 256 the probability is at
+    most that of Gamma(d) > 31.9 ceil(sqrt(d)), below 2^-70. Beyond, the squares of d standard exponentials would have to add
+    up to 990 d: either one of them exceeds 190, with probability d e^-190, or they add up to more than 5 d, with
+    probability at most e^(-d (4 - ln 5)); together below 2^-250.
     """
 
     dimension: int
@@ -123,7 +132,14 @@ class PrivUnit(LocalMechanism):
         u *= np.where(tilted(random, np.minimum(length, 1.0)), 1.0, -1.0)[:, None]
         ideal = around(random, u, *self._heights(random, len(u)))
         noisy = self._dither.release(ideal * _GRID, seed=random)
-        return {"vector": np.clip(noisy, -_MOST, _MOST).astype(np.int32)}
+        noisy[~_possible(noisy)] = np.eye(1, self.dimension, dtype=np.int64) * _GRID
+        return {"vector": noisy.astype(np.int32)}
+
+    def check(self, columns: Columns) -> None:
+        if not _possible(columns["vector"]).all():
+            raise UnsupportedFormat(
+                "the vector of a report must be as long as the radius, to an eighth of it; one is not, and no client made it"
+            )
 
     def _heights(self, random: Random, size: int) -> tuple[Floats, Floats]:
         """<V, u> and the length of the rest of V: uniform, by area, in the cap, from it to the equator, or below.
@@ -172,6 +188,14 @@ class PrivUnit(LocalMechanism):
     def worst_variance(self) -> float:
         """The mean squared error of the whole vector from the unit sphere, 1/m^2 - 1; at the centre it is 1/m^2."""
         return 1 / self.cap.mean**2
+
+
+def _possible(rows: Integers) -> Booleans:
+    """Whether each row of grid steps has a length that a client lets out, in whole numbers."""
+    steps = rows.astype(np.int64, copy=False)
+    square = np.einsum("ij,ij->i", steps, steps)
+    inside: Booleans = (square >= (_GRID - _MARGIN) ** 2) & (square <= (_GRID + _MARGIN) ** 2)
+    return inside
 
 
 def height(above: Floats, d: int) -> tuple[Floats, Floats]:

@@ -31,11 +31,20 @@ LAW, PERSON = "law", "person"  # the columns of a table that are not part of a r
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a report: a whole number between ``low`` and ``high``, or a row of ``width`` of them."""
+    """One column of a report: a whole number between ``low`` and ``high``, or a row of ``width`` of them.
+
+    ``marks``, where given, says that a row of bytes holds that many single bits: the bits after the last are zero.
+    """
 
     low: int
     high: int
     width: int = 0
+    marks: int = 0
+
+    @staticmethod
+    def of_marks(count: int) -> Column:
+        """A row of bytes with ``count`` single bits."""
+        return Column(0, 255, -(-count // 8), count)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -44,23 +53,39 @@ class Column:
     def read(self, values: Any, name: str) -> npt.NDArray[Any]:
         """An array of this column, from numbers, from text, or from the bytes of each row; what cannot be one is refused."""
         try:
+            if not isinstance(values, np.ndarray | list | tuple):
+                raise TypeError(type(values))
             found = self._rows(values) if self.width else _whole(values)
             if found.dtype.kind not in "iuO" or found.ndim != 1 + bool(self.width):
                 raise TypeError(found.dtype)
+            if self.width and found.shape[1] != self.width:
+                raise ValueError(found.shape)
             inside = not found.size or (self.low <= found.min() and found.max() <= self.high)
+            if inside and self.marks % 8 and (found[:, -1] >> (self.marks % 8)).any():
+                raise ValueError("a bit after the last")
         except (TypeError, ValueError, OverflowError) as problem:
             raise UnsupportedFormat(
-                f"the column {name!r} of a report must hold whole numbers, got {values!r:.60}"
+                f"the column {name!r} of a report must hold {self._words}, got {values!r:.60}"
             ) from problem
         if not inside:
             raise UnsupportedFormat(f"the column {name!r} of a report lies between {self.low} and {self.high}; one does not")
         return found.astype(self.dtype)
 
+    @property
+    def _words(self) -> str:
+        one = f"rows of {self.marks} bits" if self.marks else f"rows of {self.width} whole numbers"
+        return one if self.width else "whole numbers"
+
     def _rows(self, values: Any) -> npt.NDArray[Any]:
         if isinstance(values, np.ndarray) and values.dtype != object:
-            return values.reshape(-1, self.width)
-        raw = b"".join(bytes.fromhex(v) if isinstance(v, str) else bytes(v) for v in values)
-        return np.frombuffer(raw, self.dtype.newbyteorder("<")).reshape(len(values), self.width)
+            return values
+        text, kind = set(map(type, values)) == {str}, self.dtype
+        size = self.width * kind.itemsize
+        # Every row by itself: one that is too long must not make up for one that is too short.
+        if set(map(len, values)) - {2 * size if text else size}:
+            raise ValueError("a row of another length")
+        raw = bytes.fromhex("".join(values)) if text else b"".join(values)
+        return np.frombuffer(raw, kind.newbyteorder("<")).reshape(len(values), self.width)
 
     def rows_as_bytes(self, values: npt.NDArray[Any]) -> list[bytes]:
         """Each row as its bytes, lowest first: what JSON writes in hexadecimal and Arrow as it is."""
@@ -71,8 +96,17 @@ def _whole(values: Any) -> npt.NDArray[Any]:
     """An array of whole numbers as it is; a list, or text from a file, number by number, so that none becomes a double."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         return values
-    # Spark has no unsigned 64 bits and hands them over as decimals.
-    return np.array([int(v) if isinstance(v, str | Decimal) else operator.index(v) for v in values], object)
+    kinds = set(map(type, values))
+    if bool in kinds:
+        raise TypeError("a truth value")
+    return np.array(values if kinds == {int} else list(map(int if kinds == {str} else _number, values)), object)
+
+
+def _number(value: Any) -> int:
+    """One whole number. Spark has no unsigned 64 bits and hands them over as decimals."""
+    if isinstance(value, Decimal) and value != value.to_integral_value():
+        raise ValueError(value)
+    return int(value) if isinstance(value, str | Decimal) else operator.index(value)
 
 
 def _names(people: Any) -> npt.NDArray[Any]:

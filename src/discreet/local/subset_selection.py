@@ -36,7 +36,7 @@ class SubsetSelection(FrequencyOracle):
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        return {"subset": Column(0, 255, -(-self.k // 8))}
+        return {"subset": Column.of_marks(self.k)}
 
     @cached_property
     def size(self) -> int:

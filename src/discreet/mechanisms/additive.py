@@ -15,11 +15,11 @@ import numpy as np
 from discreet.core import numbers
 from discreet.core.cost import Block, Distance
 from discreet.core.exact import Exact
-from discreet.core.mechanism import Mechanism
+from discreet.core.mechanism import Mechanism, Sensitivity
 from discreet.core.numbers import Number
 from discreet.core.random import Random, chosen
 from discreet.errors import GridOverflow, InvalidRequest
-from discreet.mechanisms.sampling.uniform import LARGEST, Floats, Integers
+from discreet.mechanisms.sampling.uniform import LARGEST, LARGEST_BITS, Floats, Integers
 
 Scale = Number | Sequence[Number]
 
@@ -27,7 +27,7 @@ _FINE = 24  # a default grid is this many powers of two below the scale
 _MOST_EXPONENT = 1000
 _FAR = 2.0**62
 _RUN = 1 << 15  # numbers at a time
-_MOST_COARSER = 52  # powers of two between the grid of an exact value and a coarser one of the law
+MOST_COARSER = 52  # powers of two between the grid of an exact value and a coarser one of the law
 _FINITE = "the exact value must be finite; clip or replace missing values by a public rule first"
 
 
@@ -36,17 +36,22 @@ class Gridded(Mechanism):
     """Noise around the exact value, on a public grid.
 
     ``scale`` is one number or one per coordinate of the last axis; ``grid`` a power of two, by default far finer than
-    the scale. What is released is (the exact value + ideal noise) rounded to the grid.
+    the scale. ``coordinates``, where it is given, is how many values the law was calibrated for: it takes no other number
+    of them. What is released is (the exact value + ideal noise) rounded to the grid.
 
     Proof: rounding to a public grid is post-processing of the ideal law, and the sampler draws the rounded value with
     exactly that probability (see ``sampling``), so every guarantee of the ideal law holds of what is released. Exact
-    values beyond 2**62 steps of the grid are clipped to it first; clipping moves no two values further apart.
+    values beyond 2**62 steps of the grid are clipped to it first; clipping moves no two values further apart. Exact value
+    and noise are whole steps of 64 bits, and so is their sum: a scale of at most 2**42 steps keeps the noise within
+    2**61 but with probability e**-(2**19). Only that sum becomes a double, on a grid other than the unit: to 53 bits,
+    which is post-processing again.
     """
 
     scale: Fraction | tuple[Fraction, ...]
     grid: Fraction
+    coordinates: int | None
 
-    def __init__(self, scale: Scale, grid: Number | None = None) -> None:
+    def __init__(self, scale: Scale, grid: Number | None = None, coordinates: int | None = None) -> None:
         many = isinstance(scale, Sequence) and not isinstance(scale, str)
         scales = tuple(numbers.positive(s, "scale") for s in scale) if many else (numbers.positive(scale, "scale"),)  # type: ignore[union-attr, arg-type]
         if not scales:
@@ -59,10 +64,20 @@ class Gridded(Mechanism):
             raise GridOverflow(f"grid must lie within 2**-{_MOST_EXPONENT} and 2**{_MOST_EXPONENT}, got 2**{exponent}")
         if max(scales) / step > LARGEST:
             raise GridOverflow(
-                f"scale must be at most 2**50 grid steps, got {float(max(scales) / step):.4g}; use a coarser grid"
+                f"scale must be at most 2**{LARGEST_BITS} grid steps, got {float(max(scales) / step):.4g}; "
+                "use a larger epsilon or rho, or a coarser grid"
             )
+        if coordinates is not None and (isinstance(coordinates, bool) or int(coordinates) != coordinates or coordinates < 1):
+            raise InvalidRequest(f"coordinates must be a whole number of at least 1, got {coordinates}")
+        if coordinates is not None and len(scales) not in (1, coordinates):
+            raise InvalidRequest(f"{coordinates} coordinates need one scale, or as many, got {len(scales)}")
         object.__setattr__(self, "scale", scales if many else scales[0])
         object.__setattr__(self, "grid", step)
+        object.__setattr__(self, "coordinates", None if coordinates is None else int(coordinates))
+
+    def to_dict(self) -> dict[str, Any]:
+        doc = super().to_dict()
+        return doc if self.coordinates is not None else {k: v for k, v in doc.items() if k != "coordinates"}
 
     @staticmethod
     def _default_grid(scales: tuple[Fraction, ...]) -> Fraction:
@@ -92,8 +107,7 @@ class Gridded(Mechanism):
             whole = array.dtype.kind in "iub"
             counts, offset = self._regrid(_whole(array)) if whole else self._split(np.asarray(array, np.float64))
         shape = counts.shape
-        if len(self.scales) > 1 and (not shape or shape[-1] != len(self.scales)):
-            raise InvalidRequest(f"the law has {len(self.scales)} scales, the value has shape {shape}; match the last axis")
+        self._check_shape(shape)
         flat = offset if isinstance(offset, float) else offset.reshape(-1)
         total = self._noise(chosen(seed), self._steps, math.prod(shape), flat).reshape(shape)
         total += counts
@@ -104,25 +118,48 @@ class Gridded(Mechanism):
         """The same for one plain number, without the cost of arrays."""
         if not math.isfinite(exact):
             raise InvalidRequest(_FINITE)
-        if len(self.scales) > 1:
-            raise InvalidRequest(f"the law has {len(self.scales)} scales, the value is one number; give a list")
-        step = float(self.grid)
+        step = self._alone
         steps = min(max(exact / step, -_FAR), _FAR)
         whole = round(steps)
-        total = whole + int(self._noise(random, self._steps, 1, steps - whole)[0])
-        return total if self.grid == 1 else total * step
+        total = whole + self._one_noise(random, steps - whole)
+        return total if step == 1.0 else total * step
+
+    @cached_property
+    def _alone(self) -> float:
+        """The grid as a double, for a law that takes one number."""
+        self._check_shape(())
+        return float(self.grid)
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        """Refuse values that are not as many as the scales, or as the sensitivities the law was calibrated to."""
+        given = shape[-1] if shape else 1
+        if self.coordinates is not None and given != self.coordinates:
+            raise InvalidRequest(
+                f"the law was made for {self.coordinates} sensitivities, the value has shape {shape}; give one for each"
+            )
+        if len(self.scales) > 1 and (not shape or given != len(self.scales)):
+            raise InvalidRequest(f"the law has {len(self.scales)} scales, the value has shape {shape}; match the last axis")
+
+    def _one_noise(self, random: Random, offset: float) -> int:
+        """``_noise`` for one number."""
+        return int(self._noise(random, self._steps, 1, offset)[0])
 
     @cached_property
     def _steps(self) -> list[Fraction]:
         """The scales in grid steps."""
         return [s / self.grid for s in self.scales]
 
+    @cached_property
+    def _near_steps(self) -> Floats:
+        """The scales in grid steps, as doubles."""
+        return np.array([float(s) for s in self._steps])
+
     def _regrid(self, exact: Exact) -> tuple[Integers, Floats | float]:
         """Whole steps of this law's grid and the fraction above them, from integers on another grid."""
         bits = numbers.floor_log2(self.grid) - numbers.floor_log2(exact.grid)
-        if bits > _MOST_COARSER:
+        if bits > MOST_COARSER:
             raise GridOverflow(
-                f"a law's grid must be at most 2**{_MOST_COARSER} times that of the exact value, got 2**{bits}; "
+                f"a law's grid must be at most 2**{MOST_COARSER} times that of the exact value, got 2**{bits}; "
                 "use a larger epsilon, or a coarser exact value"
             )
         most = (1 << 62) >> min(max(-bits, 0), 62)
@@ -145,6 +182,19 @@ class Gridded(Mechanism):
         return np.asarray(whole).astype(np.int64), offset if offset.any() else 0.0
 
 
+def _apart(released: Any, exact: Any) -> Floats:
+    """|released - exact| as doubles; whole numbers are subtracted as such, so that neighbours beyond 2**53 differ."""
+    a, b = np.asarray(released), np.asarray(exact)
+    if a.dtype.kind in "iub" and b.dtype.kind in "iub":
+        left, right = _whole(a).counts, _whole(b).counts
+        # Without a sign the difference of any two whole numbers of 64 bits has 64 bits.
+        high, low = np.maximum(left, right).astype(np.uint64), np.minimum(left, right).astype(np.uint64)
+        with np.errstate(over="ignore"):
+            return np.subtract(high, low, dtype=np.uint64).astype(np.float64)
+    apart: Floats = np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64))
+    return apart
+
+
 def _whole(array: Any) -> Exact:
     """Whole numbers as they are: a double would round those beyond 2**53."""
     unsigned = array.dtype.kind == "u"
@@ -157,12 +207,14 @@ class Additive(Gridded):
 
     def release(self, exact: Any, *, seed: int | Random | None = None) -> Any:
         """As ``Gridded.release``; a long array goes through in runs, so that everything on the way stays in the cache."""
-        many = len(self.scales) > 1
-        if isinstance(exact, Exact | float) or np.size(exact) <= _RUN or (many and np.shape(exact)[-1] != len(self.scales)):
+        if isinstance(exact, Exact | float) or np.size(exact) <= _RUN:
             return super().release(exact, seed=seed)
         array, random = np.asarray(exact), chosen(seed)
-        flat = array.reshape(-1, len(self.scales)) if many else array.reshape(-1)
-        step = max(1, _RUN // len(self.scales))
+        self._check_shape(array.shape)
+        width = self.coordinates or len(self.scales)
+        many = self.coordinates is not None or width > 1
+        flat = array.reshape(-1, width) if many else array.reshape(-1)
+        step = max(1, _RUN // width)
         runs = [super(Additive, self).release(flat[i : i + step], seed=random) for i in range(0, len(flat), step)]
         return np.concatenate(runs).reshape(array.shape)
 
@@ -176,9 +228,8 @@ class Additive(Gridded):
 
     def log_prob(self, released: Any, exact: Any) -> Any:
         """log of (probability of the released cell / width of the cell), for each coordinate."""
-        true = np.asarray(exact.value if isinstance(exact, Exact) else exact, np.float64)
-        steps = np.abs(np.asarray(released, np.float64) - true) / float(self.grid)
-        value = self._log_mass(steps, np.array([float(s) for s in self._steps])) - math.log(float(self.grid))
+        steps = _apart(released, exact.value if isinstance(exact, Exact) else exact) / float(self.grid)
+        value = self._log_mass(steps, self._near_steps) - math.log(float(self.grid))
         return value if steps.ndim or len(self.scales) > 1 else float(value[0])
 
     @abstractmethod
@@ -214,7 +265,7 @@ class Additive(Gridded):
     def at(self, places: slice | Sequence[int]) -> Self:
         """The law of some of the coordinates."""
         if len(self.scales) == 1:
-            return self
+            return self if self.coordinates is None else type(self)(self.scales[0], self.grid)
         some = self.scales[places] if isinstance(places, slice) else tuple(self.scales[i] for i in places)
         return type(self)(some, self.grid)
 
@@ -242,6 +293,11 @@ class Additive(Gridded):
             middle = (low + high) // 2
             low, high = (middle, high) if fits(middle) else (low, middle)
         return cls(unit * low, grid)
+
+
+def how_many(sensitivity: Sensitivity) -> int | None:
+    """The number of values that sensitivities were listed for; None where one number or a distance was given."""
+    return len(sensitivity) if isinstance(sensitivity, list | tuple) else None
 
 
 def some(distance: Fraction) -> Fraction:

@@ -15,7 +15,7 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
-from discreet.mechanisms.additive import some
+from discreet.mechanisms.additive import how_many, some
 from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.gaussian import squared_shift
 from discreet.mechanisms.lattice import Lattice, on_lattice
@@ -39,8 +39,14 @@ class DiscreteGaussian(Lattice):
 
     claim: Claim | None
 
-    def __init__(self, scale: Number, grid: Number | None = None, claim: Claim | dict[str, Any] | None = None) -> None:
-        super().__init__(scale, grid)
+    def __init__(
+        self,
+        scale: Number,
+        grid: Number | None = None,
+        claim: Claim | dict[str, Any] | None = None,
+        coordinates: int | None = None,
+    ) -> None:
+        super().__init__(scale, grid, coordinates)
         object.__setattr__(self, "claim", Claim.of(claim))
 
     @classmethod
@@ -48,7 +54,7 @@ class DiscreteGaussian(Lattice):
         """The law that costs ``rho``: scale (L2 distance) / sqrt(2 rho)."""
         claim = Claim(rho=rho)
         ratio = numbers.square_root_up(1 / (2 * numbers.positive(rho, "rho")))
-        return cls(some(Distance.of(sensitivity).l2) * ratio, grid, claim)
+        return cls(some(Distance.of(sensitivity).l2) * ratio, grid, claim, how_many(sensitivity))
 
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
         rho = squared_shift(self.scales, Distance.of(sensitivity)) / 2

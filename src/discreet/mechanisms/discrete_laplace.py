@@ -14,7 +14,7 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
-from discreet.mechanisms.additive import some
+from discreet.mechanisms.additive import how_many, some
 from discreet.mechanisms.lattice import Lattice, on_lattice
 from discreet.mechanisms.sampling import exponential
 from discreet.mechanisms.sampling.uniform import Floats, Integers
@@ -34,7 +34,8 @@ class DiscreteLaplace(Lattice):
     @classmethod
     def costing(cls, sensitivity: Sensitivity = 1, *, epsilon: Number, grid: Number | None = None) -> Self:
         """The law that costs ``epsilon``: scale (L1 distance) / epsilon."""
-        return cls(some(Distance.of(sensitivity).l1) / numbers.positive(epsilon, "epsilon"), grid)
+        scale = some(Distance.of(sensitivity).l1) / numbers.positive(epsilon, "epsilon")
+        return cls(scale, grid, how_many(sensitivity))
 
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
         return Cost.pure(Distance.of(sensitivity).l1 / min(self.scales))

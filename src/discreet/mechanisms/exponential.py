@@ -40,7 +40,9 @@ class Exponential(Mechanism):
     i; the u_i - u'_i lie in an interval of width 2D, or D if one-sided, so the log-ratios span at most epsilon. They
     cannot all have one sign, so each is within epsilon; and a span of epsilon is epsilon**2 / 8-zCDP (Cesar and Rogers
     2021). Permute-and-flip: raising E_i by epsilon in noise units keeps a winner the winner on a neighbour, and
-    P(E > x + epsilon) = e^-epsilon P(E > x).
+    P(E > x + epsilon) = e^-epsilon P(E > x). Utilities that are whole numbers are measured from the largest of them, M, and
+    held at 2**53 below it, so that doubles hold them exactly: max(u_i, M - 2**53) moves no further than utilities do, and
+    neither method sees a constant added to all.
     """
 
     rate: Fraction
@@ -136,7 +138,12 @@ class Exponential(Mechanism):
         return float(score[index]) - top - math.log(float(np.exp(score - top).sum()))
 
     def _utilities(self, exact: Any) -> Floats:
-        utilities = np.asarray(exact, np.float64)
+        utilities = np.asarray(exact)
+        if utilities.dtype.kind in "iu" and utilities.size:
+            # Without a sign the difference of any two whole numbers of 64 bits has 64 bits.
+            below = utilities.max(keepdims=True).astype(np.uint64) - utilities.astype(np.uint64)
+            utilities = -np.minimum(below, 1 << 53).astype(np.float64)
+        utilities = np.asarray(utilities, np.float64)
         sizes = {len(known) for known in (self.candidates, self.measure) if known is not None}
         if utilities.ndim != 1 or not utilities.size or sizes - {utilities.size}:
             raise InvalidRequest(f"utilities must be one number per candidate, got shape {utilities.shape}")

@@ -16,7 +16,7 @@ from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
-from discreet.mechanisms.additive import Additive, Scale, one_per_coordinate, scales_by_block, some
+from discreet.mechanisms.additive import Additive, Scale, how_many, one_per_coordinate, scales_by_block, some
 from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.hockey_stick import analytic_ratio, epsilon_at, hockey_stick
 from discreet.mechanisms.sampling import normal
@@ -42,8 +42,14 @@ class Gaussian(Additive):
 
     claim: Claim | None
 
-    def __init__(self, scale: Scale, grid: Number | None = None, claim: Claim | dict[str, Any] | None = None) -> None:
-        super().__init__(scale, grid)
+    def __init__(
+        self,
+        scale: Scale,
+        grid: Number | None = None,
+        claim: Claim | dict[str, Any] | None = None,
+        coordinates: int | None = None,
+    ) -> None:
+        super().__init__(scale, grid, coordinates)
         made = Claim.of(claim)
         if made is not None and made.epsilon is not None and made.delta < _LEAST_DELTA:
             raise InvalidRequest(
@@ -83,7 +89,7 @@ class Gaussian(Additive):
         whole = sum(shares, Fraction(0))
         pairs = zip(distance.blocks, shares, strict=True)
         scales = [ratio * some(b.l2) * numbers.square_root_up(whole / w) for b, w in pairs]
-        return cls(one_per_coordinate(distance, scales), grid, claim)
+        return cls(one_per_coordinate(distance, scales), grid, claim, how_many(sensitivity))
 
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
         square = squared_shift(self.scales, Distance.of(sensitivity))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
-from discreet.mechanisms.additive import Additive, one_per_coordinate, scales_by_block, some
+from discreet.mechanisms.additive import Additive, how_many, one_per_coordinate, scales_by_block, some
 from discreet.mechanisms.sampling import exponential
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
@@ -49,13 +49,13 @@ class Laplace(Additive):
         """The law that costs ``epsilon``: scale (L1 distance) / epsilon, or D_i / (p_i epsilon) with proportions."""
         e, distance = numbers.positive(epsilon, "epsilon"), Distance.of(sensitivity)
         if proportions is None:
-            return cls(some(distance.l1) / e, grid)
+            return cls(some(distance.l1) / e, grid, how_many(sensitivity))
         shares = [numbers.positive(p, "proportion") for p in proportions]
         if distance.blocks is None or len(shares) != len(distance.blocks):
             raise InvalidRequest("proportions need one sensitivity each; give sensitivity as a list of the same length")
         whole = sum(shares, Fraction(0))
         scales = [some(b.l1) * whole / (p * e) for b, p in zip(distance.blocks, shares, strict=True)]
-        return cls(one_per_coordinate(distance, scales), grid)
+        return cls(one_per_coordinate(distance, scales), grid, how_many(sensitivity))
 
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
         pairs = scales_by_block(self.scales, Distance.of(sensitivity))
@@ -73,6 +73,13 @@ class Laplace(Additive):
 
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
         return exponential.laplace(random, scales, size, offset)
+
+    def _one_noise(self, random: Random, offset: float) -> int:
+        return exponential.one_laplace(random, *self._one_scale, offset)
+
+    @cached_property
+    def _one_scale(self) -> tuple[Fraction, float]:
+        return self._steps[0], float(self._steps[0])
 
     def _quantile(self, p: float, scale: float) -> float:
         return scale * (math.log(2 * p) if p < 0.5 else -math.log(2 * (1 - p)))

@@ -20,8 +20,8 @@ from discreet.mechanisms.sampling.uniform import Floats, Integers
 class Lattice(Additive):
     """An additive law whose noise is itself a whole number of grid steps; one scale for all coordinates."""
 
-    def __init__(self, scale: Number, grid: Number | None = None) -> None:
-        super().__init__(scale, grid)
+    def __init__(self, scale: Number, grid: Number | None = None, coordinates: int | None = None) -> None:
+        super().__init__(scale, grid, coordinates)
 
     @staticmethod
     def _default_grid(scales: tuple[Fraction, ...]) -> Fraction:

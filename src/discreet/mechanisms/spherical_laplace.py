@@ -16,9 +16,9 @@ from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.errors import GridOverflow, InvalidRequest
-from discreet.mechanisms.additive import Gridded, some
+from discreet.mechanisms.additive import Gridded, how_many, some
 from discreet.mechanisms.sampling import sphere
-from discreet.mechanisms.sampling.uniform import LARGEST, Floats, Integers
+from discreet.mechanisms.sampling.uniform import LARGEST, LARGEST_BITS, Floats, Integers
 
 
 @mechanisms("spherical_laplace")
@@ -32,8 +32,8 @@ class SphericalLaplace(Gridded):
     and Sarwate 2011); rounding is post-processing.
     """
 
-    def __init__(self, scale: Number, grid: Number | None = None) -> None:
-        super().__init__(scale, grid)
+    def __init__(self, scale: Number, grid: Number | None = None, coordinates: int | None = None) -> None:
+        super().__init__(scale, grid, coordinates)
 
     @staticmethod
     def _default_grid(scales: tuple[Fraction, ...]) -> Fraction:
@@ -43,7 +43,8 @@ class SphericalLaplace(Gridded):
     @classmethod
     def costing(cls, sensitivity: Sensitivity = 1, *, epsilon: Number, grid: Number | None = None) -> Self:
         """The law that costs ``epsilon``: scale (L2 distance) / epsilon."""
-        return cls(some(Distance.of(sensitivity).l2) / numbers.positive(epsilon, "epsilon"), grid)
+        scale = some(Distance.of(sensitivity).l2) / numbers.positive(epsilon, "epsilon")
+        return cls(scale, grid, how_many(sensitivity))
 
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
         return Cost.pure(Distance.of(sensitivity).l2 / min(self.scales))
@@ -63,7 +64,7 @@ class SphericalLaplace(Gridded):
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
         if scales[0] * size > LARGEST:
             raise GridOverflow(
-                f"scale times dimension must be at most 2**50 grid steps, got {size} dimensions; coarsen the grid"
+                f"scale times dimension is at most 2**{LARGEST_BITS} grid steps, got {size} dimensions; use a coarser grid"
             )
         return sphere.spherical_laplace(random, scales[0], size, offset)
 

@@ -87,7 +87,7 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
         iterate: Literal["last", "average"] = "last",
         start: int = 0,
         checkpoint: Any = None,
-        checkpoint_every: int = 100,
+        checkpoint_every: int | None = None,
         data_version: str | None = None,
         verbose: bool = False,
         neighbors: Relation = "add_remove",

@@ -11,6 +11,8 @@ import numpy as np
 from discreet.errors import UnsupportedFormat
 from discreet.models.predictor import Floats, Input, Predictor, matrix, register
 
+_SMALLEST_UNIT = 1e-100  # what a column is divided by: nothing finite leaves the doubles by it
+
 
 @register("network")
 @dataclass(frozen=True, eq=False)
@@ -76,8 +78,10 @@ class NetworkPredictor(Predictor):
         units = np.asarray(doc["units"], np.float64)
         layers = tuple(np.asarray(layer, np.float64) for layer in doc["layers"])
         classes = tuple(doc["classes"])
-        if units.shape != (width,) or not layers or doc["activation"] not in ("relu", "tanh"):
-            raise UnsupportedFormat(f"a network needs a unit for each of {width} numbers, layers and a known activation")
+        if units.shape != (width,) or not (units > _SMALLEST_UNIT).all() or not np.isfinite(units).all():
+            raise UnsupportedFormat(f"a network needs a positive unit for each of {width} numbers, got {doc['units']!r:.60}")
+        if not layers or doc["activation"] not in ("relu", "tanh"):
+            raise UnsupportedFormat(f"a network needs layers and a known activation, got {doc['activation']!r:.60}")
         for layer in layers:
             if layer.ndim != 2 or layer.shape[0] != width + 1 or not np.isfinite(layer).all():
                 raise UnsupportedFormat(f"a layer of a network must have {width + 1} lines of finite numbers")

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.core.documents import reading
 from discreet.errors import InvalidRequest, UnsupportedFormat
 
 Floats = npt.NDArray[np.float64]
@@ -96,12 +97,10 @@ def read(document: Any) -> Any:
     if not isinstance(kind, str) or kind not in KINDS:
         raise UnsupportedFormat(f"no predictor is called {kind!r}; known: {', '.join(sorted(KINDS))}")
     import_module(KINDS[kind])
-    try:
+    with reading("a published model"):
+        if not isinstance(document.get("guarantee", {}), dict):
+            raise UnsupportedFormat(f"the guarantee of a model is an object, got {document['guarantee']!r:.60}")
         return _readers[kind](document)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as problem:
-        if isinstance(problem, UnsupportedFormat):
-            raise
-        raise UnsupportedFormat(f"the model lacks or garbles a field: {problem}") from None
 
 
 def _no_constant(word: str) -> float:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.core import files
 from discreet.errors import InvalidRequest
 from discreet.models.predictor import VERSION, read
 
@@ -32,17 +31,7 @@ def publish(model: PrivateModel, path: str | Path) -> Path:
     target, doc = Path(path), document(model)
     text = json.dumps(doc, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".discreet-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.chmod(name, 0o644)
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        files.write_text(target, text)
     except OSError as problem:
         raise InvalidRequest(
             f"a model must be published to a place that can be written, got {str(target)!r} ({problem.strerror or problem})"

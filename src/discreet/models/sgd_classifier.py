@@ -74,7 +74,7 @@ class SGDClassifier(Descends, LinearClassifier):
         momentum: float = 0.0,
         iterate: Literal["last", "average"] = "average",
         checkpoint: Any = None,
-        checkpoint_every: int = 100,
+        checkpoint_every: int | None = None,
         data_version: str | None = None,
         verbose: bool = False,
         neighbors: Relation = "add_remove",

@@ -66,7 +66,7 @@ class SGDRegressor(Descends, Regressor):
         momentum: float = 0.0,
         iterate: Literal["last", "average"] = "average",
         checkpoint: Any = None,
-        checkpoint_every: int = 100,
+        checkpoint_every: int | None = None,
         data_version: str | None = None,
         verbose: bool = False,
         neighbors: Relation = "add_remove",

@@ -99,7 +99,8 @@ class Contest(FoldQuery):
 
     def finish(self, total: Integers) -> Any:
         whole = bool(self.rules[0].design.target.classes)
-        return -total.astype(np.float64) / (1 if whole else _STEPS)
+        # Whole in doubles; a clip of the utility itself moves no two of them further apart.
+        return -np.minimum(total, 1 << 53).astype(np.float64) / (1 if whole else _STEPS)
 
     def blank(self, rows: int) -> Any:
         return np.full(len(self.rules), -rows / 2)

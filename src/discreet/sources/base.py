@@ -87,7 +87,7 @@ class BaseSource(ABC):
             column = self.schema[name]
             if not isinstance(column, Categories):
                 raise InvalidRequest(f"where needs a column of categories, got {name!r}, a number; declare Categories")
-            labels = [given] if isinstance(given, str | int) else list(given)
+            labels = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
             lookup = column.lookup()
             for label in labels:
                 if not isinstance(label, str | int) or canonical(label) not in lookup:

@@ -161,8 +161,8 @@ def arrow(column: Column) -> Column:
         return column
     if isinstance(column, np.ma.MaskedArray):
         column = objects(column.tolist())
-    if column.dtype == object:
-        return _of_one_type(column)
+    if column.dtype == object or column.dtype.kind in "US":  # Arrow would end such a text at its first NUL
+        return _of_one_type(column.astype(object))
     try:
         return pa.array(column, from_pandas=True)
     except Exception:  # text that is not Unicode, units and sizes that Arrow does not have: read one at a time

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import glob
 import os
-import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
 from discreet.sources.batch import Batch
 from discreet.sources.ids import check_kind
 from discreet.sources.people import DEFAULT_SALT
+from discreet.sources.spill import spill_folder
 
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 PARQUET = (".parquet", ".pq")
@@ -85,7 +85,7 @@ class FileSource(LocalSource):
         import duckdb
 
         kinds = [self._types.field(name) for name in read]
-        with tempfile.TemporaryDirectory(prefix="discreet-") as spill:
+        with spill_folder() as spill:
             limits = {"memory_limit": self._memory, "temp_directory": spill, "threads": _THREADS}
             connection = duckdb.connect(config=limits)
             try:

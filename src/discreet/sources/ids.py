@@ -49,18 +49,18 @@ _IDS = (
 class Identities(NamedTuple):
     """The people of some rows: for every row a key, equal exactly for rows of one person, and a public salted hash.
 
-    ``names`` are the different ids and ``index`` the place of each row's; both are None where every id is a small whole
+    ``names`` are the different ids and ``places`` the place of each row's; both are None where every id is a small whole
     number, which is then the key.
     """
 
     keys: Keys
     hashes: Words
     names: list[bytes | None] | None = None
-    index: Places | None = None
+    places: Places | None = None
 
     def take(self, rows: Any) -> Identities:
         """Those of some rows."""
-        return Identities(self.keys[rows], self.hashes[rows], self.names, None if self.index is None else self.index[rows])
+        return Identities(self.keys[rows], self.hashes[rows], self.names, None if self.places is None else self.places[rows])
 
     def words(self, key: bytes) -> Words:
         """For every row a word that is a pseudorandom function of its id, under ``key``.
@@ -71,9 +71,9 @@ class Identities(NamedTuple):
         two ids can be found, other than by chance, that are always drawn together. The public hash would not do: it is
         one-to-one on whole numbers and can be turned back, so an id can be chosen that meets another's.
         """
-        if self.names is None or self.index is None:
+        if self.names is None or self.places is None:
             return cipher_words(key, self.keys.view(np.uint64), _DRAWN)
-        used, place = np.unique(self.index, return_inverse=True)
+        used, place = np.unique(self.places, return_inverse=True)
         return np.array([_word(self.names[i], key) for i in used.tolist()], np.uint64)[place]
 
 

@@ -42,7 +42,7 @@ def _desk(columns: Mapping[str, tuple[Any, Column]], setting: Setting) -> tuple[
         if key not in Setting.__annotations__:
             raise InvalidRequest(f"no keyword is called {key!r}{closest(key, Setting.__annotations__)}")
     relation = check_relation(setting.get("neighbors", "add_remove"))
-    schema = Schema({name: declared for name, (_, declared) in columns.items()}, neighbors=relation)
+    schema = Schema({name: column for name, (_, column) in columns.items()}, neighbors=relation)
     arrays = {name: values for name, (values, _) in columns.items()}
     source = open_source(arrays, schema)
     ledger = setting.get("ledger")
@@ -58,68 +58,73 @@ def _desk(columns: Mapping[str, tuple[Any, Column]], setting: Setting) -> tuple[
     return desk, Table(schema, size if relation == "replace" else None, gaussian=spend.is_gaussian), spend
 
 
-def _one(columns: Mapping[str, tuple[Any, Column]], setting: Setting, name: str, *args: Any, **kwargs: Any) -> Result:
+def ask_of_arrays(
+    columns: Mapping[str, tuple[Any, Column]], setting: Setting, name: str, *args: Any, **kwargs: Any
+) -> Result:
+    """Ask a registered statistic of arrays, each with its declaration."""
     desk, table, spend = _desk(columns, setting)
     return desk.run(ask(builder(name)(table, *args, **kwargs), spend, desk.relation))
 
 
-def _numbers(values: Any, name: str = "x") -> Any:
+def numbers_of(values: Any, name: str = "x") -> Any:
+    """One column of numbers, as doubles; refuses anything else."""
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "fiub":
         raise InvalidRequest(f"{name} must be one column of numbers, got shape {array.shape} of {array.dtype}")
     return array.astype(np.float64, copy=False)
 
 
-def _real(bounds: Bounds) -> Real:
+def declared(bounds: Bounds) -> Real:
+    """The declaration of a column with these public bounds."""
     if np.shape(bounds) != (2,):
         raise InvalidRequest(f"bounds must be two public numbers (lo, hi), got {bounds!r}; they are never read off the data")
     return Real(*bounds)
 
 
 def _x(x: Any, bounds: Bounds) -> dict[str, tuple[Any, Column]]:
-    return {"x": (_numbers(x), _real(bounds))}
+    return {"x": (numbers_of(x), declared(bounds))}
 
 
 def _xy(x: Any, y: Any, bounds: Sequence[Bounds]) -> dict[str, tuple[Any, Column]]:
     if np.shape(bounds) != (2, 2):
         raise InvalidRequest(f"bounds must be ((lo, hi) of x, (lo, hi) of y), got {bounds!r}")
-    return {"x": (_numbers(x), _real(bounds[0])), "y": (_numbers(y, "y"), _real(bounds[1]))}
+    return {"x": (numbers_of(x), declared(bounds[0])), "y": (numbers_of(y, "y"), declared(bounds[1]))}
 
 
 def count(x: Any, *, of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The number of rows of ``x``."""
     size = len(x)
-    return _one({"x": (np.zeros(size), Real(0, 1))}, setting, "count", of=of)
+    return ask_of_arrays({"x": (np.zeros(size), Real(0, 1))}, setting, "count", of=of)
 
 
 def sum(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]) -> Result:  # noqa: A001
     """The sum of ``x``, clipped to ``bounds``."""
-    return _one(_x(x, bounds), setting, "sum", "x", of=of)
+    return ask_of_arrays(_x(x, bounds), setting, "sum", "x", of=of)
 
 
 def mean(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The mean of ``x``, clipped to ``bounds``."""
-    return _one(_x(x, bounds), setting, "mean", "x", of=of)
+    return ask_of_arrays(_x(x, bounds), setting, "mean", "x", of=of)
 
 
 def variance(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The variance (divisor n - 1) of ``x``, clipped to ``bounds``."""
-    return _one(_x(x, bounds), setting, "variance", "x", of=of)
+    return ask_of_arrays(_x(x, bounds), setting, "variance", "x", of=of)
 
 
 def std(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The standard deviation of ``x``, clipped to ``bounds``."""
-    return _one(_x(x, bounds), setting, "std", "x", of=of)
+    return ask_of_arrays(_x(x, bounds), setting, "std", "x", of=of)
 
 
 def covariance(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The covariance of ``x`` and ``y``, each clipped to its bounds."""
-    return _one(_xy(x, y, bounds), setting, "covariance", "x", "y", of=of)
+    return ask_of_arrays(_xy(x, y, bounds), setting, "covariance", "x", "y", of=of)
 
 
 def correlation(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]) -> Result:
     """Pearson's correlation of ``x`` and ``y``, each clipped to its bounds."""
-    return _one(_xy(x, y, bounds), setting, "correlation", "x", "y", of=of)
+    return ask_of_arrays(_xy(x, y, bounds), setting, "correlation", "x", "y", of=of)
 
 
 def pooled_variance(
@@ -130,8 +135,8 @@ def pooled_variance(
     Under replace, ``labels="public"`` says that who is in which group is no secret, ``approx_n_max`` that its sizes are;
     ``labels="private"`` protects the membership too.
     """
-    data = [_numbers(g) for g in _some(groups)]
-    columns: dict[str, tuple[Any, Column]] = {"x": (np.concatenate(data), _real(bounds)), "group": _labels(data)}
+    data = [numbers_of(g) for g in _some(groups)]
+    columns: dict[str, tuple[Any, Column]] = {"x": (np.concatenate(data), declared(bounds)), "group": _labels(data)}
     return _pooled(data, columns, setting, labels, approx_n_max, "pooled_variance", "x")
 
 
@@ -187,7 +192,7 @@ def histogram(
 ) -> Result:
     """Counts of ``x`` in public bins: a number of them over ``bounds``, or the edges."""
     kwargs = {"bins": bins, "normalize": normalize, "allow_negative": allow_negative}
-    return _one(_x(x, bounds), setting, "histogram", "x", **kwargs)
+    return ask_of_arrays(_x(x, bounds), setting, "histogram", "x", **kwargs)
 
 
 def crosstab(
@@ -199,7 +204,7 @@ def crosstab(
     named = {
         f"column{i}": (np.asarray(c), Categories(tuple(k))) for i, (c, k) in enumerate(zip(columns, categories, strict=True))
     }
-    return _one(named, setting, "crosstab", *named, allow_negative=allow_negative)
+    return ask_of_arrays(named, setting, "crosstab", *named, allow_negative=allow_negative)
 
 
 def quantile(
@@ -221,24 +226,24 @@ def quantile(
         share = spend.split(len(q))
         questions = [builder("quantile")(table, "x", q=each, interval=interval, method=method) for each in q]
         return desk.run(ask_each(questions, share, desk.relation))
-    return _one(_x(x, bounds), setting, "quantile", "x", q=q, interval=interval, method=method)
+    return ask_of_arrays(_x(x, bounds), setting, "quantile", "x", q=q, interval=interval, method=method)
 
 
 def median(
     x: Any, *, bounds: Bounds, interval: bool = False, method: str | None = None, **setting: Unpack[Setting]
 ) -> Result:
     """The median of ``x``; ``interval`` and ``method`` as for ``quantile``."""
-    return _one(_x(x, bounds), setting, "median", "x", interval=interval, method=method)
+    return ask_of_arrays(_x(x, bounds), setting, "median", "x", interval=interval, method=method)
 
 
 def distribution(x: Any, *, bounds: Bounds, bins: int | Sequence[float] = 256, **setting: Unpack[Setting]) -> Result:
     """The whole distribution of ``x`` in public bins, from one release: ``.curve()``, ``.band()`` and ``.quantile(q)``."""
-    return _one(_x(x, bounds), setting, "distribution", "x", bins=bins)
+    return ask_of_arrays(_x(x, bounds), setting, "distribution", "x", bins=bins)
 
 
 def share(x: Any, *, categories: Sequence[Any], **setting: Unpack[Setting]) -> Result:
     """The share of every one of the public ``categories`` in ``x``; other values are dropped."""
-    return _one({"x": (np.asarray(x), Categories(tuple(categories)))}, setting, "share", "x")
+    return ask_of_arrays({"x": (np.asarray(x), Categories(tuple(categories)))}, setting, "share", "x")
 
 
 def bounds(
@@ -249,7 +254,7 @@ def bounds(
     People are counted in bins by powers of two of either sign, values below ``unit`` with zero; or in ``bins`` even ones.
     Where no bin has enough people the bounds are ``outer`` and ``note`` says so.
     """
-    return _one(_x(x, outer), setting, "bounds", "x", unit=unit, bins=bins)
+    return ask_of_arrays(_x(x, outer), setting, "bounds", "x", unit=unit, bins=bins)
 
 
 def categories(x: Any, *, minimum: int | None = None, counts: bool = True, **setting: Unpack[Setting]) -> Result:
@@ -258,7 +263,7 @@ def categories(x: Any, *, minimum: int | None = None, counts: bool = True, **set
     ``minimum`` hides what is counted, with its noise, less often; ``counts=False`` gives the names alone, more of them.
     """
     declared = Categories("private")  # type: ignore[arg-type]
-    return _one({"x": (x, declared)}, setting, "categories", "x", minimum=minimum, counts=counts)
+    return ask_of_arrays({"x": (x, declared)}, setting, "categories", "x", minimum=minimum, counts=counts)
 
 
 def together(

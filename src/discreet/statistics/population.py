@@ -96,7 +96,8 @@ class Contrast(Reading):
         low, high = np.where(c > 0, c * lo, c * hi).sum(), np.where(c > 0, c * hi, c * lo).sum()
         return float(low), float(high)
 
-    def _combined(self, means: Floats) -> Floats:
+    def combined(self, means: Floats) -> Floats:
+        """The contrast of groups' means."""
         flat = means.reshape(*means.shape[: means.ndim - (len(self.means.shape) - 1)], -1)
         low, high = self.range
         if not self.ratio:
@@ -106,10 +107,10 @@ class Contrast(Reading):
             return np.clip(np.nan_to_num(top / bottom, nan=high, posinf=high, neginf=low), low, high)
 
     def value(self, releases: Sequence[Release]) -> Any:
-        return plain(np.asarray(self._combined(np.asarray(self.means.value(releases)))))
+        return plain(np.asarray(self.combined(np.asarray(self.means.value(releases)))))
 
     def _redrawn(self, releases: Sequence[Release]) -> Floats:
-        return self._combined(self.means._redrawn(releases[0]))
+        return self.combined(self.means._redrawn(releases[0]))
 
     def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
         low, high = np.quantile(self._redrawn(releases), [(1 - level) / 2, (1 + level) / 2])

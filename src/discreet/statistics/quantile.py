@@ -22,12 +22,13 @@ from discreet.core.result import Reading, readings
 from discreet.core.schema import Integer
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Exponential
-from discreet.statistics.cells import Integers
+from discreet.statistics.cells import Floats, Integers
 from discreet.statistics.distribution import Distribution, tree
 from discreet.statistics.question import Question, Table, axes, for_population, statistic
 from discreet.statistics.spend import Spend
 
-_FINEST = 10**6  # the largest denominator of q: ranks times it stay exact
+_FINEST = 10**6  # the largest denominator of q
+_MOST_UTILITY = 1 << 53  # whole numbers up to here are exact in doubles
 POINTS = 1 << 16  # values to choose from between the bounds of a real column
 _MOST_WHOLE = 1 << 20  # the most values of an integer column that are each a candidate
 
@@ -185,7 +186,11 @@ class Ranks(FoldQuery):
 
     Proof: a row adds (b - a) or -a to b #(below v) - a n, and the negative of one of these to the other difference; so a
     person with k rows moves either by at most k max(a, b - a), and an exchange of rows by at most k b. Maxima move no
-    further than their arguments. Counts are taken at public values, so nothing else of the data enters.
+    further than their arguments. Counts are taken at public values, so nothing else of the data enters. Two clips keep
+    everything whole. The number of rows at each value stands still at 2**62 / (points + 1): a row more then changes one of
+    them by one or not at all, and #(below v), #(at or below v) and n are sums of the same clipped numbers, so the bounds
+    above hold as they are. And a utility is held at -2**53, after it was computed in whole numbers: a clip of the utility
+    itself moves no two of them further apart, and what is left is whole in doubles.
     """
 
     column: str
@@ -228,12 +233,21 @@ class Ranks(FoldQuery):
         return left + right
 
     def finish(self, total: Integers) -> Any:
-        a, b = self.q.numerator, self.q.denominator
-        # Ranks are clipped so that their multiples stay whole in doubles; a clip moves no two of them further apart.
-        at_or_below = np.minimum(np.cumsum(total), (1 << 53) // b)
+        at_or_below = np.cumsum(np.minimum(total, (1 << 62) // (self.points + 1)))
         below = np.concatenate([[0], at_or_below[:-1]])
-        wanted = a * int(at_or_below[-1])
-        return -np.maximum(0, np.maximum(b * below - wanted, wanted - b * at_or_below)).astype(np.float64)
+        return -np.maximum(0.0, np.maximum(self._excess(below, at_or_below), -self._excess(at_or_below, at_or_below)))
+
+    def _excess(self, ranks: Integers, every: Integers) -> Floats:
+        """b ranks - a n, held within 2**53, where n is the last of ``every``: whole numbers, in doubles.
+
+        Proof: ranks and n are at most 2**62 and b at most 10**6, so in doubles the difference is right to 2**83 2**-50 =
+        2**33. Where that is beyond 2**54 the true one is beyond 2**53 and is clipped. Elsewhere the true one is below
+        2**55, and arithmetic modulo 2**64, which is what 64 bits do, gives it exactly.
+        """
+        a, b, n = self.q.numerator, self.q.denominator, every[-1:]
+        near = b * ranks.astype(np.float64) - a * n.astype(np.float64)
+        exact = np.clip(b * ranks - a * n, -_MOST_UTILITY, _MOST_UTILITY)
+        return np.where(np.abs(near) > 2 * _MOST_UTILITY, np.copysign(float(_MOST_UTILITY), near), exact)
 
     def blank(self, rows: int) -> Any:
         each = np.full(self.points + 1, rows / (self.points + 1))

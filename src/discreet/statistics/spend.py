@@ -12,12 +12,13 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.mechanism import Mechanism
 from discreet.core.numbers import Number
-from discreet.errors import InvalidRequest
+from discreet.errors import GridOverflow, InvalidRequest
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, NoNoise
+from discreet.mechanisms.additive import MOST_COARSER
 from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.gaussian import Calibration
 
-_FINEST = 40  # a law's grid is at most this many powers of two below its scale
+_FINEST = 36  # a law's grid is at most this many powers of two below its scale
 
 
 class Keywords(TypedDict, total=False):
@@ -117,6 +118,11 @@ class Spend:
 def _on(grid: Fraction, law: Any) -> Mechanism:
     """The same law on the grid of the exact value, or on a coarser one where the scale is out of proportion to it."""
     coarse = Fraction(2) ** (numbers.floor_log2(max(law.scales)) - _FINEST)
+    if coarse > grid * (1 << MOST_COARSER):
+        raise GridOverflow(
+            f"noise of scale {float(max(law.scales)):.3g} is out of proportion to values on a grid of {float(grid):.3g}; "
+            "use a larger epsilon or rho"
+        )
     fields = {k: getattr(law, k) for k in law.to_dict() if k not in ("name", "grid")}
     made: Mechanism = type(law)(**fields, grid=max(grid, coarse))
     return made

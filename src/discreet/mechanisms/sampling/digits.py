@@ -132,8 +132,8 @@ def settle(random: Random, uniforms: list[Digits], decide: Callable[[], T]) -> T
         for uniform in uniforms:
             uniform.extend(random)
         bits = max(uniform.bits for uniform in uniforms)
-        # Enough precision for the bits, and for whole parts of a few hundred bits on top of them.
-        with localcontext(Context(prec=bits // 3 + 200, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+        # Enough precision for the bits; where whole parts are so large that it is too little, the next round has more.
+        with localcontext(Context(prec=bits // 3 + 10, Emax=MAX_EMAX, Emin=MIN_EMIN)):
             try:
                 return decide()
             except Undecided:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -34,16 +35,29 @@ from discreet.mechanisms.sampling.uniform import (
 def laplace(random: Random, scales: Sequence[Fraction], size: int, offset: Floats | float = 0.0) -> Integers:
     """round(offset + s L) for independent standard Laplace L: |L| = -ln U, and a fair sign."""
     out = np.empty(size, np.int64)
-    for start, _, nearest in _blocks(random, Scales(scales), size, offset, signed=True):
-        out[start : start + nearest.size] = nearest
+    for _ in _blocks(random, Scales(scales), size, offset, signed=True, out=out):
+        pass
     return out
+
+
+def one_laplace(random: Random, scale: Fraction, near: float, offset: float) -> int:
+    """``laplace`` for a single draw, without the cost of arrays; ``near`` is the double next to the scale."""
+    word = random.word()
+    magnitude = (word >> 1) * SPAN
+    if magnitude:
+        wait = -math.log(magnitude) * near
+        value = offset - wait if word & 1 else offset + wait
+        nearest = round(value)
+        if abs(value - nearest) <= 0.5 - _error(near, magnitude):
+            return nearest
+    return _settle(random, Digits(word >> 1), -scale if word & 1 else scale, Fraction(offset))
 
 
 def geometric(random: Random, scale: Fraction, size: int) -> Integers:
     """floor(s E) for a standard exponential E: P(G >= k) = exp(-k / s), k = 0, 1, ..."""
     out = np.empty(size, np.int64)
-    for start, _, nearest in _blocks(random, Scales([scale]), size, -0.5, signed=False):
-        out[start : start + nearest.size] = nearest
+    for _ in _blocks(random, Scales([scale]), size, -0.5, signed=False, out=out):
+        pass
     return out
 
 
@@ -58,9 +72,8 @@ def discrete_laplace(random: Random, scale: Fraction, size: int) -> Integers:
     while filled < size:
         want = size - filled
         ahead = want if again < 1e-3 else int(want / (1 - again) * 1.02) + 8
-        for _, words, nearest in _blocks(random, Scales([scale]), ahead, -0.5, signed=False):
+        for words, magnitude in _blocks(random, Scales([scale]), ahead, -0.5, signed=False):
             minus = (words & np.uint64(1)).astype(np.bool_)
-            magnitude = nearest.astype(np.int64)
             np.negative(magnitude, out=magnitude, where=minus)
             dropped = minus & (magnitude == 0)
             kept = magnitude[~dropped] if dropped.any() else magnitude
@@ -85,10 +98,23 @@ def exponential_error(least: float) -> float:
     return (ULPS + 2) * UNIT * -math.log(least) + 2 * UNIT + SPAN / least
 
 
+def _error(near: float, least: float) -> float:
+    """A bound on the error of offset + s E in doubles, for a magnitude of at least ``least``.
+
+    Beside the logarithm: the scale is read to a unit, one product, one sum with an offset within [-1, 1].
+    """
+    reach = -math.log(least) if least > 0 else math.inf
+    return near * (exponential_error(least) + 4 * UNIT * reach) + 2 * UNIT
+
+
 def _blocks(
-    random: Random, scales: Scales, size: int, offset: Floats | float, *, signed: bool
-) -> Iterator[tuple[int, Words, Floats]]:
-    """Blocks of round(offset + s E), E exponential or Laplace: (start, words, rounded)."""
+    random: Random, scales: Scales, size: int, offset: Floats | float, *, signed: bool, out: Integers | None = None
+) -> Iterator[tuple[Words, Integers]]:
+    """Blocks of round(offset + s E), E exponential or Laplace: (words, rounded); in ``out`` where it is given.
+
+    What doubles decide lies far below 2**53, and what is settled with more digits is kept as the whole number it is: no
+    draw is ever rounded to a double.
+    """
     for start in range(0, size, BLOCK):
         stop = min(start + BLOCK, size)
         words = random.words(stop - start)
@@ -101,13 +127,20 @@ def _blocks(
         shift = part(offset, start, stop)
         value += shift
         nearest = np.rint(value)
-        # Beside the logarithm: the scale is read to a unit, one product, one sum with an offset within [-1, 1].
-        reach = -math.log(least) if least > 0 else math.inf
-        error = scales.largest * (exponential_error(least) + 4 * UNIT * reach) + 2 * UNIT
-        for i in undecided(nearest, value, error):
-            scale = scales.at(start + int(i)) * (sign_of(words[i]) if signed else 1)
-            nearest[i] = _settle(random, digits_of(words[i]), scale, at(shift, int(i)))
-        yield start, words, nearest
+        if out is None:
+            block = nearest.astype(np.int64)
+        else:
+            block = out[start:stop]
+            block[...] = nearest
+        own = partial(_own_error, words, scales, start)
+        for i in undecided(nearest, value, _error(scales.largest, least), own):
+            scale = scales.at(start + i) * (sign_of(words[i]) if signed else 1)
+            block[i] = _settle(random, digits_of(words[i]), scale, at(shift, i))
+        yield words, block
+
+
+def _own_error(words: Words, scales: Scales, start: int, place: int) -> float:
+    return _error(scales.near_at(start + place), (int(words[place]) >> 1) * SPAN)
 
 
 def _settle(random: Random, uniform: Digits, scale: Fraction, offset: Fraction) -> int:

@@ -62,7 +62,7 @@ class Pairs:
                 keep[i] = digits.settle(random, [first, second], partial(_inside, first, second))
         self._keep = keep
         r = r[keep]
-        self.count = r.size
+        self.count, self._squares = r.size, r
         self.error = _error(*least_and_most(r)) if r.size else 0.0
         stretch = np.log(r)
         stretch /= r
@@ -72,6 +72,11 @@ class Pairs:
         self.values = np.empty((2, r.size))
         np.multiply(v[0][keep], stretch, out=self.values[0])
         np.multiply(v[1][keep], stretch, out=self.values[1])
+
+    def error_of(self, pair: int) -> tuple[float, float]:
+        """The bound for one pair alone, and the most that either of the two can be."""
+        square = float(self._squares[pair])
+        return _error(square, square), math.sqrt(-2 * math.log(square)) if 0 < square < 1 else math.inf
 
     def _digits(self, place: int) -> tuple[Digits, Digits]:
         if place not in self._known:
@@ -123,15 +128,29 @@ def gaussian(random: Random, scales: Sequence[Fraction], size: int, offset: Floa
         shift = part(offset, filled, stop)
         value += shift
         nearest = np.rint(value)
-        # Beside the normal itself: the scale is read to a unit, one product, one sum with an offset within [-1, 1];
-        # no magnitude of 63 bits gives a normal beyond 13.3.
-        error = table.largest * (pairs.error + 56 * UNIT) + 2 * UNIT
-        for pair in dict.fromkeys(int(i) % pairs.count for i in undecided(nearest, value, error)):
+        block = out[filled:stop]
+        block[...] = nearest
+        own = partial(_own_error, pairs, table, filled)
+        for pair in dict.fromkeys(
+            i % pairs.count for i in undecided(nearest, value, _scaled_error(table.largest, pairs.error), own)
+        ):
             places = [i for i in (pair, pair + pairs.count) if i < value.size]
-            nearest[places] = _settle(random, pairs, pair, [(table.at(filled + i), at(shift, i)) for i in places])
-        out[filled:stop] = nearest
+            block[places] = _settle(random, pairs, pair, [(table.at(filled + i), at(shift, i)) for i in places])
         filled = stop
     return out
+
+
+def _scaled_error(near: float, error: float, reach: float = 13.3) -> float:
+    """A bound on the error of offset + s Z in doubles, from that of Z, which lies within ``reach``.
+
+    Beside the normal itself: the scale is read to a unit, one product, one sum with an offset within [-1, 1]; no
+    magnitude of 63 bits gives a normal beyond 13.3.
+    """
+    return near * (error + 4.2 * reach * UNIT) + 2 * UNIT
+
+
+def _own_error(pairs: Pairs, table: Scales, start: int, place: int) -> float:
+    return _scaled_error(table.near_at(start + place), *pairs.error_of(place % pairs.count))
 
 
 def _settle(random: Random, pairs: Pairs, pair: int, moves: list[tuple[Fraction, Fraction]]) -> list[int]:

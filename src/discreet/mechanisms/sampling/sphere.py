@@ -47,8 +47,8 @@ def spherical_laplace(random: Random, scale: Fraction, dimension: int, offset: F
     with np.errstate(invalid="ignore", divide="ignore"):
         value = normal * (near * total / length) + offset
     nearest = np.rint(value)
-    if undecided(nearest, value, error).size:
-        nearest = _settle(random, pairs, words, scale, dimension, offset)
+    if undecided(nearest, value, error, lambda i: error):
+        return _settle(random, pairs, words, scale, dimension, offset)
     return nearest.astype(np.int64)
 
 
@@ -63,7 +63,7 @@ def _enough_pairs(random: Random, count: int) -> Pairs:
             return pairs
 
 
-def _settle(random: Random, pairs: Pairs, words: Words, scale: Fraction, dimension: int, offset: Floats | float) -> Floats:
+def _settle(random: Random, pairs: Pairs, words: Words, scale: Fraction, dimension: int, offset: Floats | float) -> Integers:
     halves = [pairs.digits(i) for i in range(-(-dimension // 2))]
     waits = [digits_of(word) for word in words]
     offsets = np.broadcast_to(np.asarray(offset, np.float64), (dimension,))
@@ -87,4 +87,4 @@ def _settle(random: Random, pairs: Pairs, words: Words, scale: Fraction, dimensi
         ]
 
     settled = digits.settle(random, [*(d for half in halves for d in half), *waits], decide)
-    return np.array(settled, np.float64)
+    return np.array(settled, np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +19,9 @@ BLOCK = 1 << 14  # draws at a time: everything stays in the second-level cache
 ULPS = 4.0  # the accuracy asked of NumPy's elementary functions, in units in the last place
 UNIT = 2.0**-53
 SPAN = 2.0**-63  # what the bits not yet seen of a magnitude can add to it
-LARGEST = Fraction(1 << 50)  # the largest scale in grid steps: its tail passes 2**62 with probability e**-4096
+# The largest scale in grid steps. No 63 bits give more than 43.7 scales, so every whole number in doubles lies below 2**48.
+LARGEST_BITS = 42
+LARGEST = Fraction(1 << LARGEST_BITS)
 _ONE, _TOP = np.uint64(1), np.uint64(63)
 
 
@@ -60,6 +62,10 @@ class Scales:
             return self.largest
         return np.array(self._near)[np.arange(start, stop) % len(self.exact)]
 
+    def near_at(self, index: int) -> float:
+        """The double for one draw."""
+        return self._near[index % len(self._near)]
+
     def at(self, index: int) -> Fraction:
         """The rational for one draw."""
         return self.exact[index % len(self.exact)]
@@ -86,16 +92,16 @@ def least_and_most(values: Floats) -> tuple[float, float]:
 _HANDFUL = 16
 
 
-def undecided(nearest: Floats, values: Floats, error: float) -> npt.NDArray[np.intp]:
-    """Where ``values`` lie so close to a half that an error of ``error`` could change the rounding."""
+def undecided(nearest: Floats, values: Floats, error: float, own: Callable[[int], float]) -> list[int]:
+    """Where ``values`` lie so close to a half that their error could change the rounding.
+
+    ``error`` bounds the errors of all; where it leaves a doubt, ``own(i)`` bounds that of the i-th alone.
+    """
     gap = values - nearest
     np.abs(gap, out=gap)
     if gap.size and least_and_most(gap)[1] <= 0.5 - error:
-        return _NONE
-    return np.flatnonzero(~(gap <= 0.5 - error))
-
-
-_NONE: npt.NDArray[np.intp] = np.empty(0, np.intp)
+        return []
+    return [i for i in np.flatnonzero(~(gap <= 0.5 - error)).tolist() if not gap[i] <= 0.5 - own(i)]
 
 
 def bernoulli(random: Random, p: Fraction, size: int) -> Booleans:

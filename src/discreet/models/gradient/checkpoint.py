@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from discreet.core import files
 from discreet.core.ask import Account
+from discreet.core.documents import reading
 from discreet.core.registry import SCHEMA_VERSION, check_version
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnsupportedFormat
@@ -25,7 +25,7 @@ KIND = "gradient checkpoint"
 
 
 def save(path: str | Path, run: Run, state: State, bought: Release | None = None) -> None:
-    """Write where a run stands, whole or not at all."""
+    """Write where a run stands, whole or not at all, to the disk itself."""
     if state.account is None:
         raise InvalidRequest("a run is kept once it has been paid for; take a step first")
     account = {"number": state.account.number, "seal": state.account.seal, "version": state.account.version}
@@ -40,15 +40,28 @@ def save(path: str | Path, run: Run, state: State, bought: Release | None = None
         "bought": None if bought is None else bought.to_dict(),
         "arrays": {name: _packed(getattr(state, name)) for name in ("flat", "velocity", "total")},
     }
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".discreet-")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(doc, stream)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        files.write_text(path, json.dumps(doc), files.OWN)
+    except OSError as problem:
+        raise InvalidRequest(
+            f"a checkpoint must be a file that can be written, got {str(path)!r} ({problem.strerror or problem}); make room "
+            "and fit again: the run goes on from where it was kept last"
+        ) from None
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place that no checkpoint can be written to, before anything is paid."""
+    if not path.parent.is_dir():
+        raise InvalidRequest(f"a checkpoint needs a folder that exists, got {str(path)!r}; make {str(path.parent)!r} first")
+    if path.is_dir():
+        raise InvalidRequest(f"a checkpoint is a file, got the folder {str(path)!r}; give another name")
+    try:
+        files.check_writable(path.parent)
+    except OSError as problem:
+        raise InvalidRequest(
+            f"a checkpoint must be a file that can be written, got {str(path)!r} ({problem.strerror or problem}); choose "
+            "another folder"
+        ) from None
 
 
 def load(path: str | Path) -> tuple[Run, State, Release | None]:
@@ -58,20 +71,19 @@ def load(path: str | Path) -> tuple[Run, State, Release | None]:
     except (OSError, ValueError, RecursionError) as problem:
         raise UnsupportedFormat(f"{path}: not a checkpoint ({problem}); begin a new run with another file") from None
     check_version(doc, KIND)
-    try:
+    with reading(f"{path}: a checkpoint"):
         run = Run.from_dict(doc["run"])
+        if run.rate is None or run.clip is None:
+            raise UnsupportedFormat(f"{path}: a checkpoint needs the rate and the clip norm of its run, got none")
+        run.to_dict()  # finds what is of another type further down
         arrays = {name: _unpacked(doc["arrays"][name], run.network.size) for name in ("flat", "velocity", "total")}
         account = doc["account"]
         kept = Account(int(account["number"]), seal=str(account["seal"]), version=str(account["version"]))
         step = int(doc["step"])
         ledger, private = str(doc["ledger"]), doc["private"] is True
         bought = None if doc["bought"] is None else Release.from_dict(doc["bought"])
-    except (KeyError, TypeError, ValueError) as problem:
-        if isinstance(problem, UnsupportedFormat):
-            raise
-        raise UnsupportedFormat(f"{path}: a checkpoint lacks or garbles a field: {problem}") from None
-    if not 0 <= step <= run.steps:
-        raise UnsupportedFormat(f"{path}: a checkpoint after step {step} of {run.steps}")
+        if not 0 <= step <= run.steps:
+            raise UnsupportedFormat(f"{path}: a checkpoint after step {step} of {run.steps}")
     return run, State(step, account=kept, private=private, ledger=ledger, **arrays), bought
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -30,6 +31,8 @@ from discreet.models.gradient.steps import StepSize, step_size
 from discreet.sources import open_source
 
 LOT = 256
+_SECONDS = 3.0  # between two checkpoints
+_SHARE = 20  # and at least so many times as long as one took, so that large networks are not held up
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,10 @@ class Descends:
     itself). A lot holds ``lot_size`` rows on average (256, or all of fewer); ``epochs`` is how often a row is met on
     average, unless ``steps`` is given. ``clip`` is the public norm to which a person's gradient is shortened, or a
     ``ClipQuantile``. ``learning_rate`` is a number, a step size of ``gradient.steps``, or "auto". ``iterate`` is "last"
-    or "average" (of the later half of the path). ``checkpoint`` is a file that keeps the run every ``checkpoint_every``
-    steps; a fit that finds it there goes on from it with the account it was paid by, so it needs a ledger, and the same
-    ``data_version`` for arrays in memory. Steps are paid 64 at a time: those that a crash loses stay lost, and
-    ``privacy_.steps`` says how many were taken.
+    or "average" (of the later half of the path). ``checkpoint`` is a file that keeps the run from the moment it is paid
+    for, then every few seconds, and every ``checkpoint_every`` steps where that is given; a fit that finds it there goes on
+    from it with the account it was paid by, so it needs a ledger, and the same ``data_version`` for arrays in memory. Steps
+    are paid 64 at a time: those that a crash loses stay lost, and ``privacy_.steps`` says how many were taken.
     """
 
     epsilon: Any
@@ -104,7 +107,7 @@ class Descends:
     momentum: float
     iterate: Any
     checkpoint: Any
-    checkpoint_every: int
+    checkpoint_every: int | None
     data_version: str | None
     verbose: bool
 
@@ -145,10 +148,8 @@ class Descends:
         asked = self.clip if isinstance(self.clip, ClipQuantile) else None
         epsilon = self.epsilon if asked is None else left_of(self.epsilon, asked)
         path = None if self.checkpoint is None else Path(self.checkpoint)
-        if path is not None and not path.parent.is_dir():
-            raise InvalidRequest(
-                f"a checkpoint needs a folder that exists, got {str(path)!r}; make {str(path.parent)!r} first"
-            )
+        if path is not None:
+            checkpoints.check_place(path)
         kept = checkpoints.load(path) if path is not None and path.exists() else None
 
         def run_at(clip: Any, noise: Fraction | None = None) -> Run:
@@ -178,13 +179,18 @@ class Descends:
     def _watching(self, run: Run, path: Path | None, bought: Release | None) -> Iterator[Watch | None]:
         """Keeps the run on the disk now and then, and shows how far it is; steps are public."""
         every = self.checkpoint_every
-        if path is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
-            raise InvalidRequest(f"checkpoint_every must be a whole number of at least 1, got {every!r}")
-        bar = self._bar(run)
+        if path is not None and every is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
+            raise InvalidRequest(f"checkpoint_every must be a whole number of at least 1, or None, got {every!r}")
+        bar, due = self._bar(run), -math.inf
 
         def watch(run: Run, state: State) -> None:
-            if path is not None and (state.step % every == 0 or not state.left):
+            nonlocal due
+            asked = every is not None and state.step % every == 0
+            if path is not None and (asked or not state.left or time.monotonic() >= due):
+                began = time.monotonic()
                 checkpoints.save(path, run, state, bought)
+                ended = time.monotonic()
+                due = ended + max(_SECONDS, _SHARE * (ended - began))
             if bar is not None:
                 bar.update(bar.task_ids[0], completed=state.step)
 

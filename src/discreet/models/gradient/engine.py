@@ -182,7 +182,7 @@ Watch = Callable[[Run, State], None]
 def descend(
     run: Run, state: State | None = None, watch: Watch | None = None, extra: Cost | None = None
 ) -> Procedure[Trained]:
-    """Take the steps of a run; ``state`` continues one that was broken off, ``watch`` sees every step that was paid for.
+    """Take the steps of a run; ``state`` continues one that was broken off, ``watch`` sees it paid and then every step.
 
     Proof: the account was paid ``run.cost``, which ``Lots`` proves for exactly this sequence: each step is one ask of a
     ``LotGradient`` at the run's rate under the run's law. All the rest is a function of releases and public numbers.
@@ -199,6 +199,9 @@ def descend(
     else:
         left = yield Reopen(state.account, plan, run.steps - state.step)
     assert state.account is not None
+    state.left = left
+    if watch is not None and state.account.seal:  # a ledger paid: what was paid for is kept before the first step
+        watch(run, state)
     scale = 1.0 / float(run.rate * run.expected_rows)
     for place in range(left):
         ahead = min(AHEAD, left - place)
