@@ -17,7 +17,7 @@ from discreet.core.exact import Exact, Keyed
 from discreet.core.mechanism import Mechanism
 from discreet.core.random import Random
 from discreet.core.release import Release
-from discreet.errors import InvalidRequest
+from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.mechanisms import DiscreteLaplace, Gaussian, OptimalKeys, ThresholdedKeys, TruncatedKeys
 from discreet.mechanisms.keys import each, together
 
@@ -151,6 +151,9 @@ def test_documents_and_what_is_never_shown(law: Any) -> None:
     assert "nobody" not in value
     again = Release.from_json(Release(value, law, cost=law.cost(1), private=False).to_json())
     assert (again.mechanism, again.value, again.mechanism.cost(1)) == (law, value, law.cost(1))
+    for wrong in ({"a": "many"}, {"a": 1, "b": None}, {"a": True}, {"a": [1]}):
+        with pytest.raises(UnsupportedFormat, match="released keys"):
+            Release.from_dict(Release(value, law, private=False).to_dict() | {"value": wrong})
     assert law.release({}, seed=1) == {}
     assert law.log_prob({}, {}) == 0
     assert law.log_prob({"z": 3}, {"a": 5}) == -math.inf
