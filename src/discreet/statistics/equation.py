@@ -168,7 +168,7 @@ def noise_quantile(weights: Floats, noise: Noise, beta: float) -> Floats:
 
     def depth(units: Floats) -> Floats:
         tail = upper_tail(units * spread, np.zeros(len(spread)), weights, noise)
-        return np.log(beta) - np.log(np.maximum(tail, 1e-30))
+        return np.asarray(math.log(beta) - np.log(np.maximum(tail, 1e-30)))
 
     units = _crossing(depth, low, high, depth(low), depth(high), 1e-4)
     return (units + 1e-3) * spread  # a thousandth of a deviation beyond: never below
