@@ -18,8 +18,8 @@ from discreet.protect.anonymous import Anonymized
 from discreet.protect.cleaning import clean
 from discreet.protect.erasure import Erasures, Register, holding, receipt_of
 from discreet.protect.facts import GROUNDS, facts_of, text
+from discreet.protect.finding import as_given, find_now
 from discreet.protect.hierarchies import Hierarchy
-from discreet.protect.holding_files import as_given, find_now
 from discreet.protect.holdings import Found
 from discreet.protect.leaving import Leaving
 from discreet.protect.names import check_new, partner_name, public_name
