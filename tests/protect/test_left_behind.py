@@ -154,5 +154,5 @@ def test_the_folder_of_a_vault_holds_only_what_it_should(tmp_path: Path) -> None
         vault.access("Ann")
         vault.erase("Ann")
     assert time.time() >= before
-    assert sorted(os.listdir(tmp_path)) == ["keys.json", "v.csv", "vault.db"]
+    assert sorted(os.listdir(tmp_path)) == ["keys.json", "v.csv", "vault.db", "vault.db.head"]
     assert holding(tmp_path, b"Ann", b"ann") == []
