@@ -254,3 +254,32 @@ def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pyte
     done = upgrade(url, people)
     assert done.keys == 2
     assert [path.stat().st_mode & 0o777 for path in done.backups] == [0o600] * 2  # the one of the interrupted upgrade too
+
+
+@pytest.mark.parametrize("part", ["vault.db", "vault.db-wal", "vault.db-shm", "vault.db.head", ".", "link"])
+def test_what_another_user_put_there_is_not_written_to(
+    part: str, people: Pseudonymizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder such as /tmp somebody may have been there first, with a file of theirs, or a link to one."""
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    place = folder / ("vault.db" if part == "link" else part)
+    if part == "link":
+        place.symlink_to(tmp_path / "theirs.db")
+    elif part != ".":
+        place.touch()
+    if os.getuid() == 0:
+        os.chown(place, 65534, 65534, follow_symlinks=False)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(InvalidRequest, match="belongs to user"):
+        Vault(f"sqlite:///{folder}/vault.db", people)
+    assert not (tmp_path / "theirs.db").exists()
+    assert all(path.stat().st_size == 0 for path in folder.iterdir() if path.exists())
+
+
+def test_a_log_that_leads_elsewhere_is_refused(people: Pseudonymizer, tmp_path: Path) -> None:
+    (tmp_path / "vault.db-wal").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InvalidRequest, match="must be plain files"):
+        Vault(f"sqlite:///{tmp_path}/vault.db", people)
