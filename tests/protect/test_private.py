@@ -283,3 +283,60 @@ def test_a_log_that_leads_elsewhere_is_refused(people: Pseudonymizer, tmp_path: 
     (tmp_path / "vault.db-wal").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InvalidRequest, match="must be plain files"):
         Vault(f"sqlite:///{tmp_path}/vault.db", people)
+
+
+def test_no_master_key_is_retired_that_something_out_of_sight_is_under(
+    keys: FileKeys, people: Pseudonymizer, tmp_path: Path
+) -> None:
+    """A file with tokens that is not there just now, another vault of the database, and one of 0.1.0 in it; a vault under
+    somebody else's keys is none of ours."""
+    url, place = f"sqlite:///{tmp_path}/vault.db", tmp_path / "lab.csv"
+    people.write({"name": ["Ann"], "x": [1]}, place, "lab")
+    stranger = Pseudonymizer(["name"], FileKeys.create(tmp_path / "other.json"))
+    Vault(url, stranger, name="theirs").close()
+    with Vault(url, people, name="second") as second:
+        sealed = second.seal("Ann", b"a scan")
+    with Vault(url, people) as vault:
+        vault.register("lab", place, token=("token", "lab", "default"), **FACTS)
+        keys.add_version()
+        vault.rotate()
+        with pytest.raises(InvalidRequest, match="opens 'second'"):
+            vault.retire(1)
+        with Vault(url, people, name="second") as second:
+            second.rotate()
+        place.rename(tmp_path / "away.csv")
+        with pytest.raises(InvalidRequest, match=r"lab\.csv.*not there"):
+            vault.retire(1)
+        place.mkdir()
+        with pytest.raises(InvalidRequest, match="it is a folder"):
+            vault.retire(1)
+        place.rmdir()
+        people.write({"name": ["Ann"], "x": [1]}, place, "lab")
+        vault.retire(1)
+    with Vault(url, people, name="second") as second:
+        assert second.unseal("Ann", sealed) == b"a scan"
+
+
+def test_every_vault_of_a_database_can_be_upgraded(tmp_path: Path) -> None:
+    """The table of clear keys is shared: it is gone after the last key, also for a vault that never had one. No master key
+    that such a vault still needs is retired by another."""
+    url, people = old_vault(tmp_path)
+    with sqlite3.connect(tmp_path / "old" / "vault.db") as raw:
+        raw.execute(
+            "INSERT INTO discreet_vaults (name, created, number, head) SELECT 'empty', created, 0, '' FROM discreet_vaults"
+        )
+    raw.close()
+    with pytest.raises(UnsupportedFormat, match=r"written by discreet 0\.1\.0"):
+        Vault(url, people, name="empty")
+    assert upgrade(url, people).keys > 0
+    with Vault(url, people) as vault:
+        assert isinstance(people.keys, FileKeys)
+        people.keys.add_version()
+        vault.rotate()
+        with pytest.raises(InvalidRequest, match="opens 'empty'"):
+            vault.retire(1)
+    assert upgrade(url, people, name="empty").keys == 0
+    with pytest.raises(InvalidRequest, match="needs no upgrade"):
+        upgrade(url, people, name="empty")
+    with Vault(url, people, name="empty") as vault:
+        vault.seal("Ann", b"x")

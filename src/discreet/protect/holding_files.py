@@ -82,7 +82,13 @@ class Files(Holding):
         return Gone(gone, unreadable, links, seen)
 
     def tokens_under(self, version: int, database: Database) -> int:
-        paths = find_now(self.given, Seen())
+        seen = Seen()
+        paths = find_now(self.given, seen)
+        for missed in seen.missed:
+            raise InvalidRequest(
+                f"the tokens in every file of {self.name!r} must be known, got {missed['place']!r}: {missed['reason']}; "
+                "bring it back, or unregister the table if it is lost"
+            )
         (column,), counts = FileTable(paths).counted(self.finder.columns) if paths else ([pa.array([], pa.string())], None)
         return under(version, column.to_pylist(), None if counts is None else counts.tolist())
 

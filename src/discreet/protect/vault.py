@@ -323,8 +323,10 @@ class Vault:
     def retire(self, version: int) -> None:
         """Give up an old master key: refused while a key in the database or a token in a registered table is under it.
 
-        It is taken out of a key file; in the environment or a key service, remove it there. Tokens that partners hold under
-        it cannot be translated afterwards: rotate them first. Copies of the key file, as in backups, keep it.
+        Refused as well while a file with tokens cannot be read, or another vault of the database is under it. The key is
+        taken out of a key file; in the environment or a key service, remove it there. Tokens that partners hold under it
+        cannot be translated afterwards: rotate them first, and vaults in other databases too. Copies of the key file, as in
+        backups, keep it.
         """
         self._keys.retire(version)
 
