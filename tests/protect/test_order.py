@@ -222,3 +222,47 @@ def test_what_one_copy_makes_coarser_no_other_shows_as_it_is(how: str, turn: int
             with pytest.raises(InvalidRequest, match=r"40 of 40 joint classes are smaller \(40 of a single row\)"):
                 vault.anonymize("t", tmp_path / "2.csv", second, LEVELS, 5, recipient="firm", **more)
             assert not (tmp_path / "2.csv").exists()
+
+
+KINDS = ["arrow", "pandas", "polars", "parquet", "many parts", "pandas file", "polars file"]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_dictionary_tells_the_old_order(
+    kind: str, ordered: bool, keys: FileKeys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dictionary lists values as they first came, which is the order of the rows where they do not repeat: in a copy it is
+    that of the copy. Where the order of the values is declared to mean something, it is kept."""
+    import polars as pl
+
+    import discreet.protect.shuffle as shuffle_module
+
+    people = Pseudonymizer(["name"], keys)
+    texts = [f"v{7919 * i % 97:02}" for i in range(97)]
+    values = pa.DictionaryArray.from_arrays(pa.array(range(97), pa.int32()), texts, ordered=ordered)
+    given: Any = pa.table({"name": [f"p{i}" for i in range(97)], "value": values})
+    if kind.startswith("pandas"):
+        given = pd.DataFrame({"name": given["name"].to_pylist(), "value": pd.Categorical(texts, texts, ordered)})
+    elif kind.startswith("polars"):
+        cells = pl.Series(texts, dtype=pl.Enum(texts) if ordered else pl.Categorical)
+        given = pl.DataFrame({"name": given["name"].to_pylist(), "value": cells})
+    elif kind in ("parquet", "many parts"):
+        pyarrow.parquet.write_table(given, tmp_path / "in.parquet")
+        given = tmp_path / "in.parquet"
+    if kind == "many parts":
+        monkeypatch.setattr(shuffle_module, "MEMORY", 1)
+    if kind in ("arrow", "pandas", "polars"):
+        made: Any = people.table(given, "lab")
+        column = pa.array(made["value"]) if kind == "pandas" else made["value"]
+        column = column.to_arrow() if kind == "polars" else column
+    else:
+        people.write(given, tmp_path / "out.parquet", "lab")
+        column = pyarrow.parquet.read_table(tmp_path / "out.parquet")["value"]
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    assert column.to_pylist() != texts
+    assert sorted(column.to_pylist()) == sorted(texts)
+    if ordered and kind != "many parts":  # a file of several parts lists what each of them has
+        assert [text for text in column.dictionary.to_pylist() if text in set(texts)] == texts
+    elif not ordered:
+        assert column.dictionary.to_pylist() == column.to_pylist()
