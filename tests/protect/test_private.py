@@ -340,3 +340,34 @@ def test_every_vault_of_a_database_can_be_upgraded(tmp_path: Path) -> None:
         upgrade(url, people, name="empty")
     with Vault(url, people, name="empty") as vault:
         vault.seal("Ann", b"x")
+
+
+@pytest.mark.parametrize("text", ["*", "é" * 44, "QUJDREVGR0g", "x" * 4000, "QUJDREVGR0g=\n\x1f", "\udcff"])
+def test_a_key_that_is_none_is_not_quoted(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by the refusal nor by what a traceback shows with it."""
+    for name in ("IDENTITY", "MASTER_1", "RECEIPTS"):
+        monkeypatch.setenv(f"DISCREET_KEY_{name}", text)
+    with pytest.raises(InvalidRequest) as problem:
+        Vault("sqlite://", Pseudonymizer(["name"], EnvironmentKeys()))
+    assert len(text) == 1 or text not in str(problem.value)
+    assert problem.value.__cause__ is None
+    assert problem.value.__suppress_context__ or problem.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:SECRET@host:port/base",
+        "postgresql://me:SECRET@host:99x",
+        "postgresql://me:SE/SECRET@host:1x/base",
+        "mysql://me:SECRET@host/base",
+        "postgresql://me:SECRET@127.0.0.1:1/base",
+        "://me:SECRET@host",
+        "sqlite://me:SECRET@host/base?x=1",
+    ],
+)
+def test_no_refusal_of_an_address_quotes_its_password(url: str, people: Pseudonymizer) -> None:
+    for attempt in (lambda: Vault(url, people, timeout=1.0), lambda: upgrade(url, people, timeout=1.0)):
+        with pytest.raises(DiscreetError) as problem:
+            attempt()
+        assert "SECRET" not in str(problem.value)

@@ -11,7 +11,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError
 
 from discreet.errors import InvalidRequest
-from discreet.ledger.database import Database
+from discreet.ledger.database import Database, without_password
 
 # SQLite gives what it makes beside a database the mode of the database; the head and the key are the ledger's.
 BESIDE = ("", "-wal", "-shm", "-journal", ".head", ".key")
@@ -86,7 +86,8 @@ def open_private(url: str, timeout: float) -> Database:
     try:
         database = Database(url, timeout)
     except ArgumentError:
-        raise InvalidRequest(f"a vault's address must be such as 'sqlite:///vault.db', got {url!r}") from None
+        shown = without_password(url)
+        raise InvalidRequest(f"a vault's address must be such as 'sqlite:///vault.db', got {shown!r}") from None
     if database.sqlite:
         keep_private(database)
         event.listen(database._engine, "connect", lambda raw, _: raw.execute("PRAGMA secure_delete=ON"))
