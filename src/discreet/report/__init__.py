@@ -93,6 +93,11 @@ def main_interval(numbers: Sequence[Any]) -> tuple[Any, Any, Any]:
 
 
 def _declared(name: str, doc: Mapping[str, Any]) -> tuple[str, str]:
+    if "private" in (doc.get("values"), doc.get("bounds")):
+        outer = "" if "outer" not in doc else f" from {shown(doc['outer'][0])} to {shown(doc['outer'][1])}"
+        return name, (
+            "labels" if doc["type"] == "category" else f"a number{outer}, with bounds"
+        ) + " that were not looked for"
     if doc["type"] == "category":
         return name, "one of " + ", ".join(map(str, doc["values"]))
     low, high = doc["bounds"]
