@@ -346,3 +346,22 @@ def test_what_cannot_be_rewritten_is_not_begun_again_at_every_opening(tmp_path: 
     for _ in range(2):
         with open_vault(tmp_path) as vault:
             assert len(vault.log()) == rows
+
+
+def test_an_earlier_receipt_is_not_given_for_what_cannot_be_looked_at_now(tmp_path: Path) -> None:
+    """Erased before, and asked for again: a file that came since and is damaged was not gone through by that receipt."""
+    with open_vault(tmp_path) as vault:
+        vault.register("v", write(tmp_path / "data" / "v1.csv", "Ann", "Bob") and tmp_path / "data" / "v*.csv", **FACTS)
+        first = vault.erase("Ann")
+        assert first.complete
+        assert vault.erase("Ann") == first
+        (tmp_path / "data" / "v2.csv").write_text('name,x\nAnn,1\nBob,"2\n')
+        second = vault.erase("Ann")
+        assert [Path(place["place"]).name for place in second.missed["v"]] == ["v2.csv"]
+        assert not second.complete
+        assert vault.erase("Ann") == second  # nothing new to say
+        write(tmp_path / "data" / "v2.csv", "Ann", "Bob")
+        third = vault.erase("Ann")
+        assert third.tables == {"v": 1}
+        assert third.complete
+        assert len(vault.receipts()) == 3
