@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from discreet.errors import InvalidRequest
@@ -61,6 +62,36 @@ def test_rows_that_the_database_keeps_are_not_said_to_be_gone(what: str, tmp_pat
         rows = len(vault.log())
     with opened(tmp_path) as vault:
         assert len(vault.log()) == rows
+
+
+KEEPING = "CREATE FUNCTION keep() RETURNS trigger AS $$ BEGIN {} END $$ LANGUAGE plpgsql"
+KEPT = "CREATE TRIGGER keep BEFORE DELETE ON wards FOR EACH ROW WHEN (old.name = 'Ann') EXECUTE FUNCTION keep()"
+ON_A_SERVER = {
+    "reference": IN_THE_WAY["reference"],
+    "reference at the end": IN_THE_WAY["reference at the end"],
+    "trigger": (KEEPING.format("RAISE EXCEPTION 'Ann stays';"), KEPT),
+    "silent trigger": (KEEPING.format("RETURN NULL;"), KEPT),
+    "rule": ("CREATE RULE keep AS ON DELETE TO wards WHERE old.name = 'Ann' DO INSTEAD NOTHING",),
+}
+
+
+@pytest.mark.parametrize("what", ON_A_SERVER)
+def test_rows_that_a_server_keeps_are_not_said_to_be_gone(what: str, server: str, keys: FileKeys, tmp_path: Path) -> None:
+    schema = f"keeps{list(ON_A_SERVER).index(what)}"
+    with psycopg.connect(server, autocommit=True) as plain:
+        plain.execute(f"CREATE SCHEMA {schema}")
+    with Vault(f"{server}&options=-csearch_path%3D{schema}", Pseudonymizer(["name"], keys)) as vault:
+        with vault._database.transaction(write=True) as connection:
+            for statement in (*WARDS, *ON_A_SERVER[what]):
+                connection.exec_driver_sql(statement)
+        vault.register("wards", database="wards", **FACTS)
+        receipt = vault.erase("Ann")
+        assert receipt.tables == {"wards": 0}
+        [missed] = receipt.missed["wards"]
+        assert "cannot be deleted" in missed["reason"]
+        assert "Ann" not in missed["reason"]
+        assert vault.erase("Bob").tables == {"wards": 1}
+        assert vault.unfinished == []
 
 
 def test_a_view_is_no_table(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Connection, MetaData, String, Table, Text, and_, cast, collate, func, inspect, select
 from sqlalchemy.dialects.postgresql import DOMAIN
-from sqlalchemy.exc import IntegrityError, SAWarning
+from sqlalchemy.exc import IntegrityError, InternalError, NotSupportedError, ProgrammingError, SAWarning
 from sqlalchemy.types import Date, DateTime, NullType, Time, TypeEngine
 
 from discreet.core.schema import closest
-from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt, UnknownName
+from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt, LedgerUnavailable, UnknownName
 from discreet.ledger.database import Database
 from discreet.protect.holdings import Finder, Found, Gone, Holding, under
 from discreet.protect.reach import Seen
@@ -81,8 +81,9 @@ class Rows(Holding):
 
     def _kept(self) -> DiscreetError:
         return DiscreetError(
-            f"rows of the table {self.table!r} cannot be deleted: rows of another table refer to them, or a trigger or rule "
-            "keeps them; nothing was removed here: delete what refers to them first, or let it follow (ON DELETE CASCADE)"
+            f"rows of the table {self.table!r} cannot be deleted: rows of another table refer to them, a trigger or rule "
+            "keeps them, or you may not; nothing was removed here: delete what refers to them first, or let it follow (ON "
+            "DELETE CASCADE)"
         )
 
     @contextmanager
@@ -91,8 +92,8 @@ class Rows(Holding):
         try:
             with database.transaction(write=True) as connection:
                 yield connection
-        except LedgerCorrupt as problem:
-            if not isinstance(problem.__cause__, IntegrityError):
+        except (LedgerCorrupt, LedgerUnavailable) as problem:
+            if not isinstance(problem.__cause__, _REFUSALS):
                 raise
             raise self._kept() from None  # the database's own words may quote the person's row
 
@@ -156,6 +157,10 @@ class Rows(Holding):
             for column in table.columns:
                 column.type = NullType()
         return table
+
+
+# What a database says of a statement, and will say again; what passes, such as a lost connection, is an OperationalError.
+_REFUSALS = (IntegrityError, InternalError, NotSupportedError, ProgrammingError)
 
 
 def _reader(kind: TypeEngine[Any], connection: Connection) -> Any:
