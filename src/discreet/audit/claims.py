@@ -26,6 +26,7 @@ from discreet.mechanisms import (
     Laplace,
     RandomizedResponse,
     SphericalLaplace,
+    Tulap,
 )
 from discreet.models.perturbation import METHODS
 from discreet.sources import open_source
@@ -78,6 +79,7 @@ CASES = [
     Case(Gaussian.costing(1, rho="0.5"), 0.0, 1.0, 0.01),
     Case(DiscreteLaplace.costing(1, epsilon=1), 0, 1),
     Case(DiscreteGaussian.costing(1, rho="0.125"), 0, 1, 0.01),
+    Case(Tulap.costing(1, epsilon=1), 0, 1),
     Case(SphericalLaplace.costing(1, epsilon=1), (0.0, 0.0), (1.0, 0.0), vector=True, slow=True),
     Case(RandomizedResponse.costing(epsilon=1, categories=[0, 1]), 0, 1),
     Case(RandomizedResponse.costing(epsilon=1, categories=list(range(5))), 0, 1),

@@ -4,18 +4,21 @@ statistic.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
+from discreet.statistics.equation import Statement, noise_variance
 from discreet.statistics.reading import CellReading, Floats
 
 ALTERNATIVES = ("two-sided", "less", "greater")
-_LEAST_DRAWS = 999
+LEAST_DRAWS = 999
+AT_POWER = 2.8015852  # deviations that a two-sided test at .05 needs to reject with probability .8
 
 
 def check_alternative(alternative: str) -> str:
@@ -49,29 +52,62 @@ class HypothesisTest(CellReading):
     def method(self) -> str:
         """How the p-value was found, in words."""
 
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
+        """The effect that a test at .05 on a release like this one finds with probability .8; None where it has no one effect."""
+        return None
+
     def cells(self, releases: Sequence[Release]) -> Floats:
         """The released cells in their own shape."""
         return np.asarray(releases[0].value, np.float64).reshape(self.shape)
 
 
+def z_score(statement: Statement, noise: Any) -> float:
+    """L in units of its deviation: what stands in for t."""
+    spread = deviation(statement, noise)
+    return float(statement.score[0]) / spread if spread > 0 else 0.0
+
+
+def deviation(statement: Statement, noise: Any) -> float:
+    """The standard deviation of L, of sampling and noise together."""
+    return math.sqrt(float(statement.variance[0]) + float(noise_variance(statement.weights, noise)[0]))
+
+
 class OmnibusTest(HypothesisTest):
-    """A test whose statistic has no effect with an interval in the population: what it is worth is its p-value."""
+    """A test whose statistic has no effect with an interval in the population: what it is worth is its p-value.
+
+    Subclasses are dataclasses with ``draws``, how many statistics the p-value draws under the hypothesis: (1 + how many of
+    them are at least as large as the one found) / (draws + 1), from a fixed public stream, so that reading twice reads the
+    same.
+
+    Proof: where the draws have the law of the statistic under the hypothesis, its rank among them is uniform, whatever ties
+    do: P(p <= a) <= a (Barnard 1963; Phipson and Smyth 2010).
+    """
+
+    draws: int
+
+    @abstractmethod
+    def under_hypothesis(self, cells: Floats, law: Any) -> Floats | None:
+        """``draws`` statistics under the hypothesis that fits the cells best; None where nothing can be said."""
 
     def statistic(self, releases: Sequence[Release]) -> float:
         return float(self.compute(self.cells(releases)))
+
+    def pvalue(self, releases: Sequence[Release]) -> float:
+        made = self.under_hypothesis(self.cells(releases), releases[0].mechanism)
+        return 1.0 if made is None else monte_carlo_p(self.statistic(releases), made)
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         raise InvalidRequest("this test has no single effect to give an interval for; see the intervals of what it compares")
 
 
-def monte_carlo(observed: float, draw: Callable[[int, int], Floats], draws: int = _LEAST_DRAWS) -> float:
-    """(1 + how many of ``draws`` are at least as large) / (draws + 1).
+def monte_carlo_p(observed: float, drawn: Floats) -> float:
+    """The share of the statistics, the observed one among them, that are at least as large; ties to rounding count."""
+    larger = np.count_nonzero(drawn >= observed - 1e-9 * abs(observed))
+    return (1 + int(larger)) / (drawn.size + 1)
 
-    ``draw(size, seed)`` makes statistics under the hypothesis from a fixed public stream, so that reading twice reads
-    the same.
 
-    Proof: where the draws have the law of the statistic under the hypothesis, its rank among them is uniform, whatever ties
-    do: P(p <= a) <= a (Barnard 1963; Phipson and Smyth 2010).
-    """
-    made = np.asarray(draw(draws, 2026), np.float64)
-    return (1 + int(np.count_nonzero(made >= observed))) / (draws + 1)
+def check_draws(draws: int) -> int:
+    """Refuse a number of draws that leaves no p-value below .05."""
+    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 19:
+        raise InvalidRequest(f"draws must be a whole number of at least 19, got {draws!r}; {LEAST_DRAWS} is the default")
+    return draws

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,19 +11,13 @@ import numpy as np
 from discreet.core.release import Release
 from discreet.core.result import readings
 from discreet.errors import InvalidRequest
-from discreet.hypotheses.reading import HypothesisTest, check_alternative
-from discreet.statistics.equation import Statement, noise_variance, p_values
+from discreet.hypotheses.reading import HypothesisTest, check_alternative, z_score
+from discreet.statistics.equation import Statement, p_values
 from discreet.statistics.mean import mean_of_population
 from discreet.statistics.population import Contrast
 from discreet.statistics.question import Question, Table, statistic
 from discreet.statistics.reading import Floats
 from discreet.statistics.score import Score
-
-
-def z_score(statement: Statement, noise: Any) -> float:
-    """L in units of its deviation: what stands in for t."""
-    spread = math.sqrt(float(statement.variance[0]) + float(noise_variance(statement.weights, noise)[0]))
-    return float(statement.score[0]) / spread if spread > 0 else 0.0
 
 
 @statistic("ttest_1samp")
@@ -97,7 +90,7 @@ def ttest_ind(table: Table, column: str, *, by: str, alternative: str = "two-sid
 @readings("ttest_ind")
 @dataclass(frozen=True)
 class Welch(HypothesisTest):
-    """The first group's mean less the second's, and the p-value of their being equal.
+    """One group's mean less another's (``between``: their places), and the p-value of their being equal.
 
     The p-value takes both groups at their common mean m = sum of T_g / sum of N_g, which is what the hypothesis says;
     the interval of the difference takes each at its own. So at a difference of 0 the two disagree in a few tables of a
@@ -106,10 +99,15 @@ class Welch(HypothesisTest):
 
     means: Any
     alternative: str = "two-sided"
+    between: tuple[int, int] = (0, 1)
 
     def __post_init__(self) -> None:
         if isinstance(self.means, dict):
             object.__setattr__(self, "means", readings.read(self.means))
+        object.__setattr__(self, "between", (int(self.between[0]), int(self.between[1])))
+        groups = self.means.shape[0]
+        if self.between[0] == self.between[1] or not all(0 <= place < groups for place in self.between):
+            raise InvalidRequest(f"two of {groups} groups are compared, got the places {self.between}")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -117,19 +115,25 @@ class Welch(HypothesisTest):
         return own
 
     @property
+    def _coefficients(self) -> Floats:
+        made = np.zeros(self.shape[0])
+        made[list(self.between)] = 1.0, -1.0
+        return made
+
+    @property
     def method(self) -> str:
         return "asymptotic: Welch's score test, noise included, Student's t for the noise of the variances"
 
     @property
     def _difference(self) -> Contrast:
-        return Contrast(self.means, (1.0, -1.0))
+        return Contrast(self.means, tuple(self._coefficients.tolist()))
 
     def compute(self, cells: Floats) -> Floats:
         return self._difference.combined(self.means.compute(cells))
 
     def statement(self, releases: Sequence[Release]) -> Statement | None:
         """L, V and weights at the common mean; None where a group has no rows left."""
-        return common_mean(self.means, self.cells(releases), np.array([1.0, -1.0]))
+        return common_mean(self.means, self.cells(releases), self._coefficients)
 
     def statistic(self, releases: Sequence[Release]) -> float:
         found = self.statement(releases)
@@ -147,12 +151,12 @@ class Welch(HypothesisTest):
 def common_mean(means: Any, cells: Floats, coefficients: Floats) -> Statement | None:
     """The statement that a contrast of groups' means is 0 because all have one mean, on the scale of [0, 1]."""
     groups = cells.reshape(-1, cells.shape[-1])
-    sizes = groups.sum(-1)
-    if (sizes <= 0).any():
+    sizes, named = groups.sum(-1), coefficients != 0
+    if (sizes[named] <= 0).any():
         return None
-    middle = float(np.clip(means.share(groups.sum(0)), 0.0, 1.0))
+    middle = float(np.clip(means.share(groups[named].sum(0)), 0.0, 1.0))
     at = [means.score.equation(own)(np.array([middle])) for own in groups]
-    parts = coefficients / sizes
+    parts = np.divide(coefficients, sizes, out=np.zeros(len(sizes)), where=named)
     weights = np.concatenate([c * s.weights for c, s in zip(parts, at, strict=True)], -1)
     spreads = np.concatenate([c * c * s.variance_weights for c, s in zip(parts, at, strict=True)], -1)
     score = np.array([sum(c * float(s.score[0]) for c, s in zip(parts, at, strict=True))])
