@@ -1,4 +1,4 @@
-"""The full audit: every law, statistic and exhibit with as many samples as its bound needs, and the rate of false alarms."""
+"""The full audit: every claim and exhibit with as many samples as its bound needs, and the rate of false alarms."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def run() -> dict[str, Any]:
 def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
     rows = [(f"{r['kind']} {r['name']}: as it should be", float(r["holds"]), ">=", 1.0) for r in result["rows"]]
     for r in result["rows"]:
-        # What is asked to have teeth: laws whose claim at its delta is exactly epsilon 1.
-        if r["kind"] == "law" and abs(r["claim"] - 1) < 1e-9 and "spherical" not in r["name"]:
-            rows.append((f"share of epsilon 1 reached by {r['name']}", r["margin"], ">=", 0.85))
+        # What is asked to have teeth; a model is held to its claim, and how much of that tiny tables can show varies.
+        if r["kind"] in ("law", "statistic") and r["claim"] > 1e-9:
+            rows.append((f"share of its claim reached by {r['name']}", r["margin"], ">=", 0.85))
     rows.append((f"false alarms in {AUDITS} audits at confidence 0.999", float(result["false_alarms"]), "<=", 8.0))
     return rows

@@ -1,4 +1,4 @@
-"""The auditor: it never cries wolf, it has teeth, it refutes everything in the museum, and the package passes."""
+"""The auditor: it never cries wolf, it has teeth, and the package passes."""
 
 from __future__ import annotations
 
@@ -10,24 +10,14 @@ import pytest
 from scipy import stats
 
 import discreet as ds
-from discreet.audit import bit_bound, broken, claims, lower_bound, neighbours, page, waist
-from discreet.audit.bits import lowest_bit
+from discreet.audit import bit_bound, claims, law_claims, lower_bound, neighbours, page, waist
+from discreet.audit.views import lowest_bit
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
 from discreet.sources import open_source
 from discreet.statistics.joint import ask
 from discreet.statistics.question import Table, build
 from discreet.statistics.spend import Spend
-
-
-@pytest.mark.parametrize("exhibit", broken.EXHIBITS, ids=lambda e: e.name)
-def test_the_museum_is_refuted(exhibit: broken.Exhibit) -> None:
-    assert exhibit.audit().refutes(exhibit.epsilon)
-    assert len(exhibit.why) > 30
-
-
-def test_every_registered_law_and_statistic_is_audited() -> None:
-    assert claims.unaudited() == set()
 
 
 def test_the_quick_audit_holds() -> None:
@@ -40,11 +30,24 @@ def test_the_quick_audit_holds() -> None:
     assert "BROKEN" not in text
 
 
-@pytest.mark.parametrize("place", [0, 1, 3, 6, 9, 10])
+@pytest.mark.parametrize("place", [0, 1, 3, 5, 6, 9, 11, 12])
 def test_bounds_have_teeth(place: int) -> None:
-    """Laplace, Gaussian at delta 1e-2, discrete Laplace and randomised response reach 85 % of epsilon 1."""
-    row = claims.audit_law(claims.CASES[place], 1_000_000)
-    assert 0.85 <= row.certified <= row.claim == pytest.approx(1)
+    """Laplace, both Gaussians, discrete Laplace and Gaussian and randomised response reach 85 % of their claim."""
+    row = law_claims.audit_law(law_claims.CASES[place], 1_000_000)
+    assert 0.85 * row.claim <= row.certified <= row.claim
+
+
+def test_claims_of_rho_are_read_off_the_exact_profile() -> None:
+    """The hockey-stick divergence at the epsilon found is delta, for the normal law and for the discrete one."""
+    normal = law_claims.exact_epsilon(law_claims.CASES[5])
+    assert normal is not None
+    assert stats.norm.sf(normal - 0.5) - math.exp(normal) * stats.norm.sf(normal + 0.5) == pytest.approx(0.01, rel=1e-6)
+    whole = law_claims.exact_epsilon(law_claims.CASES[9])
+    assert whole is not None
+    k = np.arange(-200, 201)
+    p, q = (np.exp(-((k - at) ** 2) / 8) for at in (0, 1))
+    assert np.maximum(p - math.exp(whole) * q, 0).sum() / p.sum() == pytest.approx(0.01, rel=1e-6)
+    assert law_claims.exact_epsilon(law_claims.CASES[0]) is None
 
 
 def test_false_alarms_are_as_rare_as_promised() -> None:

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from discreet.audit import claims
+from discreet.audit import claims, law_claims, statistic_claims
 from discreet.cli import main
 from discreet.protect import FileKeys
 
 
 def few(quick: bool) -> list[claims.Row]:
-    return [claims.audit_law(claims.CASES[0], 4000), claims.audit_statistic("count", "add_remove", 2000)]
+    return [
+        law_claims.audit_law(law_claims.CASES[0], 4000),
+        statistic_claims.audit_statistic("count", "add_remove", 2000),
+    ]
 
 
 def test_audit(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -216,7 +216,8 @@ def test_gaussian_bounds_are_never_violated(relation: Any, loss: Loss) -> None:
         most = float(rng.choice([1.0, 2.0]))
         distance = moved(loss, relation, width, rows, Fraction(most))
         ridge = float(rng.choice([0.5, 2, 8])) * float(loss.curvature) * most
-        law = ObjectivePerturbation("gaussian", float(distance.l2) * float(rng.choice([0.5, 1.0, 3.0])), ridge, "1e-9")
+        scale = float(distance.l2) * float(rng.choice([0.5, 1.0, 3.0]))
+        law = ObjectivePerturbation("gaussian", scale, ridge, "1e-9", "1e-3")
         one, other = neighbours(rng, loss, relation, width, rows, most)
         if trial % 2:
             one, other = other, one
@@ -302,7 +303,7 @@ def test_costs_are_monotone() -> None:
                     scale: Any, ridge: Any, rows: int = 1, w: int = 1, n: Any = noise, r: Any = relation, one: Loss = loss
                 ) -> float:
                     distance = moved(one, r, 2, rows, Fraction(w))
-                    cost = ObjectivePerturbation(n, scale, ridge, "0.001").cost(distance)
+                    cost = ObjectivePerturbation(n, scale, ridge, "0.001", "1e-3").cost(distance)
                     return cost.curve[8]
 
                 base = epsilon_of(3, 2)

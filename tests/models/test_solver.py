@@ -15,8 +15,8 @@ from discreet.models import objective as objective_module
 from discreet.models import solver
 from discreet.models.design import Rows
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
-from discreet.models.problem import Minimiser
-from tests.models.test_objective_perturbation import design, objective
+from discreet.models.quadratic import factors as factors_of
+from tests.models.test_objective_perturbation import objective
 
 TOLERANCE = 2.0**-17
 LOSSES: tuple[Loss, ...] = (Logistic(), HuberHinge(), HuberHinge(Fraction(1, 100)), Huber())
@@ -137,18 +137,9 @@ def test_newton_and_the_method_for_many_features_agree(monkeypatch: pytest.Monke
         assert np.linalg.norm(many.theta - few.theta) <= 2 * 1e-7 / 0.5
 
 
-def test_a_table_that_cannot_be_certified_is_answered_from_the_public_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = objective([[1.0]], [1.0], Logistic())
-    query = Minimiser(design(1), Logistic(), Fraction(1))
-    assert query._of(one)[0] > 0.1
-    monkeypatch.setattr(objective_module.Objective, "error", lambda *_: 1.0)
-    assert query._of(one).tolist() == [0.0]
-    assert one.minimise(np.zeros(1), 1.0, TOLERANCE) is None
-
-
 def test_a_hessian_that_rounding_spoils_does_not_stop_anything() -> None:
     spoiled = np.array([[1.0, 1.0], [1.0, 1.0 - 1e-16]])
-    factors = solver._factors(spoiled - 1e-13 * np.eye(2))
+    factors = factors_of(spoiled - 1e-13 * np.eye(2))
     assert np.isfinite(factors).all()
 
 

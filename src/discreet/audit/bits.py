@@ -5,21 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from discreet.audit.lower_bound import CONFIDENCE, LowerBound, lower_bound
-
-_NONE = 4096  # the place of the lowest bit of zero, and of what is no number
-
-
-def lowest_bit(values: Any) -> npt.NDArray[np.int64]:
-    """The exponent of the lowest bit set in each double: coarse where a value was rounded, fine where it was not."""
-    flat = np.asarray(values, np.float64)
-    mantissa, exponent = np.frexp(np.where(np.isfinite(flat), flat, 0.0))
-    whole = np.abs(mantissa * 2.0**53).astype(np.int64)
-    lowest = whole & -whole
-    place = np.where(whole > 0, np.log2(np.maximum(lowest, 1)), 0).astype(np.int64) + exponent - 53
-    return np.where(whole > 0, place, _NONE).astype(np.int64)
+from discreet.audit.views import lowest_and_size
 
 
 def bit_bound(
@@ -31,8 +19,6 @@ def bit_bound(
     """
 
     def look(outputs: Any) -> Any:
-        values = np.asarray(outputs, np.float64)
-        size = np.clip(np.frexp(np.where(np.isfinite(values), values, 0.0))[1], -60, 60)
-        return lowest_bit(values) * 128 + size
+        return lowest_and_size(np.asarray(outputs, np.float64))
 
     return lower_bound(f, a, b, trials, batched=batched, confidence=confidence, features=look)

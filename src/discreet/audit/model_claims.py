@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,18 +11,14 @@ from typing import Any
 import numpy as np
 
 from discreet.accounting.conversions import epsilon as epsilon_of
-from discreet.audit.lower_bound import lower_bound
+from discreet.audit.lower_bound import CONFIDENCE, lower_bound
+from discreet.audit.row import Row
 from discreet.core.ask import Ask
 from discreet.core.query import Relation
-from discreet.core.random import system
-from discreet.core.runner import Desk, NoLedger
 from discreet.core.schema import Categories, Real, Schema
 from discreet.models.design import Design
-from discreet.models.estimator import Columns
-from discreet.models.linear_svc import LinearSVC
 from discreet.models.losses import HuberHinge, Logistic, Loss
 from discreet.models.perturbation import Method, Price, ask_for
-from discreet.models.tuning import read_candidates, tuning
 from discreet.sources import open_source
 
 
@@ -70,18 +66,14 @@ FITS = [
 ]
 
 
-@dataclass(frozen=True)
-class Found:
-    """What an audit of a model found."""
-
-    name: str
-    claim: float
-    delta: float
-    certified: float
-    seconds: float
+def audit_fits(quick: bool, confidence: float = CONFIDENCE) -> Iterator[Row]:
+    """Every way to fit a model on the pair of tables that tells most about it."""
+    for fit in FITS:
+        few = fit.method == "objective"  # each of its draws is a fit
+        yield audit_fit(fit, (200 if few else 2_000) if quick else (12_000 if few else 60_000), confidence)
 
 
-def audit_fit(fit: Fit, trials: int, confidence: float) -> Found:
+def audit_fit(fit: Fit, trials: int, confidence: float = CONFIDENCE) -> Row:
     """A fit on two neighbours, told apart by its likelihood ratio where it perturbs an objective."""
     start = time.perf_counter()
     ask = fit.ask()
@@ -98,23 +90,5 @@ def audit_fit(fit: Fit, trials: int, confidence: float) -> Found:
         return np.array([law.release(exact) for _ in range(count)])
 
     found = lower_bound(run, here, there, trials, fit.delta, confidence=confidence, batched=True, score=score)
-    return Found(f"{fit.name}, {fit.relation}", claim, fit.delta, found.epsilon, time.perf_counter() - start)
-
-
-def audit_tuning(trials: int, confidence: float) -> Found:
-    """A tuning of two candidates: which of them is chosen, with one person more or less in a small table."""
-    start = time.perf_counter()
-    schema = Schema({"x": Real(-1, 1), "y": Categories((0, 1))})
-    columns = Columns(schema, ("x",), "y")
-    made = read_candidates([LinearSVC(ridge=r, fit_intercept=False) for r in ("2", "5")], None, Price(epsilon=1))
-    tables = [open_source({"x": [1.0] * n, "y": [1] * n}, schema) for n in (1, 2)]
-
-    def run(source: Any, count: int) -> Any:
-        chosen = []
-        for _ in range(count):
-            winner = Desk(source, NoLedger(), system(), "add_remove").run(tuning(made, columns, "add_remove"))
-            chosen.append(winner.tuning.chosen + 2 * (float(winner.fitted.theta[0]) > 0))
-        return np.array(chosen)
-
-    found = lower_bound(run, tables[0], tables[1], trials, confidence=confidence, batched=True)
-    return Found("tuning, add_remove", 1.0, 0.0, found.epsilon, time.perf_counter() - start)
+    name, taken = f"{fit.name}, {fit.relation}", time.perf_counter() - start
+    return Row("model", name, claim, fit.delta, found.epsilon, found.epsilon <= claim, taken)

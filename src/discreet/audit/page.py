@@ -5,13 +5,16 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from discreet.audit.claims import Row
+from discreet.audit.row import Row
 
 _TITLES = {
     "law": ("Noise laws", "The bar must end before the mark: no sample may certify more than is claimed."),
     "statistic": ("Statistics", "On the pair of neighbouring tables that moves each one furthest."),
     "local": ("Local reports", "One person's report, private before it leaves the device."),
-    "model": ("Models", "Fits of tiny tables that one person moves as far as anybody can, and a tuning."),
+    "model": (
+        "Models",
+        "Fits of tiny tables, every question that a fit, a score, a tuning or a descent asks, and whole runs.",
+    ),
     "broken": ("A museum of broken mechanisms", "Here the bar must pass the mark: the auditor has to refute each of them."),
 }
 _STYLE = """

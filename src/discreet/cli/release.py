@@ -47,9 +47,15 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
     for ask in doc["asks"]:
         result = ask["result"]
         rows.append(
-            [ask["title"], *_answer(result["value"], result["interval95"]), "free: known" if ask["known"] else ask["cost"]]
+            [
+                ask["title"],
+                *_answer(result["value"], result.get("population95", result["interval95"])),
+                "the population" if "population95" in result else "this table",
+                "free: known" if ask["known"] else ask["cost"],
+            ]
         )
-    show.table(doc["title"], ["question", "answer", "95 % interval (noise only)", "cost"], rows)
+    show.table(doc["title"], ["question", "answer", "95 % interval", "of", "cost"], rows)
+    show.say("An interval of this table allows for the noise; one of the population also for sampling.")
     ledger = doc["ledger"]
     show.say(f"These answers cost {ledger['price']}, of which {ledger['paid_now']} was paid now.")
     show.say(f"Spent in all: {ledger['spent']} of {ledger['budget']}.")

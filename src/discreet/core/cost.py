@@ -39,6 +39,9 @@ class Block:
     l2: Fraction
 
 
+_EXACT = ("curvature", "pull", "reach", "height", "least", "off")
+
+
 @dataclass(frozen=True)
 class Smoothness:
     """How far one person can bend an objective that is minimised, beyond moving its gradient.
@@ -48,7 +51,9 @@ class Smoothness:
     never back. ``logistic``: the slope s of a row in [0, 1] and its curvature are tied by s (1 - s). ``pull`` is by how much
     the moves of single rows, added up, exceed the distance of all of them together. ``width`` is the number of
     coefficients, ``most_rows`` that of rows up to which the minimiser has to be certified, ``extended`` says whether the
-    loss can be computed in extended precision, and ``reach`` bounds the coefficients where they are held to a set.
+    loss can be computed in extended precision, and ``reach`` bounds the coefficients where they are held to a set, whose
+    shortest point is no longer than ``least`` and whose projections t are wrong by at most ``off`` times (1 + |t|).
+    ``height`` is by how much the loss of a row may pass its least value at coefficients of 0, if by more than its slope.
     """
 
     curvature: Fraction
@@ -61,6 +66,9 @@ class Smoothness:
     most_rows: int = 1 << 20
     extended: bool = True
     reach: Fraction | None = None
+    height: Fraction = Fraction(0)
+    least: Fraction = Fraction(0)
+    off: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,7 @@ class Distance:
         if self.blocks is not None:
             doc["blocks"] = [[b.size, numbers.write(b.l1), numbers.write(b.l2)] for b in self.blocks]
         if self.problem is not None:
-            known = {k: getattr(self.problem, k) for k in ("curvature", "pull", "reach")}
+            known = {k: getattr(self.problem, k) for k in _EXACT}
             exact = {k: None if v is None else numbers.write(v) for k, v in known.items()}
             doc["problem"] = vars(self.problem) | exact
         return doc
@@ -135,7 +143,7 @@ class Distance:
         problem = None
         if "problem" in doc:
             bent: dict[str, Any] = dict(doc["problem"])
-            bent |= {k: read(bent[k]) for k in ("curvature", "pull", "reach") if bent.get(k) is not None}
+            bent |= {k: read(bent[k]) for k in _EXACT if bent.get(k) is not None}
             problem = Smoothness(**bent)
         return Distance(l1, l2, linf, blocks, problem)
 

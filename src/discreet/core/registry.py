@@ -71,6 +71,10 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
 
+    def homes(self) -> dict[str, str]:
+        """Every word with the module that its class lies in, those of modules that are not loaded yet included."""
+        return self._elsewhere | {word: cls.__module__ for word, cls in self._known.items()}
+
     def __getitem__(self, name: str) -> type[T]:
         try:
             if name not in self._known and name in self._elsewhere:

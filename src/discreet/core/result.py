@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from discreet.core import drawing
 from discreet.core.cost import Cost
 from discreet.core.documents import parsed, reading
 from discreet.core.numbers import Number
@@ -46,6 +47,20 @@ class Reading(Named, ABC):
             "this answer was asked of the table only, and its release cannot tell how people vary; "
             "ask again with of='population'"
         )
+
+    def draw(self, result: Result, axes: Any, level: float) -> Any:
+        """A picture of the answer with its intervals: dots, or a heat map for a table of two axes."""
+        value, scope = np.asarray(result.value), result.scope
+        names = result.labels
+        title = f"with {100 * level:g} % intervals for {_WHOSE[scope]}"
+        if len(names) == 2 and value.ndim == 2 and value.size > _MOST_DOTS:
+            return drawing.heat(axes, names, value, "released values")
+        low, high = result.interval(level, of=scope)
+        words = [
+            " · ".join(str(known[i]) for (_, known), i in zip(names, place, strict=True))
+            for place in np.ndindex(value.shape)
+        ]
+        return drawing.dots(axes, words or [""], value, low, high, title)
 
     def statistic(self, releases: Sequence[Release]) -> float:
         """The test statistic, where the reading is a hypothesis test."""
@@ -87,6 +102,9 @@ class Reading(Named, ABC):
 tests_read_off: dict[str, Callable[..., Reading]] = {}
 readings: Registry[Reading] = Registry("reading")
 SCOPES = ("table", "population")
+_WHOSE = {"table": "this table (noise only)", "population": "the population (sampling and noise)"}
+_MOST_LINES = 12
+_MOST_DOTS = 24
 _NO_TEST = "this answer is no hypothesis test; ask for one by its name, such as 'ttest_ind'"
 
 
@@ -208,8 +226,20 @@ class Result:
         """The axes of an answer with several numbers: their names and labels."""
         return tuple(getattr(self.reading, "labels", ()))
 
+    @property
+    def scope(self) -> str:
+        """What its main interval is about: the population where that was asked for, else this table."""
+        return SCOPES[self.reading.about_population]
+
+    def plot(self, axes: Any = None, level: float = 0.95) -> Any:
+        """A picture by Matplotlib, in the axes given or in a new figure; returns the axes."""
+        return self.reading.draw(self, drawing.new_axes(axes), level)
+
     def rows(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """The answer as columns: the labels of each number, its value, interval and expected error."""
+        """The answer as columns: the labels of each number, its value, its interval on this table and its expected error.
+
+        Where it was asked of the population, the population's interval as well.
+        """
         value = np.asarray(self.value)
         low, high = (np.broadcast_to(np.asarray(end), value.shape) for end in self.interval(level))
         error = self.expected_error
@@ -218,7 +248,11 @@ class Result:
         columns: dict[str, list[Any]] = {}
         for axis, (name, known) in enumerate(self.labels):
             columns[name] = [known[place[axis]] for place in places]
-        for name, array in (("value", value), ("low", low), ("high", high), ("expected_error", errors)):
+        listed = {"value": value, "low": low, "high": high, "expected_error": errors}
+        if self.scope == "population":
+            ends = (np.broadcast_to(np.asarray(end), value.shape) for end in self.interval(level, of="population"))
+            listed |= dict(zip(("population_low", "population_high"), ends, strict=True))
+        for name, array in listed.items():
             columns[name] = [array[place].item() for place in places]
         return columns
 
@@ -240,7 +274,10 @@ class Result:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
         body = "".join("<tr>" + "".join(f"<td>{_shown(c)}</td>" for c in row) + "</tr>" for row in cells)
         note = "" if self.private else " · <b>not private</b> (seeded or without noise)"
-        words = f"cost {self.cost} · neighbours: {self.relation} · intervals of 95 % cover the noise{note}"
+        covered = "low to high: 95 % intervals for this table (noise only)"
+        if self.scope == "population":
+            covered += ", population_low to population_high: for the population (sampling and noise)"
+        words = f"cost {self.cost} · neighbours: {self.relation} · {covered}{note}"
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody><caption>{words}</caption></table>"
 
     def __float__(self) -> float:
@@ -248,18 +285,38 @@ class Result:
             raise InvalidRequest(f"the answer has {np.size(self.value)} numbers, not one; use .value or .to_frame()")
         return float(np.asarray(self.value).item())
 
+    def __str__(self) -> str:
+        """The answer with its main interval, a line for each number."""
+        columns = self.rows()
+        ends = ("population_low", "population_high") if self.scope == "population" else ("low", "high")
+        names = [name for name, _ in self.labels]
+        lines = []
+        for i in range(min(len(columns["value"]), _MOST_LINES)):
+            words = " · ".join(str(columns[name][i]) for name in names)
+            low, high = (columns[end][i] for end in ends)
+            lines.append(f"{words + ': ' if words else ''}{columns['value'][i]:.6g} ({low:.6g} to {high:.6g})")
+        left = len(columns["value"]) - len(lines)
+        lines += [f"and {left} more"] if left else []
+        mark = "" if self.private else "; not private"
+        return (
+            "\n".join(lines)
+            + f"\n95 % {'interval' if len(lines) == 1 else 'intervals'} for {_WHOSE[self.scope]}; cost {self.cost}{mark}"
+        )
+
     def __repr__(self) -> str:
         mark = "" if self.private else ", not private"
         return f"Result({self.value!r}, cost: {self.cost}, neighbors: {self.relation}{mark})"
 
     def to_dict(self) -> dict[str, Any]:
         low, high = self.interval(0.95)
+        known = self.scope == "population"
         return {
             "kind": "result",
             "schema": SCHEMA_VERSION,
             "reading": self.reading.to_dict(),
             "value": _listed(self.value),
             "interval95": [_listed(low), _listed(high)],
+            **({"population95": [_listed(end) for end in self.interval(0.95, of="population")]} if known else {}),
             "cost": self.cost.to_dict(),
             "releases": [r.to_dict() for r in self.releases],
         }

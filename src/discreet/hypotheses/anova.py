@@ -13,7 +13,8 @@ from discreet.core.release import Release
 from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.draws import noise, normals
-from discreet.hypotheses.reading import LEAST_DRAWS, HypothesisTest, OmnibusTest, check_draws
+from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
+from discreet.hypotheses.reading import LEAST_DRAWS, HypothesisTest
 from discreet.hypotheses.ttest import Welch
 from discreet.statistics.equation import noise_variance
 from discreet.statistics.mean import PopulationMean, mean_of_population
@@ -47,7 +48,7 @@ def _by_groups(table: Table, column: str, by: str) -> Question:
 
 @readings("f_oneway")
 @dataclass(frozen=True)
-class OneWay(OmnibusTest):
+class OneWay(MonteCarloTest):
     """Q = sum of w_g (m_g - m)**2 with w_g = N_g**2 / (V_g + nu_g), V_g and nu_g taken at the common mean, m weighted by w.
 
     Under the hypothesis L_g = sqrt(V_g) z + (weights of the score) . xi and V_g* = V_g + (weights of the square) . xi,

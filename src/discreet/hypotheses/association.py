@@ -12,10 +12,10 @@ import numpy as np
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
-from discreet.hypotheses.reading import AT_POWER, HypothesisTest, check_alternative, deviation, z_score
+from discreet.hypotheses.reading import AT_POWER, ScoreTest, check_alternative, deviation
 from discreet.statistics.bernstein import cell_weights
 from discreet.statistics.covariance import PopulationCorrelation
-from discreet.statistics.equation import Statement, interval, p_values
+from discreet.statistics.equation import Statement, interval
 from discreet.statistics.question import Question, Table, statistic
 from discreet.statistics.reading import Floats
 from discreet.statistics.score import Score
@@ -29,28 +29,9 @@ def pearsonr(table: Table, x: str, y: str, *, alternative: str = "two-sided") ->
     return Question(query, Pearson(PopulationCorrelation(query.shape, (), table.most_rows), alternative))
 
 
-class _OneStatement(HypothesisTest):
-    """A test of theta = 0 by the statement about theta; where there is none p is 1."""
-
-    alternative: str
-
-    def statement(self, releases: Sequence[Release]) -> Statement | None:
-        """L, V and the weights at theta = 0."""
-        raise NotImplementedError
-
-    def statistic(self, releases: Sequence[Release]) -> float:
-        found = self.statement(releases)
-        return 0.0 if found is None else z_score(found, releases[0].mechanism)
-
-    def pvalue(self, releases: Sequence[Release]) -> float:
-        law: Any = releases[0].mechanism
-        found = self.statement(releases)
-        return 1.0 if found is None else float(p_values(found, law, alternative=self.alternative)[0])
-
-
 @readings("pearsonr")
 @dataclass(frozen=True)
-class Pearson(_OneStatement):
+class Pearson(ScoreTest):
     """Pearson's correlation with its interval, and the p-value of its being 0: psi = z z' - rho (z**2 + z'**2) / 2.
 
     The variance of psi is that of the people, not that of normal theory: unequal spreads do not raise its level.
@@ -104,7 +85,7 @@ def linregress(table: Table, x: str, y: str, *, alternative: str = "two-sided") 
 
 @readings("linregress")
 @dataclass(frozen=True)
-class Slope(_OneStatement):
+class Slope(ScoreTest):
     """The slope of y on x, its interval, and the p-value of its being 0. ``unit`` is the slope from corner to corner.
 
     psi = (s - m)(t - m') - beta (s - m)**2 with the columns' own means; what the noise of the means takes from L is

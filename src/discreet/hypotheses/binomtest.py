@@ -14,9 +14,9 @@ from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.core.result import readings
 from discreet.errors import InvalidRequest
-from discreet.hypotheses.reading import AT_POWER, HypothesisTest, check_alternative, deviation, z_score
+from discreet.hypotheses.reading import AT_POWER, HypothesisTest, ScoreTest, check_alternative, deviation
 from discreet.mechanisms import Gaussian, NoNoise, Tulap
-from discreet.statistics.equation import Statement, interval, p_values
+from discreet.statistics.equation import Statement, interval
 from discreet.statistics.label_counts import LabelCounts
 from discreet.statistics.question import Question, Table, statistic
 from discreet.statistics.reading import Floats
@@ -60,7 +60,7 @@ class _Exact(Question):
 
 @readings("binomtest")
 @dataclass(frozen=True)
-class OneShare(HypothesisTest):
+class OneShare(ScoreTest):
     """The share Y / (Y + Z), and the p-value of one value of it: L = (1 - p) Y - p Z, V = p (1 - p) (Y + Z)."""
 
     p: float = 0.5
@@ -84,17 +84,12 @@ class OneShare(HypothesisTest):
         weights = np.stack([1 - p, -p], -1)
         return Statement(weights @ cells, self.rows * p * (1 - p) * float(cells.sum()), weights)
 
-    def statistic(self, releases: Sequence[Release]) -> float:
-        return z_score(self._equation(self.cells(releases), np.array([self.p])), releases[0].mechanism)
-
-    def pvalue(self, releases: Sequence[Release]) -> float:
-        law: Any = releases[0].mechanism
-        return float(p_values(self._equation(self.cells(releases), np.array([self.p])), law, alternative=self.alternative)[0])
+    def statement(self, releases: Sequence[Release]) -> Statement:
+        return self._equation(self.cells(releases), np.array([self.p]))
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         total = float(self.cells(releases).sum())
-        statement = self._equation(self.cells(releases), np.array([self.p]))
-        return None if total <= 0 else AT_POWER * deviation(statement, releases[0].mechanism) / total
+        return None if total <= 0 else AT_POWER * deviation(self.statement(releases), releases[0].mechanism) / total
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         cells, law = self.cells(releases), releases[0].mechanism

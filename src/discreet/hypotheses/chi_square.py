@@ -12,7 +12,8 @@ from discreet.core.release import Release
 from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.draws import multinomial, noise, uniforms
-from discreet.hypotheses.reading import LEAST_DRAWS, OmnibusTest, check_draws
+from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
+from discreet.hypotheses.reading import LEAST_DRAWS
 from discreet.statistics.cells import Cells
 from discreet.statistics.joint import Bundle
 from discreet.statistics.question import Question, Table, statistic
@@ -44,7 +45,7 @@ def check_shares(shares: Sequence[float] | None, labels: int) -> tuple[float, ..
     return made
 
 
-class _ChiSquare(OmnibusTest):
+class _ChiSquare(MonteCarloTest):
     """Q = sum of (O - E)**2 / (k E + v), with v the variance of the noise and up to k = ``rows`` rows a person.
 
     Under the hypothesis counts are drawn from the multinomial law that fits best, with the release's own noise, and the

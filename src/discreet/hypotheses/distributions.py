@@ -12,7 +12,8 @@ from discreet.core.release import Release
 from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.draws import multinomial, noise, uniforms
-from discreet.hypotheses.reading import LEAST_DRAWS, OmnibusTest, check_draws
+from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
+from discreet.hypotheses.reading import LEAST_DRAWS
 from discreet.statistics.distribution import Distribution, monotone_curve, tree
 from discreet.statistics.nodes import incidence
 from discreet.statistics.question import Question, Table, axes, statistic
@@ -37,7 +38,7 @@ def ks_2samp(
 
 @readings("ks_2samp")
 @dataclass(frozen=True)
-class TwoDistributions(OmnibusTest):
+class TwoDistributions(MonteCarloTest):
     """A distance of two groups' distributions, both made to increase, and the p-value of their being the same.
 
     ``kind`` "ks": the largest distance of the two curves. "ranks": how far P(X > Y) + P(X = Y) / 2 is from one half (Mann

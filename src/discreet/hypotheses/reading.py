@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
-from discreet.statistics.equation import Statement, noise_variance
+from discreet.statistics.equation import Statement, noise_variance, p_values
 from discreet.statistics.reading import CellReading, Floats
 
 ALTERNATIVES = ("two-sided", "less", "greater")
@@ -72,42 +72,51 @@ def deviation(statement: Statement, noise: Any) -> float:
     return math.sqrt(float(statement.variance[0]) + float(noise_variance(statement.weights, noise)[0]))
 
 
-class OmnibusTest(HypothesisTest):
-    """A test whose statistic has no effect with an interval in the population: what it is worth is its p-value.
+class ScoreTest(HypothesisTest):
+    """A test of one value of theta by the statement about theta; where there is none p is 1.
 
-    Subclasses are dataclasses with ``draws``, how many statistics the p-value draws under the hypothesis: (1 + how many of
-    them are at least as large as the one found) / (draws + 1), from a fixed public stream, so that reading twice reads the
-    same.
-
-    Proof: where the draws have the law of the statistic under the hypothesis, its rank among them is uniform, whatever ties
-    do: P(p <= a) <= a (Barnard 1963; Phipson and Smyth 2010).
+    Subclasses are dataclasses with ``alternative``.
     """
 
-    draws: int
+    alternative: str
 
     @abstractmethod
-    def under_hypothesis(self, cells: Floats, law: Any) -> Floats | None:
-        """``draws`` statistics under the hypothesis that fits the cells best; None where nothing can be said."""
+    def statement(self, releases: Sequence[Release]) -> Statement | None:
+        """L, V and the weights at the value tested."""
+
+    def statistic(self, releases: Sequence[Release]) -> float:
+        found = self.statement(releases)
+        return 0.0 if found is None else z_score(found, releases[0].mechanism)
+
+    def pvalue(self, releases: Sequence[Release]) -> float:
+        law: Any = releases[0].mechanism
+        found = self.statement(releases)
+        return 1.0 if found is None else float(p_values(found, law, alternative=self.alternative)[0])
+
+
+class OmnibusTest(HypothesisTest):
+    """A test whose statistic has no effect with an interval in the population: what it is worth is its p-value."""
+
+    @property
+    def about_population(self) -> bool:
+        """It has no interval in the population."""
+        return False
 
     def statistic(self, releases: Sequence[Release]) -> float:
         return float(self.compute(self.cells(releases)))
-
-    def pvalue(self, releases: Sequence[Release]) -> float:
-        made = self.under_hypothesis(self.cells(releases), releases[0].mechanism)
-        return 1.0 if made is None else monte_carlo_p(self.statistic(releases), made)
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         raise InvalidRequest("this test has no single effect to give an interval for; see the intervals of what it compares")
 
 
-def monte_carlo_p(observed: float, drawn: Floats) -> float:
-    """The share of the statistics, the observed one among them, that are at least as large; ties to rounding count."""
-    larger = np.count_nonzero(drawn >= observed - 1e-9 * abs(observed))
-    return (1 + int(larger)) / (drawn.size + 1)
+def monte_carlo(observed: float, draw: Callable[[int, int], Floats], draws: int = LEAST_DRAWS) -> float:
+    """(1 + how many of ``draws`` are at least as large) / (draws + 1).
 
+    ``draw(size, seed)`` makes statistics under the hypothesis from a fixed public stream, so that reading twice reads
+    the same.
 
-def check_draws(draws: int) -> int:
-    """Refuse a number of draws that leaves no p-value below .05."""
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 19:
-        raise InvalidRequest(f"draws must be a whole number of at least 19, got {draws!r}; {LEAST_DRAWS} is the default")
-    return draws
+    Proof: where the draws have the law of the statistic under the hypothesis, its rank among them is uniform, whatever ties
+    do: P(p <= a) <= a (Barnard 1963; Phipson and Smyth 2010).
+    """
+    made = np.asarray(draw(draws, 2026), np.float64)
+    return (1 + int(np.count_nonzero(made >= observed))) / (draws + 1)

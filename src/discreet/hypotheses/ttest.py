@@ -11,8 +11,8 @@ import numpy as np
 from discreet.core.release import Release
 from discreet.core.result import readings
 from discreet.errors import InvalidRequest
-from discreet.hypotheses.reading import HypothesisTest, check_alternative, z_score
-from discreet.statistics.equation import Statement, p_values
+from discreet.hypotheses.reading import AT_POWER, ScoreTest, check_alternative, deviation
+from discreet.statistics.equation import Statement
 from discreet.statistics.mean import mean_of_population
 from discreet.statistics.population import Contrast
 from discreet.statistics.question import Question, Table, statistic
@@ -34,7 +34,7 @@ def ttest_1samp(table: Table, column: str, *, popmean: float, alternative: str =
 
 @readings("ttest_1samp")
 @dataclass(frozen=True)
-class OneMean(HypothesisTest):
+class OneMean(ScoreTest):
     """The mean, and the p-value of one value of it. ``mean`` is the reading of a population mean."""
 
     mean: Any
@@ -58,17 +58,10 @@ class OneMean(HypothesisTest):
         value: Floats = self.mean.compute(cells)
         return value
 
-    def _statement(self, releases: Sequence[Release]) -> Statement:
+    def statement(self, releases: Sequence[Release]) -> Statement:
         share = (self.popmean - self.mean.lo) / (self.mean.hi - self.mean.lo)
         found: Statement = self.mean.score.equation(self.cells(releases))(np.array([share]))
         return found
-
-    def statistic(self, releases: Sequence[Release]) -> float:
-        return z_score(self._statement(releases), releases[0].mechanism)
-
-    def pvalue(self, releases: Sequence[Release]) -> float:
-        law: Any = releases[0].mechanism
-        return float(p_values(self._statement(releases), law, alternative=self.alternative)[0])
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         found: tuple[Any, Any] = self.mean.population_interval(releases, level, strict)
@@ -89,7 +82,7 @@ def ttest_ind(table: Table, column: str, *, by: str, alternative: str = "two-sid
 
 @readings("ttest_ind")
 @dataclass(frozen=True)
-class Welch(HypothesisTest):
+class Welch(ScoreTest):
     """One group's mean less another's (``between``: their places), and the p-value of their being equal.
 
     The p-value takes both groups at their common mean m = sum of T_g / sum of N_g, which is what the hypothesis says;
@@ -135,14 +128,10 @@ class Welch(HypothesisTest):
         """L, V and weights at the common mean; None where a group has no rows left."""
         return common_mean(self.means, self.cells(releases), self._coefficients)
 
-    def statistic(self, releases: Sequence[Release]) -> float:
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
         found = self.statement(releases)
-        return 0.0 if found is None else z_score(found, releases[0].mechanism)
-
-    def pvalue(self, releases: Sequence[Release]) -> float:
-        law: Any = releases[0].mechanism
-        found = self.statement(releases)
-        return 1.0 if found is None else float(p_values(found, law, alternative=self.alternative)[0])
+        width = self.means.hi - self.means.lo
+        return None if found is None else float(width * AT_POWER * deviation(found, releases[0].mechanism))
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         return self._difference.population_interval(releases, level, strict)
@@ -176,7 +165,7 @@ def ttest_rel(table: Table, x: str, y: str, *, alternative: str = "two-sided") -
 
 @readings("ttest_rel")
 @dataclass(frozen=True)
-class Paired(HypothesisTest):
+class Paired(ScoreTest):
     """The mean of x - y, and the p-value of its being 0: psi = x - y - delta, a polynomial of both columns."""
 
     bounds: tuple[float, float, float, float]
@@ -208,15 +197,8 @@ class Paired(HypothesisTest):
         value = (cells.reshape(*cells.shape[:-2], 9) @ score.a) / np.where(total > 0, total, 1.0)
         return np.asarray(np.where(total > 0, np.clip(value, *self._range), sum(self._range) / 2))
 
-    def _statement(self, releases: Sequence[Release]) -> Statement:
+    def statement(self, releases: Sequence[Release]) -> Statement:
         return self._score.equation(self.cells(releases))(np.zeros(1))
-
-    def statistic(self, releases: Sequence[Release]) -> float:
-        return z_score(self._statement(releases), releases[0].mechanism)
-
-    def pvalue(self, releases: Sequence[Release]) -> float:
-        law: Any = releases[0].mechanism
-        return float(p_values(self._statement(releases), law, alternative=self.alternative)[0])
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         cells, law = self.cells(releases), releases[0].mechanism

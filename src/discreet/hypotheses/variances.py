@@ -11,8 +11,7 @@ import numpy as np
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
-from discreet.hypotheses.association import _OneStatement
-from discreet.hypotheses.reading import AT_POWER, check_alternative, deviation
+from discreet.hypotheses.reading import AT_POWER, ScoreTest, check_alternative, deviation
 from discreet.statistics.equation import Statement, interval
 from discreet.statistics.question import Question, Table, axes, statistic
 from discreet.statistics.reading import Floats
@@ -36,7 +35,7 @@ def equal_variances(table: Table, column: str, *, by: str, alternative: str = "t
 
 @readings("equal_variances")
 @dataclass(frozen=True)
-class EqualVariances(_OneStatement):
+class EqualVariances(ScoreTest):
     """The first group's variance less the second's, its interval, and the p-value of their being equal.
 
     L = L_1(v) / (N_1 - 1) - L_2(v) / (N_2 - 1) with each group's score of a variance; the test takes both at their pooled

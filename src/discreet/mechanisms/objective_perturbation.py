@@ -26,6 +26,8 @@ Noise = Literal["spherical_laplace", "gaussian"]
 # what is missing is judged by the ridge alone while rows make the objective far steeper, so it has to be tiny.
 TOLERANCE = Fraction(1, 1 << 25)
 _EXTENDED = float(np.finfo(np.longdouble).eps)
+_CLOSE = Fraction(1, 1 << 40)
+_STEEPEST = 2.0**100  # of the objective over its ridge: more would need more steps than there are numbers for
 _LEAST = Fraction(1, 1 << 30)  # of the noise that hides a missed minimum: less would need a grid that large values leave
 SETTLED = Fraction(1, 200)  # the share of what is spent that pays for the minimiser not being exact
 _MOST_RATIO = 2.0**24  # of scale over distance: more noise than this is no answer
@@ -63,9 +65,9 @@ class ObjectivePerturbation(Mechanism):
     ideal one and the data this difference is fixed. So what leaves is the ideal minimiser, and after it, adaptively,
     the difference plus spherical Laplace noise of scale 2 r / settle: two releases, the second of sensitivity 2 r and
     price ``settle``; their sum is post-processing. This holds of every currency, because each composes adaptively. The
-    tolerance is such that every table of up to ``most_rows`` rows (a public number, a million or four times those
-    expected) can be certified to it; the guarantee is for these. A longer one whose minimiser cannot be certified is
-    answered from the public start, 0.
+    tolerance is such that of every table of up to ``most_rows`` rows (a public number, a million or four times those
+    expected) the minimiser is found to it, in a public number of steps; the guarantee is for these. A law with a smaller
+    tolerance is refused.
     """
 
     noise: Noise
@@ -146,6 +148,12 @@ class ObjectivePerturbation(Mechanism):
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
         distance = Distance.of(sensitivity)
         problem = _smoothness(distance)
+        least = certifiable(problem, distance.l2, self.ridge, _longest(self.scale, problem.width))
+        if self.tolerance < least * (1 - _CLOSE):
+            raise InvalidRequest(
+                f"tolerance must be at least {float(least):.3g}, to which the minimiser of every table of up to "
+                f"{problem.most_rows} rows is found, got {float(self.tolerance):.3g}; leave it to `costing`"
+            )
         settle = Cost.pure(self.settle)
         jacobian = _jacobian(problem, self.ridge)
         if self.noise == "spherical_laplace":
@@ -168,7 +176,7 @@ class ObjectivePerturbation(Mechanism):
         return made + settle
 
     def release(self, exact: Any, *, seed: int | Random | None = None) -> Any:
-        """The released minimiser of ``exact``, an objective with ``width``, ``start`` and ``minimise``."""
+        """The released minimiser of ``exact``, an objective with ``width`` and ``minimise``."""
         random = chosen(seed)
         zeros = np.zeros(exact.width)
         fine = self._fine(exact.width)
@@ -176,7 +184,7 @@ class ObjectivePerturbation(Mechanism):
         linear = np.asarray(law.release(zeros, seed=random), np.float64)
         # The other half of the tolerance is for rounding the minimiser to doubles.
         found = exact.minimise(linear, float(self.ridge), float(self.tolerance) / 2)
-        return self.settling(exact.width).release(exact.start if found is None else found, seed=random)
+        return self.settling(exact.width).release(found, seed=random)
 
     def _fine(self, width: int) -> Fraction:
         """The grid of a linear term of ``width`` coordinates: its rounding adds at most half to the tolerance.
@@ -220,31 +228,46 @@ class ObjectivePerturbation(Mechanism):
 def _tolerance(distance: Distance, scale: Fraction, ridge: Fraction) -> Fraction:
     """How closely to minimise; where the noise is huge no more closely than doubles hold it, which it hides by far."""
     problem = _smoothness(distance)
-    longest = scale * (2 * problem.width + 200)  # a linear term is longer once in e^100
-    return max(TOLERANCE * distance.l2, scale / (1 << 36), certifiable(problem, distance.l2, ridge, longest))
+    least = certifiable(problem, distance.l2, ridge, _longest(scale, problem.width))
+    return max(TOLERANCE * distance.l2, scale / (1 << 36), least)
+
+
+def _longest(scale: Fraction, width: int) -> Fraction:
+    """A length that the linear term passes once in e^100."""
+    return scale * (2 * width + 200)
 
 
 def certifiable(problem: Smoothness, slope: Fraction, ridge: Fraction, linear: Fraction) -> Fraction:
-    """A tolerance that every table of up to ``most_rows`` rows can be certified to, with half of it to spare.
+    """A tolerance to which the minimiser of every table of up to ``most_rows`` rows is found, with half of it to spare.
 
-    ``slope`` bounds that of a row and its loss at 0, ``linear`` the length of the linear term.
+    ``slope`` bounds that of a row, ``linear`` the length of the linear term.
 
-    Proof: the minimiser is no worse than 0, so ridge |theta|^2 / 2 <= rows * slope + linear |theta|, and |theta| is
-    at most t = 2 linear / ridge + sqrt(2 rows slope / ridge), or what holds it. With u the rounding of extended
-    precision, a tree of sums of at most 2^10 additions a batch and one more for each batch is wrong by u times that
-    times rows * slope; a score by u (width + 2) t and theta itself by u t, which moves a slope by curvature times
-    that; computing a slope by 16 u slope. Linear term and ridge are rounded to doubles, and in the end theta is. A
-    loss that has no extended precision is computed in doubles.
+    Proof: with p the shortest point of the set (0 where there is none), the minimiser t is no worse than p and p . (t - p)
+    >= 0, so ridge |t - p|^2 / 2 <= rows * (loss at p less its least) + linear |t - p|, and that is at most height + slope
+    |p|. So |t - p| is at most 2 linear / ridge + sqrt(2 rows (height + slope |p|) / ridge), and |t| is at most ``far``: that
+    and |p|, or what holds it. With u the rounding of extended precision, a sum of at most 2^10 additions, what they lose
+    being put back, is wrong by u times that times rows * slope; a score by u (width + 2) far and t itself by u far, which
+    moves a slope by curvature times that; computing a slope by 16 u slope. A projection is wrong by ``off`` (1 + far) and
+    the points of steps by u far, which counts as often as the objective is steep, rows * curvature + ridge, twice in a
+    certificate (``Held.certify``). Linear term and ridge are rounded to doubles, and in the end t is. A loss that has no
+    extended precision is computed in doubles. All this is at most a quarter of what is returned.
     """
     n, w, c, g = float(problem.most_rows), problem.width, float(problem.curvature), float(slope)
-    big, b = float(ridge), float(linear)
-    far = 2 * b / big + math.sqrt(2 * n * g / big)
+    big, b, p = float(ridge), float(linear), float(problem.least)
+    far = p + 2 * b / big + math.sqrt(2 * n * (max(g, float(problem.height)) + g * p) / big)
     if problem.reach is not None:
         far = min(far, float(problem.reach))
     unit = max(_EXTENDED, 0.0 if problem.extended else 2.0**-52)
-    passes = n * ((1024 + n / 2**15 + 16) * g + c * ((w + 3) * far + 4)) + big * far
+    passes = n * ((1024 + 16) * g + c * ((w + 3) * far + 4)) + big * far
+    steps = 2 * (n * c + big) * (float(problem.off) * (1 + far) + _EXTENDED * far)
     ends = 2.0**-52 * (big * far + b)
-    return numbers.round_up(4 * (unit * passes + ends))
+    most = 4 * (unit * passes + steps + ends)
+    if not (math.isfinite(most) and n * c / big < _STEEPEST):
+        raise InvalidRequest(
+            f"an objective of up to {problem.most_rows} rows that each bend it by up to {c:.3g}, with a ridge of {big:.3g}, "
+            "is more than doubles can hold; take a larger ridge or smaller weights"
+        )
+    return numbers.round_up(most)
 
 
 def ridge_for(problem: Smoothness, jacobian: Fraction) -> Fraction:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from discreet.models.publish import document as document
     from discreet.models.regions import Ball as Ball
     from discreet.models.regions import Box as Box
+    from discreet.models.regions import own_region as own_region
     from discreet.models.sgd_classifier import SGDClassifier as SGDClassifier
     from discreet.models.sgd_regressor import SGDRegressor as SGDRegressor
     from discreet.models.tuning import tune as tune
@@ -60,6 +61,7 @@ _HOMES = {
     "document": "discreet.models.publish",
     "load": "discreet.models.predictor",
     "own_loss": "discreet.models.losses",
+    "own_region": "discreet.models.regions",
 }
 
 __all__ = list(_HOMES)

@@ -12,10 +12,12 @@ import numpy as np
 from discreet.core import numbers
 from discreet.core.cost import Distance, Smoothness
 from discreet.core.query import Query, Relation, queries
+from discreet.models.bounded_descent import descend
+from discreet.models.certificate import Held, Minimum
 from discreet.models.design import Design, Floats, Rows
 from discreet.models.losses import Loss, Squared
 from discreet.models.objective import Objective
-from discreet.models.solver import Minimum
+from discreet.models.regions import Ball
 
 _ROUNDS = (False, False, True, True)  # later ones remove the rounding of the first; the last in extended precision
 _STEPS = 100
@@ -84,10 +86,12 @@ class LeastSquares(Objective):
     def __init__(self, design: Design, loss: Loss, source: Any = None, rows: Sequence[Rows] | None = None) -> None:
         super().__init__(design, loss, source, rows)
 
-    def minimise(self, linear: Floats, ridge: float, tolerance: float) -> Floats | None:
-        """The minimiser in the ball, certified; None where doubles cannot certify it."""
+    def minimise(self, linear: Floats, ridge: float, tolerance: float) -> Floats:
+        """The minimiser in the ball, to within tolerance / ridge and the rounding to doubles."""
         found = minimise_in_ball(self, linear, ridge, tolerance)
-        return found.theta if found.residual <= tolerance else None
+        if found.residual > tolerance:
+            found = descend(Held(self, Ball(), linear, ridge), tolerance, found)
+        return np.asarray(found.theta, np.float64)
 
 
 def minimise_in_ball(objective: Objective, linear: Floats, ridge: float, tolerance: float) -> Minimum:

@@ -20,12 +20,7 @@ from discreet.models.losses import Loss, losses
 from discreet.models.objective import Objective
 from discreet.models.problem import check_bounded
 from discreet.models.regions import Ball, Region, regions
-from discreet.models.solver import Minimum
-
-_ROUNDS = 60
-_CLOSER = 2.0**-14  # the model is minimised this much closer than asked for: it costs no pass
-_STEPS = 20_000  # of the inner method, which does not look at rows
-_UNIT = 2.0**-52 + 8.0 * float(np.finfo(np.longdouble).eps)  # linear term and ridge are doubles for rationals
+from discreet.models.within import minimise_within
 
 
 @losses("declared")
@@ -71,6 +66,14 @@ class Declared(Loss):
     @property
     def curvature(self) -> Fraction:
         return self.most_curvature
+
+    @property
+    def height(self) -> Fraction:
+        return self.of.height
+
+    def smoother(self) -> Loss | None:
+        easier = self.of.smoother()
+        return None if easier is None else Declared(easier, self.most_slope, self.most_curvature)
 
     def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         return self.of.value(score, target, xp)
@@ -132,8 +135,11 @@ class ConstrainedProblem(Query):
             False,
             width=self.design.width,
             most_rows=self.design.most_rows,
-            extended=False,  # points of the set, and their projections, are doubles
-            reach=self.region.radius if isinstance(self.region, Ball) else None,
+            extended=self.loss.extended,
+            reach=self.region.reach(self.design.width),
+            height=self.design.most_weight * self.loss.height,
+            least=self.region.least(self.design.width),
+            off=Fraction(self.region.unit(self.design.width)),
         )
         return Distance(move * self.design.width, move, move, None, bent)
 
@@ -154,8 +160,7 @@ class ConstrainedMinimiser(Query):
     Proof: with M the gradient (with the ridge) of one table's objective, t its minimiser over the set and t' a
     neighbour's, M(t) . (t' - t) >= 0 and M'(t') . (t - t') >= 0; added, ridge |t - t'|^2 <= (M - M')(t') . (t - t') <=
     (distance) |t - t'|, because M is ridge-strongly monotone. A point with residual r lies within r / ridge of the
-    minimiser, on either side. A table with so many rows that doubles cannot certify the tolerance is answered from the
-    public start, 0.
+    minimiser, on either side. The guarantee is for tables of up to ``most_rows`` rows, as for ``ObjectivePerturbation``.
     """
 
     problem: Any
@@ -185,8 +190,8 @@ class ConstrainedMinimiser(Query):
         return self._of(self.problem.blank(rows))
 
     def _of(self, objective: Objective) -> Floats:
-        found = objective.minimise(np.zeros(self.problem.design.width), float(self.ridge), float(self._residual) / 2)
-        return objective.start if found is None else found
+        # The other half of the tolerance is for rounding the minimiser to doubles.
+        return objective.minimise(np.zeros(self.problem.design.width), float(self.ridge), float(self._residual) / 2)
 
 
 class WithinRegion(Objective):
@@ -198,92 +203,6 @@ class WithinRegion(Objective):
         super().__init__(design, loss, source, rows)
         self.region = region
 
-    def minimise(self, linear: Floats, ridge: float, tolerance: float) -> Floats | None:
-        """The minimiser in the set, certified; None where doubles cannot certify it."""
-        found = minimise_within(self, self.region, linear, ridge, tolerance)
-        if found.residual > tolerance:
-            # Scores so large, or sums so long, that doubles certify too little.
-            finer = minimise_within(self, self.region, linear, ridge, tolerance, found.theta)
-            found = min(found, finer, key=lambda m: m.residual)
-        return found.theta if found.residual <= tolerance else None
-
-    @property
-    def start(self) -> Floats:
-        return self.region.project(np.zeros(self.width))
-
-
-def minimise_within(
-    objective: Objective, region: Region, linear: Floats, ridge: float, tolerance: float, near: Floats | None = None
-) -> Minimum:
-    """The point of the set where F = (sum of losses) + b . theta + (ridge / 2) |theta|^2 is least.
-
-    ``residual`` r promises that the point lies within r / ridge of the true minimiser. Newton's method: a quadratic model
-    of F is minimised over the set by accelerated projected gradients, which look at no rows, and a step that does not
-    help is shortened. From a point that is ``near`` it goes on in extended precision.
-
-    Proof: the last inner step is t = P(u), so n = L (u - t) is normal to the set at t, and t minimises F - e . theta over
-    the set with e = F'(t) + n. Minimisers of a ridge-strongly convex function over a convex set move by at most |e| /
-    ridge when it is tilted by e. A projection that is wrong by a changes F' and n by at most (curvature * weights + ridge
-    + L) a, and what was found by a.
-    """
-    fine = near is not None
-    theta = region.project(np.zeros(objective.width)) if near is None else near
-    best, last = Minimum(theta, np.inf), np.inf
-    totals = objective.at(theta, "second", fine)
-    for _ in range(_ROUNDS):
-        gradient = np.asarray(totals.gradient + linear + ridge * theta, np.float64)
-        assert totals.hessian is not None
-        hessian = totals.hessian + ridge * np.eye(objective.width)
-        after, normal, steep, wrong = _model(region, theta, gradient, hessian, ridge, tolerance * _CLOSER)
-        step = after - theta
-        totals = objective.at(after, "second", fine)
-        # Large terms all but cancel: in extended precision nothing is lost by that.
-        pull = np.asarray(linear, np.longdouble) + np.longdouble(ridge) * np.asarray(after, np.longdouble)
-        left = np.asarray(totals.gradient + pull + normal, np.float64)
-        bend = float(objective.loss.curvature) * totals.weights + 2 * ridge + steep
-        size = float(np.linalg.norm(linear)) + ridge * float(np.linalg.norm(after)) + float(np.linalg.norm(normal))
-        residual = float(np.linalg.norm(left)) * (1 + 1e-12) + objective.error(totals, after, fine)
-        residual += _UNIT * size + bend * wrong
-        best = min(best, Minimum(after, residual), key=lambda m: m.residual)
-        if best.residual <= tolerance * _CLOSER or last <= tolerance:
-            break  # one round more than needed, which gives some digits more
-        if residual > 0.5 * last:
-            after = _shortened(objective, linear, ridge, theta, step, float(gradient @ step))
-            totals = objective.at(after, "second", fine)
-        theta, last = after, residual
-    return best
-
-
-def _model(
-    region: Region, theta: Floats, gradient: Floats, hessian: Floats, ridge: float, tolerance: float
-) -> tuple[Floats, Floats, float, float]:
-    """The minimiser over the set of a quadratic model: the point, the normal there, the rate, the projection's error."""
-    values = np.linalg.eigvalsh(hessian)
-    steep, flat = float(values[-1]), max(float(values[0]), ridge)
-    momentum = (steep**0.5 - flat**0.5) / (steep**0.5 + flat**0.5)
-    point, ahead = theta, theta
-    tolerance = max(tolerance, 2.0**-48 * (float(np.linalg.norm(gradient)) + steep))  # doubles give no more
-    for _ in range(_STEPS):
-        slope = gradient + hessian @ (ahead - theta)
-        goal = ahead - slope / steep
-        fresh = region.project(goal)
-        normal = steep * (goal - fresh)
-        if np.linalg.norm(gradient + hessian @ (fresh - theta) + normal) <= tolerance:
-            break
-        ahead = fresh + momentum * (fresh - point)
-        point = fresh
-    return fresh, normal, steep, region.accuracy * (1.0 + float(np.linalg.norm(fresh)))
-
-
-def _shortened(objective: Objective, linear: Floats, ridge: float, theta: Floats, step: Floats, promise: float) -> Floats:
-    """The step halved until F falls by a share of what its slope promises; the set is convex, so no halving leaves it."""
-
-    def value(point: Floats) -> float:
-        return objective.at(point, "value").value + float(linear @ point) + 0.5 * ridge * float(point @ point)
-
-    start, size = value(theta), 1.0
-    for _ in range(40):
-        if value(theta + size * step) <= start + 1e-4 * size * promise:
-            break
-        size /= 2.0
-    return theta + size * step
+    def minimise(self, linear: Floats, ridge: float, tolerance: float) -> Floats:
+        """The minimiser in the set, to within tolerance / ridge and the rounding to doubles."""
+        return np.asarray(minimise_within(self, self.region, linear, ridge, tolerance).theta, np.float64)

@@ -31,7 +31,6 @@ _SAFE = 1.0 - 2.0**-40
 _FAR = 2.0**40
 _RUN = 2048  # rows at a time
 MOST_ROWS = 1 << 20  # up to which a minimiser is certified, unless many more are expected
-MOST_ROWS = 1 << 20  # up to which a minimiser is certified, unless many more are expected
 
 
 @dataclass(frozen=True)

@@ -66,9 +66,16 @@ class Privacy:
     releases: tuple[Release, ...]
     asked_ridge: float | None = field(default=None, kw_only=True)
 
+    @property
+    def laws(self) -> tuple[str, ...]:
+        """The law of the noise of each release: of those that a price buys the quietest was taken."""
+        return tuple(getattr(r.mechanism, "noise", None) or r.mechanism.name for r in self.releases)
+
     def __str__(self) -> str:
         mark = "" if self.private else "; not private (seeded, or without noise)"
-        return f"{self.cost}; neighbors: {self.relation}; noise: {self.method}{raised(self.ridge, self.asked_ridge)}{mark}"
+        laws = f" ({', '.join(dict.fromkeys(self.laws))})" if self.releases else ""
+        more = f"{laws}{raised(self.ridge, self.asked_ridge)}{mark}"
+        return f"{self.cost}; neighbors: {self.relation}; noise: {self.method}{more}"
 
     def __repr__(self) -> str:
         return f"Privacy({self})"

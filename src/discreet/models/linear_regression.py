@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from discreet.accounting.conversions import zcdp_of_pure
 from discreet.core import numbers
 from discreet.core.ask import Ask
 from discreet.core.numbers import Number
@@ -22,7 +21,7 @@ from discreet.models.constrained import ConstrainedMinimiser
 from discreet.models.design import Design
 from discreet.models.estimator import Columns, check_penalty, positive_ridge
 from discreet.models.intervals import Intervals
-from discreet.models.perturbation import Price, inside, ridge_of
+from discreet.models.perturbation import Price, inside, noise_in, ridge_of
 from discreet.models.regressor import FittedNumber, Regressor
 from discreet.models.sufficient import RegressionSums, half_widths, read, solve
 
@@ -144,27 +143,12 @@ class LinearRegression(Regressor):
 
 
 def _quieter(problem: BallProblem, ridge: Fraction, price: Price, relation: Relation) -> ObjectivePerturbation:
-    """The law with the least noise in a coordinate, of those that a price buys, its ridge raised where it has to be.
-
-    Normal noise at rho pays for slopes of either sign; spherical Laplace noise of epsilon tanh(epsilon / 2) = rho often
-    has less.
-    """
+    """The law with the least noise in a coordinate, of those that a price buys, its ridge raised where it has to be."""
     bent = problem.distance(relation).problem
     assert bent is not None
     if price.rho is None:
-        assert price.epsilon is not None
-        half = numbers.positive(price.epsilon, "epsilon") * (1 - SETTLED) / 2
+        half = price.pure_epsilon * (1 - SETTLED) / 2
         return inside(problem, max(ridge, ridge_for(bent, half)), price, relation)
-    rho = numbers.positive(price.rho, "rho")
-    normal = inside(problem, max(ridge, ridge_for(bent, numbers.square_root_up(rho) / 4)), price, relation)
-    pure = inside(problem, ridge, Price(_epsilon_for(rho)), relation)
-    return pure if (problem.design.width + 1) * pure.scale**2 < normal.scale**2 else normal
-
-
-def _epsilon_for(rho: Fraction) -> Fraction:
-    """The largest epsilon, to nine digits, that costs at most rho."""
-    low, high = Fraction(0), rho + 2
-    while high - low > high / 10**9:
-        middle = Fraction(float((low + high) / 2))
-        low, high = (middle, high) if zcdp_of_pure(middle) <= rho else (low, middle)
-    return low
+    least = ridge_for(bent, numbers.square_root_up(numbers.positive(price.rho, "rho")) / 4)
+    laws = inside(problem, max(ridge, least), price, relation), inside(problem, ridge, Price(price.pure_epsilon), relation)
+    return min(laws, key=lambda law: noise_in(law, problem.design.width))

@@ -62,6 +62,11 @@ class Loss(Named, ABC):
         """The most that the first derivative reaches at scores within ``reach`` of 0; the slope where no less is known."""
         return self.slope
 
+    @property
+    def height(self) -> Fraction:
+        """The most by which the loss at a score of 0 passes its least value, for targets within [-1, 1]."""
+        return self.slope
+
     def both(self, score: Any, target: Any) -> tuple[Any, Any]:
         """First and second derivative at once, for Newton's method."""
         return self.first(score, target), self.second(score, target)
@@ -146,6 +151,11 @@ class HuberHinge(Loss):
     def curvature(self) -> Fraction:
         return 1 / (2 * self.width)
 
+    @property
+    def height(self) -> Fraction:
+        # Short of 1 + h by 1 + h: on the line where that is more than 2 h, else on the curve.
+        return Fraction(1) if self.width <= 1 else (1 + self.width) ** 2 / (4 * self.width)
+
     def smoother(self) -> Loss | None:
         return HuberHinge(2 * self.width) if self.width < Fraction(1, 8) else None
 
@@ -187,6 +197,10 @@ class Squared(Loss):
     @property
     def curvature(self) -> Fraction:
         return Fraction(1)
+
+    @property
+    def height(self) -> Fraction:
+        return max(self.reach, Fraction(1, 2))
 
     def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         return 0.5 * (score - target) ** 2
@@ -292,8 +306,18 @@ class Own(Loss):
     def curvature(self) -> Fraction:
         return self.most_curvature
 
+    @property
+    def height(self) -> Fraction:
+        # From scores and targets that are looked at; between them it may be more, for which there is as much again.
+        far = np.concatenate(([0.0], 10.0 ** np.arange(-2, 10), -(10.0 ** np.arange(-2, 10))))
+        targets = np.linspace(-1.0, 1.0, 41)
+        with np.errstate(all="ignore"):
+            found = [np.nan_to_num(np.asarray(self.value_of(far, np.full(len(far), t)), np.float64)) for t in targets]
+        return max(self.most_slope, 2 * numbers.round_up(max(float(v[0] - np.min(v)) for v in found)))
+
     def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
-        return self.value_of(score, target)
+        with np.errstate(all="ignore"):
+            return self.value_of(score, target)
 
     def first(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         return _kept(self.first_of, score, target, -float(self.most_slope), float(self.most_slope), xp)

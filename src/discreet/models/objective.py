@@ -7,7 +7,7 @@ again at every pass, so that neither files nor a cluster are ever gathered in on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -34,25 +34,42 @@ class Totals:
     slopes: float  # sum of |weight * first derivative|
     weights: float  # sum of the weights
     depth: int = 0  # the most additions that any term went through
+    lost: Any = 0.0  # what sums of gradients in extended precision lost by rounding
 
     def __add__(self, other: Totals) -> Totals:
         both = None
         if self.hessian is not None and other.hessian is not None:
             both = self.hessian + other.hessian
+        gradient, lost, deeper = self.gradient + other.gradient, 0.0, 1
+        if gradient.dtype == np.longdouble:
+            # The rounding of a sum is itself a number that can be added up (Knuth 1969): so any number of batches, of
+            # any size, adds next to nothing to the error (Ogita, Rump and Oishi 2005).
+            part = gradient - self.gradient
+            lost = self.lost + other.lost + ((self.gradient - (gradient - part)) + (other.gradient - part))
+            deeper = 0
         return Totals(
             self.value + other.value,
-            self.gradient + other.gradient,
+            gradient,
             both,
             self.slopes + other.slopes,
             self.weights + other.weights,
-            max(self.depth, other.depth) + 1,
+            max(self.depth, other.depth) + deeper,
+            lost,
         )
+
+    @property
+    def whole(self) -> Totals:
+        """With what was lost put back."""
+        return replace(self, gradient=self.gradient + self.lost, lost=0.0) if self.gradient.dtype == np.longdouble else self
 
 
 def pass_over(rows: Rows, loss: Loss, theta: Floats, want: Want, fine: bool = False) -> Totals:
-    """The totals of some rows at ``theta``; ``fine``: scores, slopes and gradient in extended precision."""
-    if fine and want != "value":
-        return _fine(rows, loss, theta, want)
+    """The totals of some rows at ``theta``; ``fine``: scores, slopes and gradient in extended precision. It never warns."""
+    with np.errstate(all="ignore"):
+        return _fine(rows, loss, theta, want) if fine and want != "value" else _plain(rows, loss, theta, want)
+
+
+def _plain(rows: Rows, loss: Loss, theta: Floats, want: Want) -> Totals:
     x, y, weight = rows.x, rows.y, rows.weight
     total = float(len(x)) if weight is None else float(weight.sum())
     score = x @ theta
@@ -87,7 +104,7 @@ def _fine(rows: Rows, loss: Loss, theta: Floats, want: Want) -> Totals:
         total = total + Totals(0.0, first @ x, None, float(np.abs(first).sum()), float(weight.sum()), _FINE_RUN)
     if want == "second":
         bent = _hessian(rows.x, np.concatenate([np.zeros(0), *second]))
-        return Totals(0.0, total.gradient, bent, total.slopes, total.weights, total.depth)
+        return replace(total, hessian=bent)
     return total
 
 
@@ -173,12 +190,12 @@ class Objective:
         if rows is None:
             one = _Pass(self.design, self.loss, theta, want, fine)
             found: Totals = self._source.fold(one.step, one.combine, list(self.design.columns))
-            return found
+            return found.whole
         empty = Totals(0.0, np.zeros(self.width), np.zeros((self.width, self.width)) if want == "second" else None, 0.0, 0.0)
         total = empty
         for block in rows:
             total = total + pass_over(block, self.loss, theta, want, fine)
-        return total
+        return total.whole
 
     @property
     def kept(self) -> Sequence[Rows] | None:
@@ -211,7 +228,8 @@ class Objective:
         """The most by which a pass got its gradient wrong, in L2.
 
         Proof: with u the rounding of one operation, a sum of m terms is wrong by at most m u times the sum of their
-        absolute values, in any order (Higham 2002, section 4.2), and a tree of sums by its depth instead of m. A
+        absolute values, in any order (Higham 2002, section 4.2), and a tree of sums by its depth instead of m; two units
+        more where what was lost is put back. A
         coordinate of the gradient is such a tree; the vector of absolute sums has a norm of at most the sum of
         |slope| |x| <= ``slopes``. A score is wrong by at most width u |x| |theta|, which changes its slope by at most
         curvature times that. Given the score, tanh, clip and the products around it are wrong by less than 16 u, and
@@ -227,14 +245,8 @@ class Objective:
         assert totals.hessian is not None
         return totals.gradient, totals.hessian
 
-    def minimise(self, linear: Floats, ridge: float, tolerance: float) -> Floats | None:
-        """The minimiser with a linear term and a ridge, certified; None where doubles cannot certify it."""
+    def minimise(self, linear: Floats, ridge: float, tolerance: float) -> Floats:
+        """The minimiser with a linear term and a ridge, to within tolerance / ridge and the rounding to doubles."""
         from discreet.models.solver import minimise
 
-        found = minimise(self, linear, ridge, tolerance)
-        return np.asarray(found.theta, np.float64) if found.residual <= tolerance else None
-
-    @property
-    def start(self) -> Floats:
-        """The public point that answers where nothing can be certified."""
-        return np.zeros(self.width)
+        return np.asarray(minimise(self, linear, ridge, tolerance).theta, np.float64)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
+from discreet.accounting.conversions import zcdp_of_pure
 from discreet.core import numbers
 from discreet.core.ask import Ask
 from discreet.core.cost import Cost
@@ -76,23 +78,38 @@ class Price:
         each = [None if v is None else numbers.rational(v, "price") * part for v in (self.epsilon, self.delta, self.rho)]
         return Price(*each)
 
+    @property
+    def pure_epsilon(self) -> Fraction:
+        """The epsilon that alone costs no more than this."""
+        if self.rho is not None:
+            return epsilon_for(numbers.positive(self.rho, "rho"))
+        assert self.epsilon is not None
+        return numbers.positive(self.epsilon, "epsilon")
+
     def law(self, query: Query, relation: Relation, size: int) -> Mechanism:
         """The law that costs this for a vector of ``size`` coordinates measured in L2: spherical Laplace, or Gaussian.
 
-        With a delta it is whichever has less noise in a coordinate: sqrt(size + 1) scale, or the standard deviation.
+        With a delta or a rho it is whichever has less noise in a coordinate: sqrt(size + 1) scale, or the standard
+        deviation. Only public numbers decide, and the release says which law it was.
         """
         if self.is_infinite:
             return NoNoise()
         distance = query.distance(relation)
+        pure = SphericalLaplace.costing(distance, epsilon=self.pure_epsilon)
         if self.is_pure:
-            assert self.epsilon is not None
-            return SphericalLaplace.costing(distance, epsilon=self.epsilon)
+            return pure
         normal = Gaussian.costing(distance, epsilon=self.epsilon, delta=self.delta, rho=self.rho)
-        if self.epsilon is not None:
-            pure = SphericalLaplace.costing(distance, epsilon=self.epsilon)
-            if (size + 1) * pure.scales[0] ** 2 < normal.scales[0] ** 2:
-                return pure
-        return normal
+        return pure if (size + 1) * pure.scales[0] ** 2 < normal.scales[0] ** 2 else normal
+
+
+@lru_cache(maxsize=256)
+def epsilon_for(rho: Fraction) -> Fraction:
+    """The largest epsilon, to nine digits, with epsilon tanh(epsilon / 2) <= rho: what it costs alone."""
+    low, high = Fraction(0), rho + 2
+    while high - low > high / 10**9:
+        middle = Fraction(float((low + high) / 2))
+        low, high = (middle, high) if zcdp_of_pure(middle) <= rho else (low, middle)
+    return low
 
 
 def ask_for(
@@ -121,26 +138,31 @@ def ask_for(
 
 
 def inside(problem: Any, ridge: Fraction, price: Price, relation: Relation) -> ObjectivePerturbation:
-    """The law that perturbs the objective of a ``Problem`` or of one like it, at a price."""
+    """The law that perturbs the objective of a ``Problem`` or of one like it, at a price, with the least noise.
+
+    A delta or a rho buys normal noise, which pays for every row of a person by a bound that may be far from what they
+    really do. The epsilon in the price, or the one that costs no more than its rho, often buys less without it. Only
+    public numbers decide, and the release says which law it was.
+    """
     distance = problem.distance(relation)
+    pure = ObjectivePerturbation.costing(distance, ridge=ridge, epsilon=price.pure_epsilon)
     if price.is_pure:
-        return ObjectivePerturbation.costing(distance, ridge=ridge, epsilon=price.epsilon)
-    normal: ObjectivePerturbation | None = None
+        return pure
     try:
         normal = ObjectivePerturbation.costing(
             distance, ridge=ridge, epsilon=price.epsilon, delta=price.delta, rho=price.rho
         )
-    except InvalidRequest:
-        if price.rho is not None:
-            raise
-    if price.epsilon is not None:
-        # Without its delta epsilon may still buy less noise: a coordinate of the linear term has sqrt(d + 1) scale.
-        pure = ObjectivePerturbation.costing(distance, ridge=ridge, epsilon=price.epsilon)
-        wider = (problem.design.width + 1) * pure.scale**2
-        if normal is None or (pure.ridge <= ridge * Fraction(11, 10) and wider < normal.scale**2):
-            return pure
-    assert normal is not None
-    return normal
+    except InvalidRequest:  # no scale of it keeps the price at this ridge
+        return pure
+    # A ridge that had to be raised counts like noise: what it saves has to outweigh what it adds.
+    more = max(Fraction(1), pure.ridge / (ridge * Fraction(11, 10)))
+    width = problem.design.width
+    return pure if noise_in(pure, width) * more**2 < noise_in(normal, width) else normal
+
+
+def noise_in(law: ObjectivePerturbation, width: int) -> Fraction:
+    """The variance of a coordinate of the linear term: that of spherical Laplace noise is (width + 1) scale^2."""
+    return law.scale**2 * (1 if law.noise == "gaussian" else width + 1)
 
 
 def ridge_of(ask: Ask) -> Fraction:

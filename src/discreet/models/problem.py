@@ -69,6 +69,7 @@ class Problem(Query):
             width=self.design.width,
             most_rows=self.design.most_rows,
             extended=self.loss.extended,
+            height=self.design.most_weight * self.loss.height,
         )
         return Distance(move * self.design.width, move, move, None, bent)
 
@@ -126,5 +127,4 @@ class Minimiser(Query):
 
     def _of(self, objective: Objective) -> Floats:
         # The other half of the tolerance is for rounding the minimiser to doubles.
-        found = objective.minimise(np.zeros(self.design.width), float(self.ridge), float(self._residual) / 2)
-        return objective.start if found is None else found
+        return objective.minimise(np.zeros(self.design.width), float(self.ridge), float(self._residual) / 2)

@@ -9,22 +9,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from discreet.models.bounded_descent import descend
+from discreet.models.certificate import Held, Minimum
 from discreet.models.design import Floats
 from discreet.models.objective import Objective, Totals, Want
+from discreet.models.quadratic import factors as factors_of
+from discreet.models.quadratic import solve
+from discreet.models.regions import EVERYWHERE
 
 _FEW = 400  # up to this many features the Hessian is formed
 _STEPS = 400
 _PATIENCE = 60  # steps without progress after which a pass in doubles has nothing left to give
 _THINNED = 12_000  # rows that a starting point is found on
 _GOOD = 0.1  # a Hessian is used again while steps with it shrink the gradient at least this much
-
-
-@dataclass(frozen=True, eq=False)
-class Minimum:
-    """A point, and a bound on the norm of the true gradient there: ``residual`` counts the error of doubles too."""
-
-    theta: Floats
-    residual: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,16 +63,25 @@ class _Tilted:
 
 
 def minimise(objective: Objective, linear: Floats, ridge: float, tolerance: float) -> Minimum:
-    """A point where the true gradient of F has a norm of at most ``tolerance``, or the best that was found.
+    """A point within tolerance / ridge of the minimiser, nearly always where the true gradient is at most the tolerance.
 
-    Proof: F is ridge-strongly convex, so a point with |gradient F| <= t lies within t / ridge of the minimiser.
+    Proof: F is ridge-strongly convex, so a point with |gradient F| <= t lies within t / ridge of the minimiser. Where
+    Newton's method ends with a longer one, ``descend`` comes as close in a public number of steps.
     """
+    found = _newton_from(objective, linear, ridge, tolerance)
+    if found.residual <= tolerance:
+        return found
+    return descend(Held(objective, EVERYWHERE, linear, ridge), tolerance, found)
+
+
+def _newton_from(objective: Objective, linear: Floats, ridge: float, tolerance: float) -> Minimum:
+    """Newton's method from the best start that few rows, a rounder corner or L-BFGS give."""
     tilted = _Tilted(objective, linear, ridge)
     easier = objective.loss.smoother()
     theta = np.zeros(objective.width)
     if easier is not None:
         # A narrow corner is rounded more and more sharply: each minimiser is a good start for the next.
-        theta = minimise(objective.with_loss(easier), linear, ridge, max(tolerance, ridge * 1e-3)).theta
+        theta = _newton_from(objective.with_loss(easier), linear, ridge, max(tolerance, ridge * 1e-3)).theta
         return _certified(tilted, theta, tolerance)
     if objective.width > _FEW:
         theta = _quasi_newton(tilted, theta, tolerance)
@@ -115,8 +121,8 @@ def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
         if hidden > tolerance and float(np.linalg.norm(gradient)) < hidden:
             return best  # what is left cannot be told from the rounding of doubles
         if totals.hessian is not None:
-            factors = _factors(tilted.hessian(totals))
-        step = _conjugate(tilted, theta, gradient) if factors is None else _solve(factors, gradient)
+            factors = factors_of(tilted.hessian(totals))
+        step = _conjugate(tilted, theta, gradient) if factors is None else solve(factors, gradient)
         before = float(np.linalg.norm(gradient))
         after = theta - step
         totals, gradient = tilted.at(after, "second" if cheap else "first")
@@ -131,24 +137,6 @@ def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
         since = 0 if found.residual < 0.99 * best.residual else since + 1
         best = min(best, found, key=lambda m: m.residual)
     return best
-
-
-def _factors(hessian: Floats) -> Floats:
-    """Its Cholesky factors. Where rounding left it indefinite the diagonal is raised, which still leads downhill."""
-    raised = 0.0
-    while True:
-        try:
-            return np.asarray(np.linalg.cholesky(hessian), np.float64)
-        except np.linalg.LinAlgError:
-            raised = max(4.0 * raised, 2.0**-50 * float(np.trace(hessian)))
-            hessian[np.diag_indices_from(hessian)] += raised
-
-
-def _solve(factors: Floats, gradient: Floats) -> Floats:
-    from scipy.linalg import cho_solve
-
-    found: Floats = cho_solve((factors, True), gradient, check_finite=False)
-    return found
 
 
 def _line_search(tilted: _Tilted, theta: Floats, step: Floats) -> float:

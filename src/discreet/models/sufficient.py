@@ -21,6 +21,7 @@ from discreet.core.query import FoldQuery, Relation, queries
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, SphericalLaplace
+from discreet.models import quadratic
 from discreet.models.characteristic import quantiles
 from discreet.models.design import Design, Floats
 
@@ -172,7 +173,7 @@ def read(release: Release, rows: int | None) -> Moments:
 def solve(moments: Moments, ridge: float, intercept: bool) -> Floats:
     """The coefficients with the least squared error plus (ridge / 2) |theta|^2, on the scale of entries in [-1, 1]."""
     matrix, goal = _normal(moments, intercept)
-    return np.asarray(np.linalg.solve(matrix + ridge * np.eye(len(goal)), goal), np.float64)
+    return quadratic.solve(quadratic.factors(matrix + ridge * np.eye(len(goal))), goal)
 
 
 def _normal(moments: Moments, intercept: bool) -> tuple[Floats, Floats]:
@@ -192,7 +193,7 @@ def half_widths(moments: Moments, theta: Floats, ridge: float, intercept: bool, 
         raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
     matrix, goal = _normal(moments, intercept)
     wide = len(goal)
-    inverse = np.linalg.inv(matrix + ridge * np.eye(wide))
+    inverse = quadratic.solve(quadratic.factors(matrix + ridge * np.eye(wide)), np.eye(wide))
     errors = float(moments.repaired[-1, -1] - 2 * theta @ goal + theta @ matrix @ theta)
     variance = max(0.0, errors) / max(1.0, moments.rows - wide)
     whole = np.append(-theta, 1.0)

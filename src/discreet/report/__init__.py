@@ -6,7 +6,7 @@ Proof that it costs nothing: its only input is what was released and declared; a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -74,7 +74,8 @@ def _answer(number: int, ask: Mapping[str, Any]) -> dict[str, Any]:
         "sentence": meaning.sentence(ask, result),
         "picture": pictures.answer(f"answer-{number}", ask, result, _MOST_ROWS),
         "names": names,
-        "rows": [([in_words(v) for v in r[: len(names)]], *(shown(v) for v in r[len(names) : len(names) + 3])) for r in cut],
+        "rows": [([in_words(v) for v in r[: len(names)]], *(shown(v) for v in main_interval(r[len(names) :]))) for r in cut],
+        "of_population": result.scope == "population",
         "left_out": len(listed) - len(cut),
         "ranks": meaning.rank_sentence(result),
         "law": meaning.law_sentence(result),
@@ -83,6 +84,12 @@ def _answer(number: int, ask: Mapping[str, Any]) -> dict[str, Any]:
         "entry": result.releases[0].entry,
         "private": result.private,
     }
+
+
+def main_interval(numbers: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """Value, low and high of one line of an answer: of the population where that was asked for, else of the table."""
+    value, low, high, _, *population = numbers
+    return (value, *population) if population else (value, low, high)  # type: ignore[return-value]
 
 
 def _declared(name: str, doc: Mapping[str, Any]) -> tuple[str, str]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from discreet.accounting import conversions
 from discreet.accounting.filters import Filter
 from discreet.core.budget import Budget
@@ -190,12 +192,22 @@ def rank_sentence(result: Result) -> str | None:
     )
 
 
+_WHOSE = {"table": "this table's true", "population": "the population's"}
+
+
 def sentence(ask: Mapping[str, Any], result: Result) -> str:
     """The answer in one sentence."""
     if result.labels:
-        count = len(result.rows()["value"])
-        return f"{count} numbers, each with the interval that holds the true one with 95 % probability."
+        count, whose = np.size(result.value), _WHOSE[result.scope]
+        return f"{count} numbers, each with the interval that holds {whose} one with 95 % probability."
     low, high = result.interval(0.95)
+    if result.scope == "population":
+        outer = result.interval(0.95, of="population")
+        return (
+            f"The answer is {shown(result.value)}. In the population that this table is a sample of, the number lies "
+            f"between {shown(outer[0])} and {shown(outer[1])} with 95 % probability, allowing for sampling and noise; in "
+            f"this table alone, between {shown(low)} and {shown(high)}, allowing for noise."
+        )
     if rank_sentence(result):
         return f"The answer is {shown(result.value)}."
     return (

@@ -81,7 +81,8 @@ def answer(key: str, ask: Mapping[str, Any], result: Result, most: int) -> Marku
     rows = result.rows()
     names = [name for name, _ in result.labels]
     labels = [tuple(str(rows[n][i]) for n in names) for i in range(len(rows["value"]))][:most]
-    triples = list(zip(rows["value"], rows["low"], rows["high"], strict=True))[:most]
+    ends = ("population_low", "population_high") if result.scope == "population" else ("low", "high")
+    triples = list(zip(rows["value"], *(rows[end] for end in ends), strict=True))[:most]
     if ask["statistic"] == "histogram":
         return _histograms(key, ask["title"], labels, triples)
     words = [" · ".join(parts) for parts in labels] if names else [""]

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core import numbers
+from discreet.core import drawing, numbers
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.core.release import Release
-from discreet.core.result import Reading, readings
+from discreet.core.result import Reading, Result, readings
 from discreet.core.schema import Integer
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian
@@ -147,6 +147,19 @@ class Distribution(CellReading):
         low, high = np.clip(middle - reach, 0.0, 1.0), np.clip(middle + reach, 0.0, 1.0)
         low[0], high[-1] = 0.0, 1.0
         return low, high
+
+    def draw(self, result: Result, axes: Any, level: float) -> Any:
+        """The distribution function of every group with its band."""
+        low, high = (end.reshape(-1, self.bins + 1) for end in self.band(result.releases, level, "population"))
+        curves = self.curve(result.releases).reshape(-1, self.bins + 1)
+        groups = [
+            " · ".join(str(known[i]) for (_, known), i in zip(self.groups, place, strict=True))
+            for place in np.ndindex(self.outer)
+        ]
+        title = f"with a {100 * level:g} % band for the population"
+        for words, middle, lower, upper in zip(groups or [""], curves, low, high, strict=True):
+            drawing.curve(axes, self.edges, middle, lower, upper, words, title)
+        return axes
 
     def quantile(self, q: Number) -> Reading:
         """The reading of one quantile."""

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.core import drawing
 from discreet.core.mechanism import Mechanism
 from discreet.core.random import Random
 from discreet.core.release import Release
-from discreet.core.result import Reading, readings
+from discreet.core.result import Reading, Result, readings
 
 Floats = npt.NDArray[np.float64]
 
@@ -105,6 +106,14 @@ class Scaled(Reading):
         low, high = self._answer(cells - reach), self._answer(cells + reach)
         return (low, high) if self.factor >= 0 else (high, low)
 
+    def draw(self, result: Result, axes: Any, level: float) -> Any:
+        """Counts by one axis are bars."""
+        if len(self.labels) != 1 or self.least != 0:
+            return super().draw(result, axes, level)
+        low, high = result.interval(level, of=result.scope)
+        words = [str(label) for label in self.labels[0][1]]
+        return drawing.bars(axes, words, result.value, low, high, self.labels[0][0])
+
     def expected_error(self, releases: Sequence[Release]) -> Any:
         error = np.asarray(releases[0].mechanism.expected_error)  # type: ignore[attr-defined]
         return plain(abs(self.factor) * np.broadcast_to(error if not error.ndim else error.reshape(self.shape), self.shape))
@@ -142,6 +151,9 @@ class Part(Reading):
 
     def expected_error(self, releases: Sequence[Release]) -> Any:
         return self.inner.expected_error(self._own(releases))
+
+    def draw(self, result: Result, axes: Any, level: float) -> Any:
+        return self.inner.draw(result, axes, level)
 
     @property
     def about_population(self) -> bool:

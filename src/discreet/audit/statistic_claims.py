@@ -1,0 +1,194 @@
+"""The claims of statistics: the pair of neighbouring tables that moves each furthest, and its released numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from discreet.audit import neighbours, waist
+from discreet.audit.law_claims import draws_of, likelihood_ratio, probabilities
+from discreet.audit.lower_bound import CONFIDENCE, lower_bound
+from discreet.audit.row import Row
+from discreet.core.query import RELATIONS, Relation
+from discreet.core.schema import Categories, Column, Integer, Real, Schema
+from discreet.sources import open_source
+from discreet.statistics.joint import ask
+from discreet.statistics.question import Question, Table, build, names
+from discreet.statistics.spend import Spend
+
+_WIDE = 200  # so many values that those which one row favours hold next to none of the probability
+SCHEMA: dict[str, Column] = {
+    "x": Real(0, 1),
+    "y": Real(-1, 1),
+    "n": Integer(0, _WIDE),
+    "g": Categories(("a", "b"), other="c"),
+    "arm": Categories(("a", "b"), missing="a"),
+}
+ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "count": ((), {"by": "g"}),
+    "sum": (("y",), {}),
+    "mean": (("x",), {"by": "g"}),
+    "variance": (("x",), {}),
+    "std": (("x",), {}),
+    "covariance": (("x", "y"), {}),
+    "correlation": (("x", "y"), {}),
+    "pooled_variance": (("x",), {"by": "g"}),
+    "pooled_covariance": (("x", "y"), {"by": "g"}),
+    "histogram": (("x",), {"bins": 4}),
+    "crosstab": (("g",), {}),
+    "quantile": (("n",), {"q": "0.25"}),
+    "median": (("n",), {}),
+    "share": (("g",), {}),
+    "distribution": (("x",), {"bins": 4, "by": "g"}),
+    "ttest_1samp": (("x",), {"popmean": 0.5}),
+    "ttest_ind": (("x",), {"by": "arm"}),
+    "ttest_rel": (("x", "y"), {}),
+    "binomtest": (("arm",), {}),
+    "chi2_contingency": (("g", "arm"), {}),
+    "chisquare": (("arm",), {}),
+    "compare": (("x",), {"by": "arm"}),
+    "equal_variances": (("x",), {"by": "arm"}),
+    "f_oneway": (("x",), {"by": "g"}),
+    "ks_2samp": (("x",), {"by": "arm", "bins": 4}),
+    "linregress": (("x", "y"), {}),
+    "pearsonr": (("x", "y"), {}),
+}
+PEOPLE: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {"mean": (("x",), {"of": "population"})}
+_MOST_ROWS = 3  # of one person, where people have several
+
+
+def audit_statistic(
+    name: str, relation: Relation, trials: int, confidence: float = CONFIDENCE, *, people: bool = False
+) -> Row:
+    """A statistic on the pair of neighbours that tells most: distance, trace, and its released numbers.
+
+    ``people``: a person may have several rows, and neighbours differ in all of them.
+    """
+    start = time.perf_counter()
+    args, kwargs = (PEOPLE if people else ASKED)[name]
+    chooses = name in CHOICES
+    spend = Spend(epsilon=3 if chooses else 1)  # a choice is told apart by rare answers, which epsilon 1 hardly moves
+    worst, best = 0.0, -1.0
+    pair: tuple[Any, Any] | None = None
+    question: Question | None = None
+    tried = [*_several(relation)] if people else [*_usual(relation), *map(_opened(relation), extremes(name, relation))]
+    for rows, sources in tried:
+        if relation == "replace" and rows < 6:
+            continue
+        public = rows if relation == "replace" and not people else None
+        asked = build(name, Table(sources[0].schema, public), *args, **kwargs)
+        moved = waist.moved(asked.query, relation, sources[0], sources[1])
+        worst = max(worst, moved.worst)
+        # The furthest in the norm that the noise is calibrated to is the easiest to tell apart.
+        telling = _promise(asked, spend, relation, sources, trials) if chooses else moved.l1
+        if telling > best:
+            best, pair, question = telling, (sources[0], sources[1]), asked
+    assert pair is not None
+    assert question is not None
+    chosen, claim = question, float(spend.pure())
+    traced = waist.same_trace(lambda: ask(chosen, spend, relation), pair[0], pair[1], relation)
+    certified = _certify(question, spend, relation, pair, trials, confidence)
+    note = f"moved {worst:.3f} of the declared distance; neighbours leave {'the same' if traced else 'DIFFERENT'} traces"
+    holds = certified <= claim and worst <= 1 + 1e-9 and traced
+    title = f"{name}{' of people with several rows' if people else ''}, {relation}"
+    return Row("statistic", title, claim, 0.0, certified, holds, time.perf_counter() - start, note)
+
+
+Opened = tuple[int, tuple[Any, Any]]
+
+
+def _opened(relation: Relation) -> Callable[[tuple[neighbours.Rows, neighbours.Rows]], Opened]:
+    """Two tables as sources, with the number of rows of the first."""
+    schema = Schema(SCHEMA, neighbors=relation)
+
+    def opened(pair: tuple[neighbours.Rows, neighbours.Rows]) -> Opened:
+        one, other = (open_source(neighbours.table(schema, side), schema) for side in pair)
+        return len(pair[0]), (one, other)
+
+    return opened
+
+
+@lru_cache(maxsize=len(RELATIONS))
+def _usual(relation: Relation) -> list[Opened]:
+    """The pairs that every statistic is tried on."""
+    return list(map(_opened(relation), neighbours.pairs(Schema(SCHEMA, neighbors=relation), relation)))
+
+
+def _several(relation: Relation) -> Iterator[Opened]:
+    """Six people with one row each beside one with three rows, who is gone or another one next door."""
+    schema = Schema(SCHEMA, neighbors=relation, person="who", max_rows=_MOST_ROWS)
+    others = [_at("a", 0.5, 0) | {"who": i} for i in range(6)]
+    for mine, theirs in product(([0.0] * 3, [1.0] * 3, [1.0], [0.0, 1.0]), repeat=2):
+        here = [*others, *(_at("b", x, 0) | {"who": 9} for x in mine)]
+        there = others if relation == "add_remove" else [*others, *(_at("b", x, 0) | {"who": 9} for x in theirs)]
+        columns = [{name: [row[name] for row in side] for name in here[0]} for side in (here, there)]
+        yield len(here), (open_source(columns[0], schema), open_source(columns[1], schema))
+
+
+CHOICES = ("quantile", "median")
+
+
+def extremes(name: str, relation: Relation) -> Iterator[tuple[neighbours.Rows, neighbours.Rows]]:
+    """Pairs that a proof names as its worst case, and that no list of odd records would hit upon."""
+    if name in CHOICES:
+        # Values below the first step gain on one more low row, all others lose: few against many.
+        for step, size, low in product((2, 5, 12), range(4, 10), range(9)):
+            if low < size:
+                here = _low(low) + _low(1, step) + _low(size - low - 1, _WIDE)
+                if relation == "add_remove":
+                    yield [*here, *_low(1)], here
+                elif low < size - 1:
+                    yield here, [*here[:-1], *_low(1)]
+    if name == "pooled_variance" and relation == "replace":
+        together = [_at("a", 0, 0)] * 19  # the more in one group, the closer to 1
+        yield [*together, _at("a", 0, 0)], [*together, _at("a", 1, 0)]
+    if name == "pooled_covariance" and relation == "replace":
+        camps = [_at("a", 0, -1)] * 3 + [_at("b", 1, -1)] * 3
+        yield [*camps, _at("a", 1, 1)], [*camps, _at("b", 0, 1)]
+
+
+def _at(group: str, x: float, y: float, n: int = 0) -> dict[str, Any]:
+    return {"x": x, "y": y, "n": n, "g": group, "arm": group}
+
+
+def _low(rows: int, value: int = 0) -> neighbours.Rows:
+    return [_at("a", 0, 0, value)] * rows
+
+
+def _promise(question: Question, spend: Spend, relation: Relation, sources: Any, trials: int) -> float:
+    """What the exact probabilities of a choice let an audit of so many trials expect to certify."""
+    law: Any = question.law(spend, relation)
+    p, q = (probabilities(law, question.query.evaluate(source)) for source in sources)
+    best = 0.0
+    for one, other in ((p, q), (q, p)):
+        order = np.argsort(other / one)
+        high, low = np.cumsum(one[order]), np.cumsum(other[order])
+        certain = (high - 5 * np.sqrt(high * 2 / trials)) / (low + 5 * np.sqrt(low * 2 / trials) + 10 / trials)
+        best = max(best, float(np.log(np.maximum(certain, 1)).max()))
+    return best
+
+
+def _certify(question: Question, spend: Spend, relation: Relation, pair: Any, trials: int, confidence: float) -> float:
+    law: Any = question.law(spend, relation)
+    exact = [question.query.evaluate(source) for source in pair]
+    if law.name != "exponential":
+        exact = [np.ravel(np.asarray(e.value, np.float64)) for e in exact]
+    here, there = exact
+    score, run = likelihood_ratio(law, here, there), draws_of(law, vector=True)
+    return lower_bound(run, here, there, trials, confidence=confidence, batched=True, score=score).epsilon
+
+
+def audit_statistics(quick: bool, confidence: float = CONFIDENCE) -> Iterator[Row]:
+    """Every registered statistic under each relation."""
+    for name in names():
+        for relation in RELATIONS:
+            few = 5_000 if quick else 300_000
+            trials = few if name in CHOICES else 4 * few if quick else 400_000
+            yield audit_statistic(name, relation, trials, confidence)
+            if name in PEOPLE:
+                yield audit_statistic(name, relation, trials, confidence, people=True)

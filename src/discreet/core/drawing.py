@@ -1,0 +1,74 @@
+"""Plain pictures of answers with their intervals, by Matplotlib: dots, bars, heat maps and curves with a band."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_INK, _BAR, _BAND = "#1b2430", "#2b6cb0", "#9fc1e3"
+_MOST = 60  # labels that fit under one picture
+
+
+def new_axes(axes: Any) -> Any:
+    """The axes given, or those of a new figure."""
+    if axes is not None:
+        return axes
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(6.4, 4.0), layout="constrained").subplots()
+
+
+def dots(axes: Any, words: Sequence[str], value: Any, low: Any, high: Any, title: str) -> Any:
+    """A dot with its interval on a line for each number."""
+    v, a, b = (np.ravel(np.asarray(x, np.float64)) for x in (value, low, high))
+    places = np.arange(len(v))[::-1]
+    axes.errorbar(v, places, xerr=[np.maximum(v - a, 0), np.maximum(b - v, 0)], fmt="o", color=_BAR, ecolor=_INK, capsize=3)
+    axes.set_yticks(places, words if any(words) else [""] * len(v))
+    axes.set_ylim(-0.7, len(v) - 0.3)
+    axes.set_title(title)
+    return axes
+
+
+def bars(axes: Any, words: Sequence[str], value: Any, low: Any, high: Any, title: str) -> Any:
+    """A bar with its interval for each number."""
+    v, a, b = (np.ravel(np.asarray(x, np.float64)) for x in (value, low, high))
+    places = np.arange(len(v))
+    axes.bar(places, v, color=_BAND, edgecolor=_BAR)
+    axes.errorbar(places, v, yerr=[np.maximum(v - a, 0), np.maximum(b - v, 0)], fmt="none", ecolor=_INK, capsize=2)
+    shown = places[:: max(1, -(-len(places) // _MOST))]
+    axes.set_xticks(
+        shown, [words[i] for i in shown], rotation=45 if len(v) > 4 else 0, ha="right" if len(v) > 4 else "center"
+    )
+    axes.set_title(title)
+    return axes
+
+
+def heat(axes: Any, names: Sequence[tuple[str, Sequence[Any]]], value: Any, title: str) -> Any:
+    """A table as colours, the numbers written into it where they fit."""
+    table = np.asarray(value, np.float64)
+    axes.imshow(table, cmap="Blues", aspect="auto")
+    (down, rows), (across, columns) = names
+    axes.set_xticks(range(len(columns)), [str(c) for c in columns], rotation=45, ha="right")
+    axes.set_yticks(range(len(rows)), [str(r) for r in rows])
+    axes.set_xlabel(across)
+    axes.set_ylabel(down)
+    middle = float(table.min() + table.max()) / 2
+    if table.size <= 100:
+        for (i, j), x in np.ndenumerate(table):
+            axes.text(j, i, f"{x:.3g}", ha="center", va="center", color="white" if x > middle else _INK)
+    axes.set_title(title)
+    return axes
+
+
+def curve(axes: Any, edges: Any, middle: Any, low: Any, high: Any, words: str, title: str) -> Any:
+    """A distribution function with its band."""
+    axes.fill_between(edges, low, high, alpha=0.35, step=None, label=None)
+    axes.plot(edges, middle, label=words or None)
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_ylabel("share of rows below")
+    axes.set_title(title)
+    if words:
+        axes.legend()
+    return axes
