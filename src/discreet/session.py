@@ -168,6 +168,14 @@ class Session:
         """A test of ``discreet.hypotheses`` by its name: ``.statistic``, ``.pvalue``, ``.confidence_interval()``."""
         return self.ask(name, *args, **options)
 
+    def compare(self, column: str, *, by: str, **options: Any) -> Result:
+        """Groups' means, their differences and the test of one common mean, from one release.
+
+        ``.difference(one, other)`` and ``.test("ttest_ind", between=(one, other))`` cost nothing more; see also
+        ``discreet.hypotheses.differences`` and ``comparison``, a picture.
+        """
+        return self.ask("compare", column, by=by, **options)
+
     def share(self, column: str, **options: Unpack[Options]) -> Result:
         """The share of every declared label of a column, in all or by group."""
         return self.ask("share", column, **options)

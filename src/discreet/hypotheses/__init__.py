@@ -1,5 +1,6 @@
 """Hypothesis tests from private releases, in SciPy's habit, one family a file. Importing this package registers them."""
 
+from discreet.hypotheses import anova, association, chi_square, distributions, shares, ttest, variances
 from discreet.hypotheses.functions import (
     binomtest,
     chi2_contingency,
@@ -20,20 +21,27 @@ from discreet.hypotheses.words import describe
 
 __all__ = [
     "Holm",
+    "anova",
+    "association",
     "binomtest",
     "chi2_contingency",
+    "chi_square",
     "chisquare",
     "compare",
     "comparison",
     "describe",
     "differences",
+    "distributions",
     "equal_variances",
     "f_oneway",
     "holm",
     "ks_2samp",
     "linregress",
     "pearsonr",
+    "shares",
+    "ttest",
     "ttest_1samp",
     "ttest_ind",
     "ttest_rel",
+    "variances",
 ]

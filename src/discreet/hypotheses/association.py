@@ -74,13 +74,20 @@ class Pearson(ScoreTest):
 
 
 @statistic("linregress")
-def linregress(table: Table, x: str, y: str, *, alternative: str = "two-sided") -> Question:
-    """Whether y has a slope on x in the population, and the interval of the slope, from one release of both columns' sums."""
+def linregress(
+    table: Table, x: str, y: str, *, within: Sequence[float] | None = None, alternative: str = "two-sided"
+) -> Question:
+    """Whether y has a slope on x in the population, and the interval of the slope, from one release of both columns' sums.
+
+    ``within`` are two public slopes that the interval stays between, by default a hundred times that from corner to corner
+    of the bounds, either way.
+    """
     check_alternative(alternative)
     a, b = table.number(x), table.number(y)
     query = table.cells(table.factor("quartic", x), table.factor("square", y))
     unit = (float(b.hi) - float(b.lo)) / (float(a.hi) - float(a.lo))
-    return Question(query, Slope(unit, table.most_rows, alternative))
+    low, high = (-_STEEP * unit, _STEEP * unit) if within is None else (float(end) for end in within)
+    return Question(query, Slope(unit, (low, high), table.most_rows, alternative))
 
 
 @readings("linregress")
@@ -89,14 +96,20 @@ class Slope(ScoreTest):
     """The slope of y on x, its interval, and the p-value of its being 0. ``unit`` is the slope from corner to corner.
 
     psi = (s - m)(t - m') - beta (s - m)**2 with the columns' own means; what the noise of the means takes from L is
-    given back. At beta = 0 this is the test of the covariance, whatever the residuals' variance depends on. The interval
-    goes through every slope, tan(phi) for phi from -pi/2 to pi/2: where a vertical line is not rejected, its end is
-    infinite. Where x has no variance left nothing can be said.
+    given back. At beta = 0 this is the test of the covariance, whatever the residuals' variance depends on. The interval is
+    looked for among all slopes, tan(phi) for phi from -pi/2 to pi/2, and then cut to ``within``: an end that lies there
+    says that steeper lines are not ruled out. Where x has no variance left nothing can be said: the whole range.
     """
 
     unit: float
+    within: tuple[float, float]
     rows: int = 1
     alternative: str = "two-sided"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "within", tuple(float(end) for end in self.within))
+        if len(self.within) != 2 or not -math.inf < self.within[0] < self.within[1] < math.inf:
+            raise InvalidRequest(f"within must be two finite public slopes that increase, got {self.within}")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -117,12 +130,14 @@ class Slope(ScoreTest):
 
     def compute(self, cells: Floats) -> Floats:
         _, _, cross, spread = self._moments(cells)
-        return np.asarray(self.unit * np.divide(cross, spread, out=np.zeros(np.shape(cross)), where=spread > 0))
+        usable = spread > 1e-12
+        slope = np.divide(cross, spread, out=np.zeros(np.shape(cross)), where=usable)
+        return np.asarray(np.clip(self.unit * slope, *self.within))
 
     def _score(self, cells: Floats, law: Any) -> Score | None:
         s, t, _, spread = (float(v) for v in self._moments(cells))
         total = float(cells.sum())
-        if total <= 0 or spread <= 0:
+        if total <= 0 or spread <= 1e-12:
             return None
         square = np.array([[s * s], [-2 * s], [1.0]])
         made = Score.of(np.outer([-s, 1.0], [-t, 1.0]), -square, (4, 2), self.rows)
@@ -148,7 +163,7 @@ class Slope(ScoreTest):
         cells, law = self.cells(releases), releases[0].mechanism
         score = self._score(cells, law)
         if score is None:
-            return -math.inf, math.inf
+            return self.within
         slopes = score.equation(cells)
 
         def equation(angle: Floats) -> Statement:
@@ -156,10 +171,11 @@ class Slope(ScoreTest):
 
         middle = math.atan(float(self.compute(cells)) / self.unit)
         ends = interval(equation, law, middle, -_STEEPEST, _STEEPEST, level, strict)  # type: ignore[arg-type]
-        low, high = (math.copysign(math.inf, e) if abs(e) >= _STEEPEST - 1e-9 else self.unit * math.tan(e) for e in ends)
+        low, high = (float(np.clip(self.unit * math.tan(end), *self.within)) for end in ends)
         return low, high
 
 
+_STEEP = 100.0
 _STEEPEST = math.pi / 2 - 1e-7  # as good as vertical
 
 
