@@ -119,7 +119,8 @@ def _judge(score: Floats, sampled: Floats, noise: Floats, dimension: int | None)
         normal, laplace = (total[0], np.zeros(1)) if dimension is None else (sampled[0], np.sqrt(noise[0]))
         tail = upper_tail(abs(float(score[0])), normal, laplace, dimension or 1)
         return float(score[0] / max(np.sqrt(float(total[0, 0])), 1e-150)), min(1.0, 2 * tail)
-    length = float(score @ np.linalg.solve(total, score))
+    inverse = np.linalg.pinv(total, hermitian=True)
+    length = float(score @ inverse @ score)
     if dimension is None:
         return length, float(chdtrc(len(score), length))
     words = Random(_STREAM).words(_DRAWS * (2 * len(score) + 1)) >> np.uint64(11)
@@ -127,7 +128,7 @@ def _judge(score: Floats, sampled: Floats, noise: Floats, dimension: int | None)
     gamma = gammaincinv((dimension + 1) / 2, uniform[:, :1])  # spherical noise is normal with a variance of its own
     z = ndtri(uniform[:, 1:])
     drawn = z[:, : len(score)] @ _root(sampled) + np.sqrt(2 * gamma) * (z[:, len(score) :] @ _root(noise))
-    made = (drawn * np.linalg.solve(total, drawn.T).T).sum(1)
+    made = ((drawn @ inverse) * drawn).sum(1)
     return length, (1 + int(np.count_nonzero(made >= length))) / (_DRAWS + 1)
 
 
