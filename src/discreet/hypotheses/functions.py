@@ -56,9 +56,7 @@ def compare(x: Any, by: Any, *, bounds: Bounds, categories: Sequence[Any], **set
     return ask_of_arrays(columns, setting, "compare", "x", by="group")
 
 
-def equal_variances(
-    x: Any, y: Any, *, bounds: Bounds, alternative: str = "two-sided", **setting: Unpack[Setting]
-) -> Result:
+def equal_variances(x: Any, y: Any, *, bounds: Bounds, alternative: str = "two-sided", **setting: Unpack[Setting]) -> Result:
     """Whether the populations of ``x`` and ``y``, clipped to common ``bounds``, have the same variance."""
     return ask_of_arrays(_samples((x, y), bounds), setting, "equal_variances", "value", by="group", alternative=alternative)
 

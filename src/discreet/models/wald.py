@@ -157,7 +157,9 @@ def linear_test(model: Any, coefficients: Combination | Sequence[Combination], v
     found = restricted(sums, lines * design.target.unit / units, values, design.rows)
     how = "Wald" if len(lines) == 1 else "F, as chi-squared"
     law = f"drawn {_DRAWS} times" if sums.dimension is not None and len(lines) > 1 else "noise of the sums included"
-    return CoefficientTest(*found, f"asymptotic: {how}, residuals of one variance, no ridge, {law}", _hypothesis(words, value))
+    return CoefficientTest(
+        *found, f"asymptotic: {how}, residuals of one variance, no ridge, {law}", _hypothesis(words, value)
+    )
 
 
 def classifier_test(model: Any, coefficients: Combination, value: float) -> CoefficientTest:
@@ -169,7 +171,9 @@ def classifier_test(model: Any, coefficients: Combination, value: float) -> Coef
     names = (*design.names, *(["intercept"] if design.intercept else []))
     lines, words = restrictions(coefficients, names)
     if len(lines) != 1:
-        raise InvalidRequest(f"one combination of coefficients is tested at a time, got {len(lines)}; correct several by Holm")
+        raise InvalidRequest(
+            f"one combination of coefficients is tested at a time, got {len(lines)}; correct several by Holm"
+        )
     fit, *pair = fitted.releases
     along = lines / design.units
     known = Certainty.read(design, fit, fitted.ridge, pair, fitted.rows, along)
