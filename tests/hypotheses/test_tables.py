@@ -31,7 +31,7 @@ def test_by_hand() -> None:
 
 def test_without_noise_they_are_scipys() -> None:
     """Monte Carlo with 9999 draws is within .015 of the asymptotic p-value, six deviations of its own."""
-    counts = np.array([[np.count_nonzero((SEX == s) & (TOWN == t)) for t in "abc"] for s in "fm"])
+    counts = np.array([[np.count_nonzero((s == SEX) & (t == TOWN)) for t in "abc"] for s in "fm"])
     theirs = stats.chi2_contingency(counts)
     ours = ds.hypotheses.chi2_contingency(SEX, TOWN, categories=[["f", "m"], list("abc")], epsilon=math.inf, draws=9999)
     assert ours.statistic == pytest.approx(theirs.statistic)
@@ -66,7 +66,7 @@ def test_a_part_of_a_joint_release_can_be_tested() -> None:
 
 
 def test_several_rows_of_a_person_do_not_raise_the_level() -> None:
-    """Every person has 4 equal rows: counted as people, half of the tables would be rejected. 60 tables, at most 13: 1e-6."""
+    """A person has 4 equal rows: counted as people, half of the tables would be rejected. 60 tables, at most 13 (1e-6)."""
     rng = np.random.default_rng(0)
     schema = ds.Schema({"a": ds.Categories(["x", "y"]), "b": ds.Categories(["x", "y"])}, person="id", max_rows=4)
     rejected = 0

@@ -45,7 +45,8 @@ def _source(result: Result) -> str:
     entry = "" if release.entry is None or not release.entry.number else f", entry {release.entry.number} of its ledger"
     numbers = int(np.size(release.value))
     private = "" if result.private else "; not private (seeded or without noise)"
-    return f"Read off one release of {numbers} numbers ({release.mechanism.name}{entry}), neighbours: {result.relation}{private}"
+    many = f"one release of {numbers} number{'s' if numbers > 1 else ''}"
+    return f"Read off {many} ({release.mechanism.name}{entry}), neighbours: {result.relation}{private}"
 
 
 def _not_rejected(result: Result, reading: HypothesisTest) -> str:
