@@ -52,7 +52,8 @@ def chisquare(
 
 def compare(x: Any, by: Any, *, bounds: Bounds, categories: Sequence[Any], **setting: Unpack[Setting]) -> Result:
     """The means of ``x`` in the groups that ``by`` names, their differences and the test of their equality: one release."""
-    columns = {"x": (numbers_of(x), declared(bounds)), "group": (np.asarray(by), Categories(tuple(categories)))}
+    groups = Categories(tuple(categories))
+    columns: dict[str, tuple[Any, Column]] = {"x": (numbers_of(x), declared(bounds)), "group": (np.asarray(by), groups)}
     return ask_of_arrays(columns, setting, "compare", "x", by="group")
 
 
