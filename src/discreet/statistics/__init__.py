@@ -1,6 +1,8 @@
 """Private statistics, one per file. Importing this package fills the registries of queries, readings and statistics."""
 
 from discreet.statistics import (
+    bounds,
+    categories,
     count,
     covariance,
     distribution,
@@ -12,4 +14,16 @@ from discreet.statistics import (
     variance,
 )
 
-__all__ = ["count", "covariance", "distribution", "histogram", "mean", "quantile", "share", "sum", "variance"]
+__all__ = [
+    "bounds",
+    "categories",
+    "count",
+    "covariance",
+    "distribution",
+    "histogram",
+    "mean",
+    "quantile",
+    "share",
+    "sum",
+    "variance",
+]
