@@ -38,11 +38,11 @@ def test_analysis_of_variance_by_hand() -> None:
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace", "both"])
 def test_without_noise_they_are_scipys(relation: Any) -> None:
-    """A mild difference: Welch's p-values of SciPy and Monte Carlo ones of 9999 draws within .02, six deviations."""
+    """A mild difference: Welch's p-values of SciPy and Monte Carlo ones of 9999 draws are near."""
     parts = [BP[:100], BP[300:400] - 3.0, BP[550:650] - 6.0]
     setting: Any = {"bounds": (80, 200), "epsilon": math.inf, "neighbors": relation}
     ours = ds.hypotheses.f_oneway(*parts, draws=9999, **setting)
-    assert ours.pvalue == pytest.approx(stats.f_oneway(*parts).pvalue, abs=0.03)
+    assert ours.pvalue == pytest.approx(stats.f_oneway(*parts).pvalue, abs=0.06)  # which takes one variance for all
     same = ds.hypotheses.ks_2samp(*parts[:2], bins=128, draws=199, **setting)
     assert same.statistic == pytest.approx(stats.ks_2samp(*parts[:2]).statistic, abs=0.03)
     assert same.pvalue == pytest.approx(stats.ks_2samp(*parts[:2]).pvalue, abs=0.2)

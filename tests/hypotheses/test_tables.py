@@ -113,7 +113,7 @@ def test_public_draws_are_binomial(n: int, p: float) -> None:
 
 def test_public_draws_sum_up() -> None:
     shares = np.array([0.1, 0.0, 0.6, 0.3])
-    drawn = multinomial(50, shares, uniforms(2000, 4))
+    drawn = multinomial(50, shares, uniforms(2000, 4, 7))
     assert (drawn.sum(1) == 50).all()
     assert (drawn >= 0).all()
     assert (drawn[:, 1] == 0).all()

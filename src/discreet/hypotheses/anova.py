@@ -12,7 +12,7 @@ import numpy as np
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
-from discreet.hypotheses.draws import noise, normals
+from discreet.hypotheses.draws import noise, normals, stream_of
 from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
 from discreet.hypotheses.reading import LEAST_DRAWS, HypothesisTest
 from discreet.hypotheses.ttest import Welch
@@ -85,8 +85,9 @@ class OneWay(MonteCarloTest):
         parts = self._parts(cells, law)
         if parts is None:
             return None
-        drawn = noise(law, self.draws, cells.size).reshape(-1, *self.shape)
-        score = np.sqrt(parts.spread) * normals(self.draws, len(cells)) + drawn @ parts.weights
+        stream = stream_of(cells)
+        drawn = noise(law, self.draws, cells.size, stream).reshape(-1, *self.shape)
+        score = np.sqrt(parts.spread) * normals(self.draws, len(cells), stream) + drawn @ parts.weights
         spread = np.maximum(parts.spread + drawn @ parts.spread_weights, 0.0)
         return _between(score, spread + parts.quiet, parts.sizes)
 

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
-from discreet.hypotheses.draws import multinomial, noise, uniforms
+from discreet.hypotheses.draws import multinomial, noise, stream_of, uniforms
 from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
 from discreet.hypotheses.reading import LEAST_DRAWS
 from discreet.statistics.cells import Cells
@@ -71,12 +71,12 @@ class _ChiSquare(MonteCarloTest):
         return np.asarray(((cells - expected) ** 2 / (self.rows * expected + variance)).sum(size))
 
     def under_hypothesis(self, cells: Floats, law: Any) -> Floats | None:
-        expected = self.expected(cells)
+        expected, stream = self.expected(cells), stream_of(cells)
         people = round(float(expected.sum()))
         shares = expected.ravel() / expected.sum()
-        made = multinomial(people, shares, uniforms(self.draws, cells.size))
+        made = multinomial(people, shares, uniforms(self.draws, cells.size, stream))
         made = people * shares + np.sqrt(self.rows) * (made - people * shares)
-        drawn = (made + noise(law, self.draws, cells.size)).reshape(-1, *self.shape)
+        drawn = (made + noise(law, self.draws, cells.size, stream)).reshape(-1, *self.shape)
         return self.with_noise(drawn, float(np.mean(law.expected_error)) ** 2)
 
     def statistic(self, releases: Sequence[Any]) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
-from discreet.hypotheses.draws import multinomial, noise, uniforms
+from discreet.hypotheses.draws import multinomial, noise, stream_of, uniforms
 from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
 from discreet.hypotheses.reading import LEAST_DRAWS
 from discreet.statistics.distribution import Distribution, monotone_curve, tree
@@ -83,11 +83,12 @@ class TwoDistributions(MonteCarloTest):
         sizes = counts.sum(-1)
         if (sizes < 1).any():
             return None
+        stream = stream_of(cells)
         shares = np.diff(monotone_curve(counts.sum(0)))
-        spread = uniforms(self.draws, 2 * self.distribution.bins).reshape(self.draws, 2, -1)
+        spread = uniforms(self.draws, 2 * self.distribution.bins, stream).reshape(self.draws, 2, -1)
         made = np.stack([self._group(round(float(size)), shares, spread[:, i]) for i, size in enumerate(sizes)], 1)
         nodes = made @ incidence(self.distribution.branches).T
-        return self.compute(nodes + noise(law, self.draws, cells.size).reshape(-1, *self.shape))
+        return self.compute(nodes + noise(law, self.draws, cells.size, stream).reshape(-1, *self.shape))
 
     def _group(self, people: int, shares: Floats, uniform: Floats) -> Floats:
         expected = people * shares

@@ -1,4 +1,7 @@
-"""Draws from a fixed public stream, for p-values by Monte Carlo: reading a release twice reads the same.
+"""Draws from a public stream of each release's own, for p-values by Monte Carlo: reading it twice reads the same.
+
+A stream common to all releases would give all of them one critical value, as far off as its few hundred draws happen to be;
+streams of their own make the level right over many releases.
 
 Nothing here is private noise: what is drawn is a hypothesis, made of what was released already.
 """
@@ -6,6 +9,7 @@ Nothing here is private noise: what is drawn is a hypothesis, made of what was r
 from __future__ import annotations
 
 from functools import lru_cache
+from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
@@ -15,29 +19,34 @@ from discreet.core.random import Random
 
 Floats = npt.NDArray[np.float64]
 
-_STREAM = 2026
+_COMMON = 2026  # where a caller has no stream of its own
 _EXACT = 25.0  # below this variance a binomial number is drawn exactly
 
 
+def stream_of(cells: Floats) -> int:
+    """The public seed that follows from released numbers."""
+    return int.from_bytes(sha256(np.ascontiguousarray(cells, np.float64).tobytes()).digest()[:7], "little")
+
+
 @lru_cache(maxsize=8)
-def uniforms(runs: int, size: int) -> Floats:
+def uniforms(runs: int, size: int, stream: int = _COMMON) -> Floats:
     """Numbers strictly between 0 and 1."""
-    words = Random(_STREAM).words(runs * size) >> np.uint64(11)
+    words = Random(stream).words(runs * size) >> np.uint64(11)
     return ((words.astype(np.float64) + 0.5) * 2.0**-53).reshape(runs, size)
 
 
 @lru_cache(maxsize=8)
-def normals(runs: int, size: int) -> Floats:
+def normals(runs: int, size: int, stream: int = _COMMON) -> Floats:
     """Standard normal numbers."""
     from scipy.special import ndtri
 
-    return np.asarray(ndtri(uniforms(runs, size)))
+    return np.asarray(ndtri(uniforms(runs, size, stream)))
 
 
 @lru_cache(maxsize=8)
-def noise(law: Mechanism, runs: int, size: int) -> Floats:
+def noise(law: Mechanism, runs: int, size: int, stream: int = _COMMON) -> Floats:
     """Fresh noise of a law on ``size`` numbers."""
-    return np.asarray(law.release(np.zeros((runs, size)), seed=Random(_STREAM + 1)), np.float64).reshape(runs, size)
+    return np.asarray(law.release(np.zeros((runs, size)), seed=Random(stream + 1)), np.float64).reshape(runs, size)
 
 
 def multinomial(total: int, shares: Floats, uniform: Floats) -> Floats:
