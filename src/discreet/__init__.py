@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms import SphericalLaplace as SphericalLaplace
     from discreet.mechanisms import ThresholdedKeys as ThresholdedKeys
     from discreet.mechanisms import TruncatedKeys as TruncatedKeys
+    from discreet.mechanisms import Tulap as Tulap
     from discreet.session import Session as Session
     from discreet.statistics.functions import bounds as bounds
     from discreet.statistics.functions import categories as categories
@@ -82,6 +83,7 @@ _HOMES = {
     "SphericalLaplace": "discreet.mechanisms",
     "ThresholdedKeys": "discreet.mechanisms",
     "TruncatedKeys": "discreet.mechanisms",
+    "Tulap": "discreet.mechanisms",
     "calibrate": "discreet.accounting",
     "Schema": "discreet.core.schema",
     "Real": "discreet.core.schema",
