@@ -282,9 +282,6 @@ class Posterior:
     @staticmethod
     def from_json(text: str) -> Posterior:
         """The posterior a JSON document describes."""
-        import discreet.mechanisms
-        import discreet.statistics  # noqa: F401  the registries that releases are read with
-
         doc = parsed(text)
         check_version(doc, "posterior")
         with reading("a posterior"):
