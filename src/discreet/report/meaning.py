@@ -14,26 +14,12 @@ from discreet.accounting import conversions
 from discreet.accounting.filters import Filter
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
+from discreet.core.mechanism import mechanisms
 from discreet.core.result import Result
 from discreet.core.schema import Schema
 from discreet.report.numbers import percent, shown
 
 _DELTAS = tuple(10.0 ** (-k / 4) for k in range(2, 49))  # where a concentrated guarantee is turned into (epsilon, delta)
-
-# Each law in plain words: what it does, and why it protects.
-_LAWS = {
-    "laplace": "Laplace noise: a random amount, small ones most likely, equally often up and down. What one person can "
-    "change moves the true number so little that no result becomes more than e^ε times as likely.",
-    "discrete_laplace": "Discrete Laplace noise: the Laplace law on whole numbers, for counts.",
-    "gaussian": "Gaussian noise: the bell curve. Large amounts are rarer than with Laplace noise, which is why its "
-    "guarantee carries a δ or is stated as ρ.",
-    "discrete_gaussian": "Discrete Gaussian noise: the bell curve on whole numbers, for counts.",
-    "exponential": "Exponential mechanism: a private choice. Every candidate value can be chosen; better ones are more "
-    "likely, and one person changes no candidate's chance by more than a factor e^ε.",
-    "spherical_laplace": "Spherical Laplace noise: Laplace noise for a whole vector, the same in every direction.",
-    "randomized_response": "Randomised response: the truth with a known probability, otherwise another category.",
-    "no_noise": "No noise: for tests only. Nothing is protected.",
-}
 
 
 def best_guess(cost: Cost) -> float:
@@ -154,19 +140,15 @@ def protected(schema: Schema) -> list[str]:
 
 def law_glossary(names: Collection[str]) -> list[str]:
     """The laws that a release used, in plain words."""
-    return [_LAWS.get(name, name.replace("_", " ")) for name in sorted(names)]
+    return [mechanisms[name].words or name.replace("_", " ") for name in sorted(names)]
 
 
 def law_sentence(result: Result) -> str:
     """The law of one answer with its numbers."""
     law: Any = result.releases[0].mechanism
-    name = law.name.replace("_", " ").replace("laplace", "Laplace").replace("gaussian", "Gaussian")
-    name = name[0].upper() + name[1:]
-    if law.name == "exponential":
-        return f"{name} mechanism among evenly spaced public values, rate {shown(law.rate)} for each step of utility."
-    if not hasattr(law, "scales"):
-        return f"{name}."
-    return f"{name} noise{_size(result)}."
+    if hasattr(law, "rate"):
+        return f"{law.title()} among evenly spaced public values, rate {shown(law.rate)} for each step of utility."
+    return f"{law.title()}{_size(result) if hasattr(law, 'scales') else ''}."
 
 
 def _size(result: Result) -> str:
