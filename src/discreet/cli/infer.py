@@ -184,7 +184,7 @@ def _bounds(releases: Sequence[Any]) -> dict[str, tuple[float, float]]:
     found: dict[str, tuple[float, float]] = {}
     for release in releases:
         for query in getattr(release.query, "parts", (release.query,)):
-            factors = getattr(query, "factors", None) or [getattr(query, name, None) for name in ("x", "y")]
+            factors = getattr(query, "factors", None) or [getattr(query, name, None) for name in ("x", "y", "number")]
             found |= {f.column: (f.lo, f.hi) for f in factors if f is not None and f.is_number}
     if not found:
         raise InvalidRequest("the releases must say the bounds of a column, and do not; use ds.inference.infer in Python")

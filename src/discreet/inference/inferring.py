@@ -174,7 +174,7 @@ def _says_nothing_of_variance(problem: Problem) -> bool:
     if not isinstance(problem.model, Normal) or not isinstance(problem.model.variance, tuple):
         return False
     asked = [release.query for release in problem.evidence.releases]
-    return all(isinstance(q, Cells) and not any(f.kind in ("square", "bins") for f in q.factors) for q in asked)
+    return all(isinstance(q, Cells) and not any(f.kind in ("square", "quartic", "bins") for f in q.factors) for q in asked)
 
 
 def _rows(rows: int | Rows) -> dict[str, Any]:

@@ -43,8 +43,8 @@ class Gaussian(Additive):
     """
 
     words = (
-        "Gaussian noise: the bell curve. Large amounts are rarer than with Laplace noise, which is why its guarantee carries "
-        "a δ or is stated as ρ."
+        "Gaussian noise: the bell curve. Large amounts are rarer than with Laplace noise, which is why its guarantee "
+        "carries a δ or is stated as ρ."
     )
     tails = "gaussian"
 
@@ -122,7 +122,10 @@ class Gaussian(Additive):
         return xp.where(narrow, self._narrow(d, h, xp), wide) if narrow.any() else wide
 
     def _narrow(self, d: Any, h: Floats, xp: Any) -> Any:
-        """The integral of exp(-d s - s**2 / 2) over [-h, h] as that of exp(-d s) times 1 - (mean of s**2) / 2: to h**4 / 8."""
+        """The integral of exp(-d s - s**2 / 2) over [-h, h] as that of exp(-d s) times 1 - (mean of s**2) / 2.
+
+        That is exact to h**4 / 8.
+        """
         x = xp.maximum(d * h, 1e-8)
         with np.errstate(over="ignore"):
             log_sinhc = xp.where(x < 1e-3, x * x / 6, x + xp.log(-xp.expm1(-2 * x)) - xp.log(2 * x))

@@ -38,8 +38,8 @@ class Laplace(Additive):
     """
 
     words = (
-        "Laplace noise: a random amount, small ones most likely, equally often up and down. What one person can change moves "
-        "the true number so little that no result becomes more than e^ε times as likely."
+        "Laplace noise: a random amount, small ones most likely, equally often up and down. What one person can change "
+        "moves the true number so little that no result becomes more than e^ε times as likely."
     )
     tails = "laplace"
 
