@@ -14,9 +14,9 @@ from discreet.core.mechanism import mechanisms
 from discreet.core.release import Release
 from discreet.inference import BetaBernoulli, DirichletMultinomial, LinearRegression, LogDensity, Normal
 from discreet.inference._jax import doubles, jnp
-from discreet.inference.evidence import gather
-from discreet.inference.laws import density
-from discreet.inference.statistic import Reader, bin_of, translate
+from discreet.inference.evidence.laws import density
+from discreet.inference.evidence.releases import gather
+from discreet.inference.evidence.statistic import Reader, bin_of, translate
 from discreet.sources import open_source
 from discreet.statistics.joint import Bundle
 from discreet.statistics.question import Table, build

@@ -249,7 +249,7 @@ def even(edges: tuple[float, ...]) -> bool:
 
 
 def codes_of(factor: Factor, values: Any, out: Floats | None = None, xp: Any = np) -> Any:
-    """A column as whole numbers, in arrays of ``xp``: of 2**BITS for t = 1, or for the largest bound of a ``signed`` factor."""
+    """A column as whole numbers: 2**BITS stands for t = 1, and in a ``signed`` factor for the largest bound."""
     if factor.kind != "signed":
         return quantise(values, factor.lo, factor.hi, out=out, xp=xp)
     largest = max(abs(factor.lo), abs(factor.hi))

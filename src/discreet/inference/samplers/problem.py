@@ -10,9 +10,9 @@ import numpy as np
 
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
-from discreet.inference.evidence import Evidence
+from discreet.inference.evidence.releases import Evidence
 from discreet.inference.models.base import Array, DataModel, FreeModel, Records, Theta
-from discreet.inference.rows import Rows, UniformRows
+from discreet.inference.models.rows import Rows, UniformRows
 from discreet.statistics.spread import Spread
 from discreet.statistics.two_moments import TwoMoments
 

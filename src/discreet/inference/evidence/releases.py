@@ -14,12 +14,12 @@ from discreet.core.release import Release
 from discreet.core.result import Result
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.inference._jax import jax, jnp
-from discreet.inference.compiled import once
-from discreet.inference.laws import Density, density, response_matrix
+from discreet.inference.evidence.laws import Density, density, response_matrix
+from discreet.inference.evidence.statistic import Reader, Statistic, translate
 from discreet.inference.models.base import Array, DataModel, FiniteModel, Records
 from discreet.inference.models.dirichlet_multinomial import DirichletMultinomial
 from discreet.inference.models.own import check_arguments
-from discreet.inference.statistic import Reader, Statistic, translate
+from discreet.inference.samplers.compiled import once
 from discreet.mechanisms import RandomizedResponse
 from discreet.statistics.joint import Bundle
 

@@ -33,9 +33,9 @@ import numpy as np
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import TINY, jax, jnp
 from discreet.inference.models.base import Array, FiniteModel, FreeModel, NoiseModel, Theta
-from discreet.inference.populations import agreed, population, walk
-from discreet.inference.problem import Kernel, Problem, State, count_of
-from discreet.inference.rows import Rows
+from discreet.inference.models.rows import Rows
+from discreet.inference.samplers.annealing import agreed, population, walk
+from discreet.inference.samplers.problem import Kernel, Problem, State, count_of
 
 _LINE = 401  # points of the rule in one dimension
 _POINTS, _FEWER = 10, 7  # powers of two of points in several; fewer are enough to find a start

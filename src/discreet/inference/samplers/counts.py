@@ -27,10 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.inference._jax import jax, jnp
-from discreet.inference.compiled import once
 from discreet.inference.models.base import Array, FiniteModel, Theta
-from discreet.inference.problem import Problem
-from discreet.inference.rows import Rows
+from discreet.inference.models.rows import Rows
+from discreet.inference.samplers.compiled import once
+from discreet.inference.samplers.problem import Problem
 from discreet.mechanisms.additive import Additive
 
 Floats = npt.NDArray[np.float64]
