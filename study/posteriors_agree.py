@@ -58,7 +58,6 @@ def rows(results: list[tuple[dict[str, Any], int, dict[str, float]]]) -> list[Ro
     found = []
     for setting, count, tally in results:
         words = f"{setting['population']}, {setting['relation']}, n = {setting['n']}, epsilon {setting['epsilon']}"
-        found.append(
-            Row(f"{words}: apart (lengths {tally['ratio'] / count:.3f} of the interval's)", tally["apart"], "<=", 0.0)
-        )
+        words += f": further apart than a tenth (length {tally['ratio'] / count:.3f} of the interval's)"
+        found.append(Row(words, tally["apart"], "<=", 0.0))
     return found

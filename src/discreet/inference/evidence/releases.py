@@ -21,6 +21,7 @@ from discreet.inference.models.dirichlet_multinomial import DirichletMultinomial
 from discreet.inference.models.own import check_arguments
 from discreet.inference.samplers.compiled import once
 from discreet.mechanisms import RandomizedResponse
+from discreet.mechanisms.lattice import Lattice
 from discreet.statistics.joint import Bundle
 
 Floats = npt.NDArray[np.float64]
@@ -196,7 +197,7 @@ def _part(release: Release, model: DataModel, reader: Reader, statistic: Callabl
     if not values.size or not np.isfinite(values).all():
         raise InvalidRequest(f"a released value must be finite numbers, got {release.value!r}")
     step = float(getattr(release.mechanism, "grid", 0) or 0)
-    if release.mechanism.name.startswith("discrete_") and (np.rint(values / step) * step != values).any():
+    if isinstance(release.mechanism, Lattice) and (np.rint(values / step) * step != values).any():
         raise InvalidRequest(
             f"the law {release.mechanism.name} gives whole multiples of {step:g}, got {values.tolist()[:5]}; "
             "name the law that the value was made with"
