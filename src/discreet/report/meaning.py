@@ -187,8 +187,8 @@ def sentence(ask: Mapping[str, Any], result: Result) -> str:
         outer = result.interval(0.95, of="population")
         return (
             f"The answer is {shown(result.value)}. In the population that this table is a sample of, the number lies "
-            f"between {shown(outer[0])} and {shown(outer[1])} with 95 % probability, allowing for sampling and noise; in this "
-            f"table alone, between {shown(low)} and {shown(high)}, allowing for noise."
+            f"between {shown(outer[0])} and {shown(outer[1])} with 95 % probability, allowing for sampling and noise; "
+            f"in this table alone, between {shown(low)} and {shown(high)}, allowing for noise."
         )
     if rank_sentence(result):
         return f"The answer is {shown(result.value)}."

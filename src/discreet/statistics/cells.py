@@ -227,7 +227,7 @@ def bins(factor: Factor, values: Any, xp: Any = np) -> Any:
         place *= count / width
     else:
         place = xp.where(xp.isnan(values), np.nan, xp.searchsorted(xp.asarray(edges), values, side="right") - 1.0)
-    return xp.clip(place, 0.0, count - 1.0)
+    return np.clip(place, 0.0, count - 1.0, out=place) if xp is np else xp.clip(place, 0.0, count - 1.0)
 
 
 def _bin(factor: Factor, values: Floats) -> tuple[npt.NDArray[Any], Mask | None]:
