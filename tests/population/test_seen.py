@@ -13,7 +13,8 @@ from discreet.errors import InvalidRequest
 
 RNG = np.random.default_rng(1)
 SCHEMA = ds.Schema(
-    {"x": ds.Real(0, 100), "sex": ds.Categories(["f", "m"]), "town": ds.Categories(list("abcdefghijklm"))}, expected_rows=2000
+    {"x": ds.Real(0, 100), "sex": ds.Categories(["f", "m"]), "town": ds.Categories(list("abcdefghijklm"))},
+    expected_rows=2000,
 )
 TABLE = {"x": RNG.normal(50, 10, 2000), "sex": ["f", "m"] * 1000, "town": RNG.choice(list("abcdefghijklm"), 2000).tolist()}
 

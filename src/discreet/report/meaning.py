@@ -179,6 +179,9 @@ _WHOSE = {"table": "this table's true", "population": "the population's"}
 
 def sentence(ask: Mapping[str, Any], result: Result) -> str:
     """The answer in one sentence."""
+    told: str | None = result.reading.sentence(result.releases)
+    if told is not None:
+        return told
     if result.labels:
         count, whose = np.size(result.value), _WHOSE[result.scope]
         return f"{count} numbers, each with the interval that holds {whose} one with 95 % probability."
