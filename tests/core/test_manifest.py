@@ -24,7 +24,8 @@ REGISTRIES = {
     "reading": "discreet.core.result:readings:read",
     "local mechanism": "discreet.local.law:local_mechanisms:read",
 }
-ELSEWHERE = {"person_cells"}
+ELSEWHERE = {"people_by_key", "person_cells"}  # asked of people with several rows, and of labels nobody declared
+
 # The answers come first: what they name is loaded for them, and nothing else is.
 READER = """
 import importlib, json, sys
