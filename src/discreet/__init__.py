@@ -115,8 +115,6 @@ _HOMES = {
     ),
 }
 _MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local", "models", "protect")
-# Packages that fill the registries documents are read with.
-_REGISTERED = ("discreet.mechanisms", "discreet.statistics", "discreet.hypotheses")
 
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 
@@ -126,8 +124,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"discreet.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
-    for package in _REGISTERED:
-        importlib.import_module(package)
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

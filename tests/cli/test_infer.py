@@ -14,7 +14,7 @@ import pytest
 import discreet as ds
 from discreet import inference
 from discreet.cli import main
-from discreet.inference.posterior import Posterior
+from discreet.inference.outputs.posterior import Posterior
 from discreet.report.posterior import assumed, render
 from tests.cli.conftest import RELEASE, SCHEMA, Run
 from tests.cli.test_report import Page

@@ -33,6 +33,8 @@ class Tulap(DiscreteLaplace):
     whole numbers, and every probability below is right to 2**-21.
     """
 
+    words = "Tulap noise: discrete Laplace noise and a uniform number between -1/2 and 1/2, for exact tests of a share."
+
     def release(self, exact: Any, *, seed: int | Random | None = None) -> Any:
         """Whole numbers with fresh noise, as doubles; a number for a number, an array for an array."""
         if self.grid != 1:
@@ -60,8 +62,8 @@ class Tulap(DiscreteLaplace):
         mass = q ** abs(k) * (1 - q) / (1 + q)
         return k - 0.5 + (p - float(whole_cdf(np.array(k - 1.0), q))) / mass
 
-    def _log_mass(self, steps: Floats, scale: Floats) -> Floats:
-        return super()._log_mass(np.floor(steps + 0.5), scale)
+    def _log_mass(self, steps: Any, scale: Floats, xp: Any) -> Any:
+        return super()._log_mass(xp.floor(steps + 0.5), scale, xp)
 
     def _spread(self, scale: float) -> float:
         return math.hypot(super()._spread(scale), math.sqrt(1 / 12))

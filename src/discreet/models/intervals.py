@@ -218,11 +218,6 @@ def _same_sum(values: Floats) -> Floats:
 
 def _at_most(steep: Release) -> float:
     """The released number of people and three deviations of its noise, at least 1."""
-    query, law = steep.query, steep.mechanism
+    query, spread = steep.query, float(steep.mechanism.deviation(np.size(steep.value))[0])
     assert isinstance(query, SlopeAt)
-    spread = 0.0
-    if isinstance(law, Gaussian):
-        spread = float(law.scales[0])
-    elif isinstance(law, SphericalLaplace):
-        spread = float(law.scales[0]) * math.sqrt(query.size + 2)
     return max(1.0, query.people(steep.value) + 3.0 * spread / float(query.unit))

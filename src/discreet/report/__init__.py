@@ -25,10 +25,6 @@ def render(doc: Mapping[str, Any]) -> str:
     """The page for a document of kind ``releases``: one file, no network, readable by a non-expert."""
     from jinja2 import Environment, StrictUndefined
 
-    import discreet.hypotheses
-    import discreet.mechanisms
-    import discreet.statistics  # noqa: F401  the registries that results are read with
-
     check_version(doc, "releases")
     here = files("discreet.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

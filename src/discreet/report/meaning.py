@@ -14,6 +14,7 @@ from discreet.accounting import conversions
 from discreet.accounting.filters import Filter
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
+from discreet.core.mechanism import mechanisms
 from discreet.core.result import Result
 from discreet.core.schema import Schema
 from discreet.hypotheses import describe, holm
@@ -22,28 +23,6 @@ from discreet.hypotheses.words import p_in_words
 from discreet.report.numbers import percent, shown
 
 _DELTAS = tuple(10.0 ** (-k / 4) for k in range(2, 49))  # where a concentrated guarantee is turned into (epsilon, delta)
-
-# Each law in plain words: what it does, and why it protects.
-_LAWS = {
-    "laplace": "Laplace noise: a random amount, small ones most likely, equally often up and down. What one person can "
-    "change moves the true number so little that no result becomes more than e^ε times as likely.",
-    "discrete_laplace": "Discrete Laplace noise: the Laplace law on whole numbers, for counts.",
-    "gaussian": "Gaussian noise: the bell curve. Large amounts are rarer than with Laplace noise, which is why its "
-    "guarantee carries a δ or is stated as ρ.",
-    "discrete_gaussian": "Discrete Gaussian noise: the bell curve on whole numbers, for counts.",
-    "exponential": "Exponential mechanism: a private choice. Every candidate value can be chosen; better ones are more "
-    "likely, and one person changes no candidate's chance by more than a factor e^ε.",
-    "spherical_laplace": "Spherical Laplace noise: Laplace noise for a whole vector, the same in every direction.",
-    "randomized_response": "Randomised response: the truth with a known probability, otherwise another category.",
-    "tulap": "Tulap noise: discrete Laplace noise and a uniform number between -1/2 and 1/2, for exact tests of a share.",
-    "optimal_keys": "Optimal naming: a label is named with a probability that grows with the number of people who have it "
-    "as fast as e^ε and δ allow; a label of one person is named with probability δ at most.",
-    "truncated_keys": "Truncated discrete Laplace noise: a label is shown with its noisy count where that exceeds the "
-    "largest noise that can be drawn; a label of one person is shown with probability δ at most.",
-    "thresholded_keys": "Noise and a threshold: a label is shown with its noisy number where that is so large that a label "
-    "of one person reaches it with probability δ at most.",
-    "no_noise": "No noise: for tests only. Nothing is protected.",
-}
 
 
 def best_guess(cost: Cost) -> float:
@@ -164,19 +143,15 @@ def protected(schema: Schema) -> list[str]:
 
 def law_glossary(names: Collection[str]) -> list[str]:
     """The laws that a release used, in plain words."""
-    return [_LAWS.get(name, name.replace("_", " ")) for name in sorted(names)]
+    return [mechanisms[name].words or name.replace("_", " ") for name in sorted(names)]
 
 
 def law_sentence(result: Result) -> str:
     """The law of one answer with its numbers."""
     law: Any = result.releases[0].mechanism
-    name = law.name.replace("_", " ").replace("laplace", "Laplace").replace("gaussian", "Gaussian")
-    name = name[0].upper() + name[1:]
-    if law.name == "exponential":
-        return f"{name} mechanism among evenly spaced public values, rate {shown(law.rate)} for each step of utility."
-    if not hasattr(law, "scales"):
-        return f"{name}."
-    return f"{name} noise{_size(result)}."
+    if hasattr(law, "rate"):
+        return f"{law.title()} among evenly spaced public values, rate {shown(law.rate)} for each step of utility."
+    return f"{law.title()}{_size(result) if hasattr(law, 'scales') else ''}."
 
 
 def _size(result: Result) -> str:
@@ -233,8 +208,8 @@ def sentence(ask: Mapping[str, Any], result: Result) -> str:
         outer = result.interval(0.95, of="population")
         return (
             f"The answer is {shown(result.value)}. In the population that this table is a sample of, the number lies "
-            f"between {shown(outer[0])} and {shown(outer[1])} with 95 % probability, allowing for sampling and noise; in "
-            f"this table alone, between {shown(low)} and {shown(high)}, allowing for noise."
+            f"between {shown(outer[0])} and {shown(outer[1])} with 95 % probability, allowing for sampling and noise; "
+            f"in this table alone, between {shown(low)} and {shown(high)}, allowing for noise."
         )
     if rank_sentence(result):
         return f"The answer is {shown(result.value)}."

@@ -17,8 +17,8 @@ from typing import Any
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array, FiniteModel
-from discreet.inference.problem import Kernel, Problem, State
-from discreet.inference.sweep import kept
+from discreet.inference.samplers.problem import Kernel, Problem, State
+from discreet.inference.samplers.sweep import kept
 
 
 def gibbs(problem: Problem) -> Kernel:

@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import Any
 
 from discreet.inference._jax import TINY, jax, jnp
-from discreet.inference.births import births_and_deaths
 from discreet.inference.models.base import Array
-from discreet.inference.problem import Kernel, Problem, State
+from discreet.inference.samplers.births import births_and_deaths
+from discreet.inference.samplers.problem import Kernel, Problem, State
 
 _UNROLL = 4
 

@@ -18,10 +18,10 @@ from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import doubles, jax, jnp
-from discreet.inference.compiled import once
 from discreet.inference.inferring import choose, kernel_of, prepare
 from discreet.inference.models.base import Array, DataModel, FiniteModel, Records, Theta
-from discreet.inference.run import run
+from discreet.inference.samplers.compiled import once
+from discreet.inference.samplers.run import run
 from discreet.mechanisms import RandomizedResponse
 
 _FROM_RECORDS = ("sweep", "gibbs", "interweaving")

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidRequest
-from discreet.inference.moments import Moments
+from discreet.inference.outputs.moments import Moments
 
 if TYPE_CHECKING:
-    from discreet.inference.posterior import Posterior
+    from discreet.inference.outputs.posterior import Posterior
 
 Floats = npt.NDArray[np.float64]
 Variance = float | tuple[float, float]
@@ -137,7 +137,7 @@ def _gibbs(
 
 
 def _made(draws: dict[str, Floats], kind: str) -> Posterior:
-    from discreet.inference.posterior import Posterior
+    from discreet.inference.outputs.posterior import Posterior
 
     one = {name: np.asarray(array)[None] for name, array in draws.items()}
     return Posterior(one, {}, "naive", False, {"model": kind}, (), 0.0, 0.0)
@@ -182,7 +182,7 @@ def _share(posterior: Posterior, seed: int) -> Posterior:
 def _success(posterior: Posterior) -> int:
     """Which of two counts is that of ones: the second, or that of the label which counts as one."""
     from discreet.inference.models.beta_bernoulli import BetaBernoulli
-    from discreet.inference.names import axes_of
+    from discreet.inference.outputs.names import axes_of
 
     release = posterior.releases[0]
     if release.query is None and not hasattr(release.mechanism, "categories"):

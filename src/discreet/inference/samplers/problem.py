@@ -10,10 +10,11 @@ import numpy as np
 
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
-from discreet.inference.evidence import Evidence
+from discreet.inference.evidence.releases import Evidence
 from discreet.inference.models.base import Array, DataModel, FreeModel, Records, Theta
-from discreet.inference.rows import Rows, UniformRows
+from discreet.inference.models.rows import Rows, UniformRows
 from discreet.statistics.spread import Spread
+from discreet.statistics.two_moments import TwoMoments
 
 State = dict[str, Any]
 _FAR = 24.0  # standard deviations of a count's noise beyond which a number of rows is left out
@@ -131,7 +132,7 @@ def count_of(evidence: Evidence, values: Array) -> Array | None:
 def decide_rows(evidence: Evidence, n: int | Rows | None) -> int | Rows:
     """The number of records: what the user said, what a release makes public, or every number that a count allows."""
     asked = [part for r in evidence.releases for part in getattr(r.query, "parts", (r.query,))]
-    public: set[Any] = {query.rows for query in asked if isinstance(query, Spread)}
+    public: set[Any] = {query.rows for query in asked if isinstance(query, Spread | TwoMoments)}
     if evidence.reports is not None:
         public.add(len(evidence.reports.codes))
     if public:

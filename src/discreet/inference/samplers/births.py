@@ -20,7 +20,7 @@ import numpy as np
 
 from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array
-from discreet.inference.problem import Problem, State
+from discreet.inference.samplers.problem import Problem, State
 
 _FEWEST, _MOST = 16, 512
 

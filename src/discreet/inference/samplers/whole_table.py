@@ -17,7 +17,7 @@ from typing import Any
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array, FiniteModel
-from discreet.inference.problem import Kernel, Problem, State
+from discreet.inference.samplers.problem import Kernel, Problem, State
 
 
 def whole_table(problem: Problem) -> Kernel:

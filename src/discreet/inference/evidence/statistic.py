@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,10 @@ from discreet.core.query import Query
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jnp
 from discreet.inference.models.base import Array, DataModel, FiniteModel, Records
-from discreet.statistics.cells import Cells, Factor, even
+from discreet.statistics.cells import Cells, Factor, bins, codes_of, cut
 from discreet.statistics.joint import Bundle
 from discreet.statistics.spread import Spread
+from discreet.statistics.two_moments import TwoMoments
 
 Floats = npt.NDArray[np.float64]
 
@@ -60,7 +62,7 @@ class Reader:
         """The place of a record's value among the labels or bins of a factor."""
         values = self.model.column(records, self.positions[factor.column])
         if not isinstance(self.model, FiniteModel) or not hasattr(self.model, "sizes"):
-            return _bin(factor, values) if factor.kind == "bins" else self._refuse(factor)
+            return bin_of(factor, values) if factor.kind == "bins" else self._refuse(factor)
         size = self.model.sizes[self.positions[factor.column]]
         if factor.size != size:
             raise InvalidRequest(
@@ -79,6 +81,13 @@ class Reader:
         )
 
 
+def bin_of(factor: Factor, values: Array) -> Array:
+    """The bin of each clipped value; -1 where it is missing, which matches no cell."""
+    return jnp.nan_to_num(jnp.floor(bins(factor, values, jnp)), nan=-1.0)
+
+
+# As jax.numpy, but nothing is rounded: what gradients are taken of.
+SMOOTH: Any = SimpleNamespace(rint=lambda x: x, clip=jnp.clip, minimum=jnp.minimum)
 Translation = Callable[[Any, Reader], Statistic]
 _TRANSLATIONS: dict[str, Translation] = {}
 
@@ -119,64 +128,24 @@ def cells(query: Cells, reader: Reader) -> Statistic:
 
 
 def _cells(query: Cells, reader: Reader, records: Records, index: Array, exact: bool) -> Array:
-    n = index.shape[0]
-    rint = jnp.rint if exact else lambda x: x
+    n, xp = index.shape[0], jnp if exact else SMOOTH
     valid = jnp.ones(n, bool)
     table = jnp.ones((n, 1))
     order = sorted(range(len(query.factors)), key=lambda i: query.factors[i].is_number)
-    for i in order:
-        factor = query.factors[i]
-        if not factor.is_number:
-            code = reader.code(records, factor)
-            hot = (code[:, None] == jnp.arange(factor.size)).astype(float)
-            table = (table[:, :, None] * hot[:, None, :]).reshape(n, -1)
     weights = [jnp.full(n, quantum.ONE)]
-    numbers = [query.factors[i] for i in order if query.factors[i].is_number]
-    for factor in numbers:
+    for factor in (query.factors[i] for i in order):
+        if not factor.is_number:
+            hot = (reader.code(records, factor)[:, None] == jnp.arange(factor.size)).astype(float)
+            table = (table[:, :, None] * hot[:, None, :]).reshape(n, -1)
+            continue
         values = reader.number(records, factor.column)
         valid &= ~jnp.isnan(values)
-        code = _codes(factor, jnp.where(jnp.isnan(values), factor.lo, values), rint)
-        weights = [part for weight in weights for part in _spread(factor, weight, code, rint)]
+        code = codes_of(factor, jnp.where(jnp.isnan(values), factor.lo, values), xp=xp)
+        weights = [part for weight in weights for part in cut(factor, weight, code, xp)]
     spread = jnp.stack(weights, axis=-1) * (1 / quantum.ONE)
     table = (table[:, :, None] * spread[:, None, :]).reshape(n, *(query.factors[i].size for i in order))
     back = [0, *(1 + int(place) for place in np.argsort(order))]
     return jnp.where(valid[:, None], jnp.transpose(table, back).reshape(n, -1), 0.0)
-
-
-def quantise(values: Array, lo: float, hi: float, rint: Callable[[Array], Array] = jnp.rint) -> Array:
-    """As ``core.grid.quantise``: whole numbers 0 .. 2**BITS."""
-    return rint(jnp.clip((values - lo) * (quantum.ONE / (hi - lo)), 0.0, quantum.ONE))
-
-
-def _codes(factor: Factor, values: Array, rint: Callable[[Array], Array]) -> Array:
-    if factor.kind != "signed":
-        return quantise(values, factor.lo, factor.hi, rint)
-    return rint(jnp.clip(values, factor.lo, factor.hi) * (quantum.ONE / max(abs(factor.lo), abs(factor.hi))))
-
-
-def _spread(factor: Factor, weight: Array, code: Array, rint: Callable[[Array], Array]) -> list[Array]:
-    if factor.kind in ("level", "signed"):
-        return [code]
-    share = code * (1 / quantum.ONE)
-    top = rint(weight * share)
-    if factor.kind == "linear":
-        return [weight - top, top]
-    both = rint(top * share)
-    middle = jnp.minimum(2 * (top - both), weight - both)
-    return [weight - both - middle, middle, both]
-
-
-def _bin(factor: Factor, values: Array) -> Array:
-    """The bin of each clipped value; -1 where it is missing, which matches no cell."""
-    edges = factor.edges
-    count = len(edges) - 1
-    if even(edges):
-        width = edges[-1] - edges[0]
-        place = (values - (edges[0] - width * 2.0**-40)) * (count / width)
-    else:
-        place = jnp.searchsorted(jnp.asarray(edges), values, side="right") - 1.0
-    place = jnp.floor(jnp.clip(place, 0.0, count - 1.0))
-    return jnp.where(jnp.isnan(values), -1, place).astype(jnp.int32)
 
 
 @translation("spread")
@@ -185,10 +154,10 @@ def spread(query: Spread, reader: Reader) -> Statistic:
     groups, grid = query.count_of_groups, float(query.grid)
 
     def sums(records: Records, index: Array, exact: bool) -> Array:
-        rint = jnp.rint if exact else lambda x: x
-        s = quantise(reader.number(records, query.x.column), query.x.lo, query.x.hi, rint)
-        t = quantise(reader.number(records, query.y.column), query.y.lo, query.y.hi, rint)
-        both = rint(s * (1 / quantum.ONE) * t)
+        xp = jnp if exact else SMOOTH
+        s = codes_of(query.x, reader.number(records, query.x.column), xp=xp)
+        t = codes_of(query.y, reader.number(records, query.y.column), xp=xp)
+        both = xp.rint(s * (1 / quantum.ONE) * t)
         four = jnp.stack([jnp.full_like(s, quantum.ONE), s, t, both], -1) * (1 / quantum.ONE)
         if query.group is None:
             return four
@@ -202,6 +171,17 @@ def spread(query: Spread, reader: Reader) -> Statistic:
 
     counts = np.tile([1.0, 0.0, 0.0, 0.0], groups)
     return Statistic(lambda r, i, _: sums(r, i, True), 4 * groups, finish, counts, lambda r, i, _: sums(r, i, False))
+
+
+@translation("two_moments")
+def two_moments(query: TwoMoments, reader: Reader) -> Statistic:
+    """Of u = 2t - 1 the sum and the weighted sum of squares, where the number of rows is public."""
+
+    def sums(records: Records, xp: Any) -> Array:
+        u = 2 * codes_of(query.number, reader.number(records, query.number.column), xp=xp) - quantum.ONE
+        return jnp.stack([u, xp.rint(u * u * (float(query.weight) / quantum.ONE))], -1) * (1 / quantum.ONE)
+
+    return Statistic(lambda r, i, _: sums(r, jnp), 2, smooth=lambda r, i, _: sums(r, SMOOTH))
 
 
 @translation("bundle")
@@ -242,9 +222,6 @@ def _length(query: Any) -> int:
     return math.prod(getattr(query, "shape", ()))
 
 
-_FINE = float(1 << 16)  # the grid of entries of a regression's rows
-
-
 @translation("regression_sums")
 def regression_sums(query: Any, reader: Reader) -> Statistic:
     """Products of all pairs of columns that are divided by their largest bound, a constant and the target last."""
@@ -256,11 +233,12 @@ def regression_sums(query: Any, reader: Reader) -> Statistic:
     scaled = [(f.column, f.lo, f.hi, f.unit) for f in design.features]
     goal = (design.target.column, design.target.lo, design.target.hi, design.target.unit)
     left, right = np.triu_indices(query.side)
+    steps = math.sqrt(1 / query.grid)  # an entry's own; the grid is that of products
 
     def sums(records: Records, index: Array, rint: Callable[[Array], Array]) -> Array:
         entries = []
         for name, lo, hi, unit in (*scaled, goal):
-            entries.append(rint(jnp.clip(reader.number(records, name), lo, hi) / unit * _FINE) / _FINE)
+            entries.append(rint(jnp.clip(reader.number(records, name), lo, hi) / unit * steps) / steps)
         z = jnp.stack([*entries[:-1], jnp.ones(index.shape[0]), entries[-1]], axis=-1)
         return z[:, left] * z[:, right]
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from discreet.core import files
 from discreet.errors import InvalidRequest
-from discreet.inference.names import Axes
+from discreet.inference.outputs.names import Axes
 
 if TYPE_CHECKING:
     from discreet.core.release import Release
-    from discreet.inference.posterior import Posterior
+    from discreet.inference.outputs.posterior import Posterior
 
 _PER_RECORD = "acceptance_per_record"
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array, FiniteModel, Theta
-from discreet.inference.problem import Problem
+from discreet.inference.samplers.problem import Problem
 
 _BATCH, _MOST_BATCHES = 4096, 256
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import TINY, jax, jnp
-from discreet.inference.counts import takes_counts
 from discreet.inference.models.base import Array
-from discreet.inference.problem import Kernel, Problem, State
+from discreet.inference.samplers.counts import takes_counts
+from discreet.inference.samplers.problem import Kernel, Problem, State
 
 _MOVES_PER_CELL = 24
 

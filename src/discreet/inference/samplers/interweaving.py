@@ -21,12 +21,12 @@ import numpy as np
 
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import doubles, jax, jnp
-from discreet.inference.births import births_and_deaths
-from discreet.inference.compiled import once
 from discreet.inference.models.base import Array, NoiseModel
-from discreet.inference.problem import Kernel, Problem, State
-from discreet.inference.slices import slice_sweep
-from discreet.inference.sweep import kept, replace_records
+from discreet.inference.samplers.births import births_and_deaths
+from discreet.inference.samplers.compiled import once
+from discreet.inference.samplers.problem import Kernel, Problem, State
+from discreet.inference.samplers.slices import slice_sweep
+from discreet.inference.samplers.sweep import kept, replace_records
 
 _PRIOR_DRAWS = 2000
 

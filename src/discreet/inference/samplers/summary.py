@@ -33,9 +33,9 @@ import numpy as np
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import TINY, jax, jnp
 from discreet.inference.models.base import Array, FiniteModel, FreeModel, NoiseModel, Theta
-from discreet.inference.populations import agreed, population, walk
-from discreet.inference.problem import Kernel, Problem, State, count_of
-from discreet.inference.rows import Rows
+from discreet.inference.models.rows import Rows
+from discreet.inference.samplers.annealing import agreed, population, walk
+from discreet.inference.samplers.problem import Kernel, Problem, State, count_of
 
 _LINE = 401  # points of the rule in one dimension
 _POINTS, _FEWER = 10, 7  # powers of two of points in several; fewer are enough to find a start
@@ -48,7 +48,7 @@ WARMUP = 100  # steps after which the start is forgotten
 def takes_summary(problem: Problem) -> bool:
     """Whether the release is a total with independent Laplace or Gaussian noise."""
     evidence = problem.evidence
-    laws = all(p.law.shape in ("laplace", "gaussian") and p.statistic.finish is None for p in evidence.parts)
+    laws = all(p.law.law.tails != "other" and p.statistic.finish is None for p in evidence.parts)
     return laws and bool(evidence.parts) and not evidence.indexed and "summary" in problem.model.samplers
 
 
@@ -59,7 +59,7 @@ def summary(problem: Problem) -> Kernel:  # noqa: PLR0915
         raise InvalidRequest(
             "the sampler 'summary' needs totals with Laplace or Gaussian noise and a model with moments; use 'sweep'"
         )
-    laplace = np.concatenate([np.full(p.values.size, p.law.shape == "laplace") for p in problem.evidence.parts])
+    laplace = np.concatenate([np.full(p.values.size, p.law.law.tails == "laplace") for p in problem.evidence.parts])
     deviation = np.concatenate([p.law.deviation for p in problem.evidence.parts])
     unknown = isinstance(problem.rows, Rows)
     fine, coarse = _moments(problem, _POINTS), _moments(problem, _FEWER)

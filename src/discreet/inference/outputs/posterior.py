@@ -21,10 +21,10 @@ from discreet.core.documents import parsed, reading
 from discreet.core.registry import SCHEMA_VERSION, check_version
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
-from discreet.inference import diagnostics
-from discreet.inference.names import Axes, axes_of, places
-from discreet.inference.packing import packed, unpacked
-from discreet.inference.summary import Summary
+from discreet.inference.outputs import diagnostics
+from discreet.inference.outputs.names import Axes, axes_of, places
+from discreet.inference.outputs.packing import packed, unpacked
+from discreet.inference.outputs.table import Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,7 +94,7 @@ class Posterior:
         """The draws by name, with labelled axes (an xarray ``Dataset``) where xarray is installed, else plain arrays."""
         if importlib.util.find_spec("xarray") is None:
             return dict(self.draws)
-        from discreet.inference.datasets import draws_of
+        from discreet.inference.outputs.datasets import draws_of
 
         return draws_of(self)
 
@@ -214,37 +214,37 @@ class Posterior:
 
     def naive(self, seed: int = 0) -> Posterior:
         """The analysis that takes the released numbers for exact, with the same prior: what this posterior corrects."""
-        from discreet.inference.naive import naive
+        from discreet.inference.outputs.naive import naive
 
         return naive(self, seed)
 
     def to_arviz(self) -> Any:
         """An ArviZ object: ``InferenceData`` before ArviZ 1, since then an xarray ``DataTree``."""
-        from discreet.inference.datasets import to_arviz
+        from discreet.inference.outputs.datasets import to_arviz
 
         return to_arviz(self)
 
     def to_netcdf(self, path: str | Path) -> Path:
         """Write all of it to a netCDF file that ArviZ reads."""
-        from discreet.inference.datasets import to_netcdf
+        from discreet.inference.outputs.datasets import to_netcdf
 
         return to_netcdf(self, path)
 
     def plot_trace(self, names: list[str] | None = None) -> Figure:
         """Every chain's draws in order: chains that have settled look alike."""
-        from discreet.inference import pictures
+        from discreet.inference.outputs import pictures
 
         return pictures.trace(self, names)
 
     def plot_density(self, names: list[str] | None = None, level: float = 0.95) -> Figure:
         """The density of every number, with its interval."""
-        from discreet.inference import pictures
+        from discreet.inference.outputs import pictures
 
         return pictures.density(self, names, level)
 
     def plot_forest(self, names: list[str] | None = None, level: float = 0.95) -> Figure:
         """The intervals of all numbers below one another."""
-        from discreet.inference import pictures
+        from discreet.inference.outputs import pictures
 
         return pictures.forest(self, names, level)
 
@@ -252,7 +252,7 @@ class Posterior:
         self, other: Posterior | None = None, names: list[str] | None = None, truth: Mapping[str, Any] | None = None
     ) -> Figure:
         """This posterior over that of the naive analysis, which ignores the noise, or over another."""
-        from discreet.inference import pictures
+        from discreet.inference.outputs import pictures
 
         return pictures.comparison(self, other, names, truth)
 
@@ -282,9 +282,6 @@ class Posterior:
     @staticmethod
     def from_json(text: str) -> Posterior:
         """The posterior a JSON document describes."""
-        import discreet.mechanisms
-        import discreet.statistics  # noqa: F401  the registries that releases are read with
-
         doc = parsed(text)
         check_version(doc, "posterior")
         with reading("a posterior"):

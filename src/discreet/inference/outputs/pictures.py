@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidRequest
-from discreet.inference.names import places
-from discreet.inference.posterior import Posterior, check_level
-from discreet.inference.series import Series, estimated, in_orders, series
+from discreet.inference.outputs.names import places
+from discreet.inference.outputs.posterior import Posterior, check_level
+from discreet.inference.outputs.series import Series, estimated, in_orders, series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
-from discreet.inference.compiled import compiled_for
 from discreet.inference.models.base import Array
-from discreet.inference.problem import Kernel
+from discreet.inference.samplers.compiled import compiled_for
+from discreet.inference.samplers.problem import Kernel
 
 _SMALL = 3_000_000  # records looked at below which compiling well takes longer than it saves
 _PIECE = 100  # steps between two looks at the keyboard

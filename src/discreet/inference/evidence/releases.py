@@ -14,13 +14,14 @@ from discreet.core.release import Release
 from discreet.core.result import Result
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.inference._jax import jax, jnp
-from discreet.inference.compiled import once
-from discreet.inference.laws import Density, density, response_matrix
+from discreet.inference.evidence.laws import Density, density, response_matrix
+from discreet.inference.evidence.statistic import Reader, Statistic, translate
 from discreet.inference.models.base import Array, DataModel, FiniteModel, Records
 from discreet.inference.models.dirichlet_multinomial import DirichletMultinomial
 from discreet.inference.models.own import check_arguments
-from discreet.inference.statistic import Reader, Statistic, translate
+from discreet.inference.samplers.compiled import once
 from discreet.mechanisms import RandomizedResponse
+from discreet.mechanisms.lattice import Lattice
 from discreet.statistics.joint import Bundle
 
 Floats = npt.NDArray[np.float64]
@@ -196,7 +197,7 @@ def _part(release: Release, model: DataModel, reader: Reader, statistic: Callabl
     if not values.size or not np.isfinite(values).all():
         raise InvalidRequest(f"a released value must be finite numbers, got {release.value!r}")
     step = float(getattr(release.mechanism, "grid", 0) or 0)
-    if release.mechanism.name.startswith("discrete_") and (np.rint(values / step) * step != values).any():
+    if isinstance(release.mechanism, Lattice) and (np.rint(values / step) * step != values).any():
         raise InvalidRequest(
             f"the law {release.mechanism.name} gives whole multiples of {step:g}, got {values.tolist()[:5]}; "
             "name the law that the value was made with"

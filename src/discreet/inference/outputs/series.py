@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import UnknownName
-from discreet.inference.names import places
-from discreet.inference.posterior import Posterior
+from discreet.inference.outputs.names import places
+from discreet.inference.outputs.posterior import Posterior
 
 Floats = npt.NDArray[np.float64]
 

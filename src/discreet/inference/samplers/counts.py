@@ -27,10 +27,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.inference._jax import jax, jnp
-from discreet.inference.compiled import once
 from discreet.inference.models.base import Array, FiniteModel, Theta
-from discreet.inference.problem import Problem
-from discreet.inference.rows import Rows
+from discreet.inference.models.rows import Rows
+from discreet.inference.samplers.compiled import once
+from discreet.inference.samplers.problem import Problem
+from discreet.mechanisms.additive import Additive
 
 Floats = npt.NDArray[np.float64]
 
@@ -129,7 +130,7 @@ def _convolve(problem: Problem, key: Array, size: int) -> Tables | None:
     model: Any = problem.model
     cells, most = model.cells, problem.capacity
     same = np.tile(np.eye(cells), len(problem.evidence.parts))
-    if any(p.law.each is None or p.statistic.finish is not None for p in problem.evidence.parts):
+    if any(not p.law.law.independent or p.statistic.finish is not None for p in problem.evidence.parts):
         return None
     if (most + 1.0) * cells > _MOST_CELL or problem.evidence.size != same.shape[1]:
         return None
@@ -169,13 +170,9 @@ def _cell_logs(problem: Problem, cell: int, most: int) -> Floats:
     counts = np.arange(most + 1.0)
     logs = _log_weight(model.weights[cell], counts)
     for part in problem.evidence.parts:
-        assert part.law.each is not None
-        if np.unique(part.law.scale).size == 1:
-            found = np.asarray(part.law.each(part.values[cell], jnp.asarray(counts)[:, None]))[:, 0]
-        else:
-            lines = jnp.broadcast_to(jnp.asarray(counts)[:, None], (counts.size, part.values.size))
-            found = np.asarray(part.law.each(jnp.asarray(part.values), lines))[:, cell]
-        logs = logs + found
+        law = part.law.law
+        assert isinstance(law, Additive)
+        logs = logs + np.asarray(law.at([cell]).log_prob(jnp.asarray(part.values[cell]), jnp.asarray(counts)))
     return logs
 
 

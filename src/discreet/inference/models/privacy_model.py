@@ -15,13 +15,13 @@ import numpy as np
 from discreet.core.mechanism import Mechanism
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import TINY, jax, jnp
-from discreet.inference.evidence import Evidence, Part, own_statistic
-from discreet.inference.laws import LogDensity, density
+from discreet.inference.evidence.laws import LogDensity, density
+from discreet.inference.evidence.releases import Evidence, Part, own_statistic
+from discreet.inference.evidence.statistic import Statistic
 from discreet.inference.models.base import Array, DataModel, Records, Theta
 from discreet.inference.models.own import check_arguments
-from discreet.inference.problem import Kernel, Problem, State
-from discreet.inference.statistic import Statistic
-from discreet.inference.sweep import kept
+from discreet.inference.samplers.problem import Kernel, Problem, State
+from discreet.inference.samplers.sweep import kept
 
 Of = Literal["record", "data"]
 _CHECKED = 4  # random tables on which additivity is tried
