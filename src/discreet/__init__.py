@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms import SphericalLaplace as SphericalLaplace
     from discreet.mechanisms import ThresholdedKeys as ThresholdedKeys
     from discreet.mechanisms import TruncatedKeys as TruncatedKeys
+    from discreet.mechanisms import Tulap as Tulap
     from discreet.session import Session as Session
     from discreet.statistics.functions import bounds as bounds
     from discreet.statistics.functions import categories as categories
@@ -82,6 +83,7 @@ _HOMES = {
     "SphericalLaplace": "discreet.mechanisms",
     "ThresholdedKeys": "discreet.mechanisms",
     "TruncatedKeys": "discreet.mechanisms",
+    "Tulap": "discreet.mechanisms",
     "calibrate": "discreet.accounting",
     "Schema": "discreet.core.schema",
     "Real": "discreet.core.schema",
@@ -113,8 +115,6 @@ _HOMES = {
     ),
 }
 _MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local", "models", "protect")
-# Packages that fill the registries documents are read with.
-_REGISTERED = ("discreet.mechanisms", "discreet.statistics", "discreet.hypotheses")
 
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 
@@ -124,8 +124,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"discreet.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
-    for package in _REGISTERED:
-        importlib.import_module(package)
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+import discreet.hypotheses  # noqa: F401  whose tests are statistics too
 from discreet.accounting.filters import Remaining
 from discreet.core.ask import Ask, Open, Reopen
 from discreet.core.budget import Budget
@@ -177,6 +178,14 @@ class Session:
     def test(self, name: str, *args: Any, **options: Any) -> Result:
         """A test of ``discreet.hypotheses`` by its name: ``.statistic``, ``.pvalue``, ``.confidence_interval()``."""
         return self.ask(name, *args, **options)
+
+    def compare(self, column: str, *, by: str, **options: Any) -> Result:
+        """Groups' means, their differences and the test of one common mean, from one release.
+
+        ``.difference(one, other)`` and ``.test("ttest_ind", between=(one, other))`` cost nothing more; see also
+        ``discreet.hypotheses.differences`` and ``comparison``, a picture.
+        """
+        return self.ask("compare", column, by=by, **options)
 
     def share(self, column: str, **options: Unpack[Options]) -> Result:
         """The share of every declared label of a column, in all or by group."""

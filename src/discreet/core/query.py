@@ -125,21 +125,4 @@ class Together:
         return [q.combine(a, b) for q, a, b in zip(self.folds, left, right, strict=True)]
 
 
-# Questions of models, which most documents do not hold.
-_OF_MODELS = {
-    "ball_problem": "queries.ball_problem",
-    "constrained_minimiser": "queries.constrained_problem",
-    "constrained_problem": "queries.constrained_problem",
-    "contest": "queries.contest",
-    "curvature_at": "queries.sandwich_sums",
-    "descent": "queries.opera",
-    "gradient_lengths": "gradient.clip_quantile",
-    "hits": "evaluate.accuracy",
-    "judged_counts": "evaluate.confusion",
-    "lot_gradient": "gradient.lot_gradient",
-    "minimiser": "queries.problem",
-    "problem": "queries.problem",
-    "regression_sums": "queries.regression_sums",
-    "slope_at": "queries.sandwich_sums",
-}
-queries: Registry[Query] = Registry("query", {word: f"discreet.models.{home}" for word, home in _OF_MODELS.items()})
+queries: Registry[Query] = Registry("query")

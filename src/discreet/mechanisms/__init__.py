@@ -12,6 +12,7 @@ from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.spherical_laplace import SphericalLaplace
 from discreet.mechanisms.thresholded_keys import ThresholdedKeys
 from discreet.mechanisms.truncated_keys import TruncatedKeys
+from discreet.mechanisms.tulap import Tulap
 
 __all__ = [
     "DiscreteGaussian",
@@ -26,4 +27,5 @@ __all__ = [
     "SphericalLaplace",
     "ThresholdedKeys",
     "TruncatedKeys",
+    "Tulap",
 ]

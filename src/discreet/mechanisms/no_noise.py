@@ -24,6 +24,9 @@ class NoNoise(Mechanism):
     Proof: there is none, and ``cost`` says so: no guarantee. Every ledger but a test ledger refuses it.
     """
 
+    words = "No noise: for tests only. Nothing is protected."
+    no_posterior = "it adds no noise, so no latent table but the true one would fit; use a law with a very small scale"
+
     grid: Fraction
 
     def __init__(self, grid: Number = 1) -> None:
@@ -59,6 +62,9 @@ class NoNoise(Mechanism):
     def expected_error(self) -> float:
         """Zero."""
         return 0.0
+
+    def deviation(self, size: int) -> Any:
+        return np.zeros(size)
 
     def log_characteristic(self, t: Any) -> Any:
         """Zero: the noise is 0 for certain."""

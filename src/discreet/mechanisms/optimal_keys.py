@@ -44,6 +44,11 @@ class OptimalKeys(Mechanism):
     nobody has is never named, as pi(0) = 0 says, so it need not be known.
     """
 
+    words = (
+        "Optimal naming: a label is named with a probability that grows with the number of people who have it as fast as "
+        "e^ε and δ allow; a label of one person is named with probability δ at most."
+    )
+
     epsilon: Fraction
     delta: Fraction
     claim: Claim | None

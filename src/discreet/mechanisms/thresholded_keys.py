@@ -46,6 +46,11 @@ class ThresholdedKeys(Mechanism):
     is taken in decimal intervals; of the Gaussian law, which is rounded to its grid, the threshold less one grid step.
     """
 
+    words = (
+        "Noise and a threshold: a label is shown with its noisy number where that is so large that a label of one "
+        "person reaches it with probability δ at most."
+    )
+
     law: DiscreteLaplace | Gaussian
     threshold: Fraction
     keys: int

@@ -46,6 +46,11 @@ class TruncatedKeys(Mechanism):
     what would be shown only. t is found in decimal intervals that are certain to hold the two sides.
     """
 
+    words = (
+        "Truncated discrete Laplace noise: a label is shown with its noisy count where that exceeds the largest noise "
+        "that can be drawn; a label of one person is shown with probability δ at most."
+    )
+
     epsilon: Fraction
     delta: Fraction
     minimum: int

@@ -75,7 +75,7 @@ class Loss(Named, ABC):
 
 
 _NARROWEST = Fraction(1, 100)
-losses: Registry[Loss] = Registry("loss", dict.fromkeys(("declared", "own"), "discreet.models.own_losses"))
+losses: Registry[Loss] = Registry("loss")
 
 
 @losses("logistic")

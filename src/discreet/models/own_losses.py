@@ -47,6 +47,7 @@ def _kept(function: Function, score: Any, target: Any, low: float, high: float, 
         return xp.clip(xp.where(xp.isnan(found), xp.zeros_like(found), found), low, high)
 
 
+@losses("own")
 @dataclass(frozen=True)
 class Own(_DeclaredDerivatives):
     """A loss of one's own: three vectorised functions of (score, target), with its slope and curvature declared.
@@ -114,9 +115,6 @@ class Own(_DeclaredDerivatives):
         raise UnsupportedFormat(
             f"the loss {values.get('title')!r} is somebody's own; a document does not hold its functions"
         )
-
-
-losses("own")(Own)
 
 
 def own_loss(title: str, value: Function, first: Function, second: Function, *, slope: Number, curvature: Number) -> Own:

@@ -12,9 +12,11 @@ from typing import Any
 from discreet.core.ask import Ask
 from discreet.core.mechanism import Mechanism
 from discreet.core.query import Query, Relation
+from discreet.core.registry import load
 from discreet.core.result import SCOPES, Reading
 from discreet.core.schema import Categories, Integer, Real, Schema
-from discreet.errors import InvalidRequest, UnknownName
+from discreet.errors import InvalidRequest
+from discreet.manifest import homes
 from discreet.statistics.cells import Cells, Factor, Kind
 from discreet.statistics.spend import Spend
 
@@ -137,10 +139,8 @@ def statistic(name: str) -> Callable[[Builder], Builder]:
 
 def builder(name: str) -> Builder:
     """The statistic of that name."""
-    try:
-        return _BUILDERS[name]
-    except KeyError:
-        raise UnknownName(f"no statistic is called {name!r}; known: {', '.join(sorted(_BUILDERS))}") from None
+    load(name, _BUILDERS, homes("statistic"), "statistic")
+    return _BUILDERS[name]
 
 
 def build(name: str, table: Table, *args: Any, **kwargs: Any) -> Question:
@@ -155,4 +155,4 @@ def build(name: str, table: Table, *args: Any, **kwargs: Any) -> Question:
 
 def names() -> list[str]:
     """Every registered statistic."""
-    return sorted(_BUILDERS)
+    return sorted({*_BUILDERS, *homes("statistic")})

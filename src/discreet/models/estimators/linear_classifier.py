@@ -22,6 +22,7 @@ from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.evaluate.accuracy import score_of
 from discreet.models.evaluate.coded_table import check_declared, coded_table
 from discreet.models.intervals.sandwich import CoefficientIntervals, Sandwich
+from discreet.models.intervals.wald import CoefficientTest, classifier_test
 from discreet.models.losses import Loss
 from discreet.models.perturbation import Price
 from discreet.models.protocol import Columns
@@ -132,6 +133,17 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         table = fitted.theta / fitted.design.units
         names = (*fitted.design.names, *(["intercept"] if fitted.design.intercept else []))
         return CoefficientIntervals(names, table - half, table + half, level, float(fitted.ridge))
+
+    def test(self, coefficients: Any, value: float = 0.0) -> CoefficientTest:
+        """Whether a coefficient, or a combination such as ``{"dose": 1, "age": -1}``, has a given value (Wald's test).
+
+        It is a statement about what ``confidence_intervals`` covers, the regularised minimiser of the population; costs
+        nothing where the fit paid for ``intervals=True``.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        return classifier_test(self, coefficients, value)
 
     def _target(self, y: Any) -> tuple[Any, Column]:
         return class_codes(y, self._classes()), Categories((0, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from discreet.models.design import Design
 from discreet.models.estimators.arrays import check_penalty, positive_ridge
 from discreet.models.estimators.regressor import FittedRegression, PerturbedRegression
 from discreet.models.intervals.sandwich import CoefficientIntervals
+from discreet.models.intervals.wald import CoefficientTest, linear_test
 from discreet.models.perturbation import Price, noise_variance, objective_law, ridge_of
 from discreet.models.protocol import Columns
 from discreet.models.queries.ball_problem import BallProblem
@@ -112,6 +113,17 @@ class LinearRegression(PerturbedRegression):
         half = half * design.target.unit / units
         names = (*design.names, *(["intercept"] if design.intercept else []))
         return CoefficientIntervals(names, fitted.table - half, fitted.table + half, level, float(fitted.ridge))
+
+    def test(self, coefficients: Any, value: Any = 0.0) -> CoefficientTest:
+        """Whether coefficients of the population, without a ridge, have given values; costs nothing.
+
+        ``coefficients`` is a name of ``feature_names_`` (or "intercept"), a combination such as ``{"dose": 1, "age": -1}``
+        (Wald's test), or a list of these (the F test of all of them). Of a category the first label is the reference.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        return linear_test(self, coefficients, value)
 
 
 def _quieter(problem: BallProblem, ridge: Fraction, price: Price, relation: Relation) -> ObjectivePerturbation:
