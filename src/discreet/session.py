@@ -158,6 +158,11 @@ class Session:
         """A test of ``discreet.hypotheses`` by its name: ``.statistic``, ``.pvalue``, ``.confidence_interval()``."""
         return self.ask(name, *args, **options)
 
+    def survival(self, time: str, event: str, **options: Any) -> Result:
+        """Survival curves in public time ``bins``, in all or by group: ``.quantile(q)``, ``.restricted_mean()``,
+        ``.logrank()`` and ``.numbers_at_risk()`` of one release. ``happened`` is the label of the event."""
+        return self.ask("survival", time, event, **options)
+
     def share(self, column: str, **options: Unpack[Options]) -> Result:
         """The share of every declared label of a column, in all or by group."""
         return self.ask("share", column, **options)

@@ -9,7 +9,8 @@ from discreet.statistics import (
     quantile,
     share,
     sum,  # noqa: A004
+    survival,
     variance,
 )
 
-__all__ = ["count", "covariance", "distribution", "histogram", "mean", "quantile", "share", "sum", "variance"]
+__all__ = ["count", "covariance", "distribution", "histogram", "mean", "quantile", "share", "sum", "survival", "variance"]
