@@ -57,7 +57,7 @@ def ttest_rel(x: Any, y: Any, *, bounds: Bounds, alternative: str = "two-sided",
 
 
 def wilcoxon(x: Any, y: Any = None, *, bounds: Bounds, alternative: str = "two-sided", **setting: Unpack[Setting]) -> Result:
-    """Whether ``x``, or x - y for pairs, is spread evenly about 0, by signed ranks; ``bounds`` are those of the differences."""
+    """Whether ``x``, or x - y for pairs, is spread evenly about 0, by signed ranks; ``bounds`` are of x - y."""
     values = numbers_of(x)
     if y is not None:
         other = numbers_of(y, "y")

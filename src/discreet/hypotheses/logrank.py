@@ -11,8 +11,8 @@ import numpy as np
 from discreet.core.release import Release
 from discreet.core.result import readings
 from discreet.errors import InvalidRequest
-from discreet.hypotheses.reading import HypothesisTest, check_alternative
 from discreet.hypotheses.ranks import in_deviations, judged
+from discreet.hypotheses.reading import HypothesisTest, check_alternative
 from discreet.statistics.equation import Statement, noise_variance
 from discreet.statistics.life_table import LifeTable
 from discreet.statistics.question import Question, Table, axes, statistic

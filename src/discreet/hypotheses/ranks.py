@@ -62,7 +62,7 @@ class MannWhitney(HypothesisTest):
     have one distribution.
 
     The released sum is W = n1 n2 (theta - 1/2) / N. Under the hypothesis its variance is n1 n2 (N + 1) / 12 N**2.
-    ``statistic`` is W over its deviation, noise included. Sizes below 0 are taken as 0; where a group has nobody left p is 1.
+    ``statistic`` is W over its deviation, noise included. Sizes below 0 are taken as 0; with nobody left in a group p is 1.
 
     The interval of theta takes the largest variance that a theta allows, so it is longer than the test needs at 1/2.
     Proof: averaged over all ways to pair min(n1, n2) people of either group, U / n1 n2 is a mean of min(n1, n2) independent

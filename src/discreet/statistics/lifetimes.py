@@ -25,7 +25,7 @@ class Lifetimes(FoldQuery):
     A bin holds its right end, so someone censored on an edge was at risk throughout the bin before it. A time past the last
     edge is beyond, whatever happened then; one at or before the first edge is in the first bin. Times are compared with the
     public edges as they are, and not clipped: clipped, those beyond would fall into the last bin. ``event`` picks who had
-    the event: a category with the label ``happened``, or a number between 0 and 1, where more than 1/2 says that it happened.
+    the event: a category with the label ``happened``, or a number between 0 and 1, where more than 1/2 says it happened.
 
     ``distance``: L1, L2 and L-infinity are 1 under add/remove; 2, sqrt(2) and 1 under replace and both.
 
