@@ -1,36 +1,55 @@
-# Everything from a machine that has only Python and make: each target sets up what it needs first.
+# Everything from a machine that has only Python and make: each target sets up what it needs first, at locked versions.
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+INSTALL := $(PYTHON) requirements/install.py
+NEEDED := pyproject.toml requirements/install.py requirements/installer.txt
+TESTS := -m pytest -n 2 --dist loadfile
 
-.PHONY: test check bench study demo format clean
-test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+.PHONY: test check demo bench study newest oldest wheels lock format clean
+test: $(VENV)/.ready
+	$(BIN)/python $(TESTS)
 
-check: $(READY)
+check: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mkdocs build --strict --quiet
 
-demo: $(READY)
+demo: $(VENV)/.demo
 	$(BIN)/discreet demo
 
-bench: $(READY)
+bench: $(VENV)/.ready
 	$(BIN)/python -m bench; status=$$?; $(BIN)/python docs/hooks/measured.py; exit $$status
 
-study: $(READY)
+study: $(VENV)/.ready
 	$(BIN)/python -m study
 
-format: $(READY)
+# Not from the lock: the newest and the oldest releases that pyproject.toml admits, each in an environment of its own.
+newest oldest:
+	rm -rf .venvs/$@
+	$(INSTALL) .venvs/$@ $@
+	.venvs/$@/bin/python $(TESTS)
+
+# Whether all that a plain install needs exists as a wheel for a Python that has not been tested.
+NEXT ?= 3.14
+wheels: $(VENV)/.demo
+	$(BIN)/python -m requirements.wheels $(NEXT)
+
+lock: $(VENV)/.demo
+	$(BIN)/python -m requirements.lock
+
+format: $(VENV)/.ready
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-$(READY): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
-	touch $(READY)
+$(VENV)/.demo: $(NEEDED) requirements/demo.txt
+	$(INSTALL) $(VENV) demo
+	touch $@
+
+$(VENV)/.ready: $(NEEDED) requirements/test.txt
+	$(INSTALL) $(VENV) test
+	touch $(VENV)/.demo $@
 
 clean:
 	rm -rf $(VENV) .venvs

@@ -1,4 +1,7 @@
-"""Each peer in an environment of its own, because their requirements contradict one another."""
+"""Each peer in an environment of its own, because their requirements contradict one another.
+
+Their versions are locked in ``requirements/peers``, but for PyTorch: which of its builds is right depends on the machine.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from requirements.install import environment
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 REQUIREMENTS = {
@@ -17,7 +22,10 @@ REQUIREMENTS = {
     "pydp": ["python-dp", "numpy"],
     "opacus": ["torch", "opacus>=1.5", "numpy"],
     "multifreq": ["multi-freq-ldpy==0.2.5", "xxhash<4", "numpy"],
+    "anjana": ["anjana"],
+    "pycanon": ["pycanon"],
 }
+NOT_LOCKED = ("torch",)
 # One thread each: a ratio of single-threaded work means the same on every machine.
 PINNED = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 
@@ -27,11 +35,17 @@ def python_of(peer: str) -> Path:
     home = ROOT / ".venvs" / peer
     python = home / "bin" / "python"
     ready = home / ".ready"
-    wanted = "\n".join(REQUIREMENTS[peer])
+    lock = ROOT / "requirements" / "peers" / f"{peer}.txt"
+    wanted = lock.read_text()
     if not (ready.exists() and ready.read_text() == wanted):
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*install, *REQUIREMENTS[peer]], check=True)
+        uv = [str(Path(sys.prefix) / "bin" / "uv")]
+        subprocess.run([*uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(home)], check=True)
+        install = [*uv, "pip", "install", "--quiet", "--python", str(python)]
+        subprocess.run(
+            [*install, "--no-deps", "--require-hashes", "-r", str(lock)], check=True, env=environment(sys.executable)
+        )
+        if free := [name for name in NOT_LOCKED if name in REQUIREMENTS[peer]]:
+            subprocess.run([*install, *free], check=True, env=environment(sys.executable))
         ready.write_text(wanted)
     return python
 

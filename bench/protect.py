@@ -27,8 +27,6 @@ from discreet.protect.incognito import View, incognito
 from discreet.protect.metrics import choose, metric_named
 from discreet.protect.tables import open_table
 
-environments.REQUIREMENTS.setdefault("anjana", ["anjana"])
-environments.REQUIREMENTS.setdefault("pycanon", ["pycanon"])
 HOME = environments.ROOT / ".venvs"
 # Seconds of ARX's optimal search, recorded on a two-core machine after loading: not measured here.
 ARX = {(4, "0"): 0.039, (6, "0"): 0.044, (8, "0"): 0.048, (4, "0.05"): 0.023, (6, "0.05"): 0.064, (8, "0.05"): 0.507}

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.servers import NONE, postgres
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +37,44 @@ def spark() -> Iterator[Any]:
     session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """One PostgreSQL server for all tests of a process."""
+    with postgres() as address:
+        if address is None:
+            pytest.skip(NONE)
+        yield address
+
+
+# Where most of the time goes. What takes long begins first, so that both workers end together.
+LONGEST = ("spark", "tests/inference", "tests/models", "tests/docs", "tests/descriptive", "tests/audit")
+
+
+@cache
+def _scope(file: Path) -> str:
+    """What is run by one worker: a file, or all files that use Spark: one Java machine, not one for each worker."""
+    return "spark" if re.search(r"\bspark\b", file.read_text(encoding="utf-8")) else file.relative_to(ROOT).as_posix()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def rank(item: pytest.Item) -> int:
+        scope = _scope(item.path)
+        return next((place for place, start in enumerate(LONGEST) if scope.startswith(start)), len(LONGEST))
+
+    items.sort(key=rank)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Scopes are handed out whole, in the order above."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _scope(ROOT / nodeid.partition("::")[0])
+
+    config.option.loadscopereorder = False
+    return Together(config, log)

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import discreet as ds
+from discreet.audit.statistic_claims import ASKED, SCHEMA
 from discreet.core.mechanism import mechanisms
-from discreet.core.schema import Categories, Real, Schema
+from discreet.core.schema import Schema
 from discreet.statistics.question import Question, Table, builder, names
 
 HIDDEN = ("no_noise",)
@@ -103,17 +104,9 @@ _TABLE_FOOT = (
 
 
 def _example(name: str, relation: str) -> Question:
-    """The statistic asked of a small declared table."""
-    columns = {"x": Real(0, 1), "y": Real(0, 1), "g": Categories(("a", "b"), missing="a"), "h": Categories(("a", "b", "c"))}
-    table = Table(Schema(columns, neighbors=relation), 1000 if relation == "replace" else None)
-    arguments, keywords = [], {}
-    for parameter in list(inspect.signature(builder(name)).parameters.values())[1:]:
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            arguments += ["g", "h"]
-        elif parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty:
-            keywords[parameter.name] = "g"
-        elif parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
-            arguments.append("y" if parameter.name == "y" else "x")
+    """The statistic as the audit asks it: whatever is registered is asked there."""
+    arguments, keywords = ASKED[name]
+    table = Table(Schema(SCHEMA, neighbors=relation), 1000 if relation == "replace" else None)
     return builder(name)(table, *arguments, **keywords)
 
 

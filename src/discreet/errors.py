@@ -1,4 +1,4 @@
-"""Every error the package raises on purpose: one tree, so that one ``except`` catches it.
+"""Every error the package raises on purpose: one tree, so that one ``except`` catches it; and the root of its warnings.
 
 A message gives the rule, the value that broke it and the remedy. Errors come from declarations and
 requests, never from what a record holds.
@@ -9,6 +9,10 @@ from __future__ import annotations
 
 class DiscreetError(Exception):
     """The root of the tree."""
+
+
+class DiscreetWarning(UserWarning):
+    """The root of all warnings: what is asked can be done, and is likely not what was meant."""
 
 
 class InvalidRequest(DiscreetError, ValueError):

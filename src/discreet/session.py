@@ -25,6 +25,7 @@ from discreet.ledger.address import for_table
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
 from discreet.statistics.joint import ask, ask_each, ask_together
+from discreet.statistics.planning import expected_width
 from discreet.statistics.question import Question, Table, build
 from discreet.statistics.spend import Keywords, Spend
 
@@ -56,10 +57,19 @@ class Preview:
     fits: bool
     remaining: Remaining | None
     rank_error: float | None = None
+    population_width: Any = None
+    rows_needed: int | None = None
+    epsilon_needed: float | None = None
 
     def __str__(self) -> str:
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
         wrong = f"expected error {self.expected_error}"
+        if self.population_width is not None:
+            wrong += f"; 95 % interval of the population about {self.population_width} wide"
+        if self.rows_needed is not None:
+            wrong += f"; the width asked for needs {self.rows_needed} rows"
+        if self.epsilon_needed is not None:
+            wrong += f", or epsilon {self.epsilon_needed:.4g} with the rows expected"
         if self.rank_error is not None:
             wrong = f"within {self.rank_error:.0f} rows of the rank asked for, 95 times in 100"
         return f"costs {self.cost}; {wrong}; {after}"
@@ -372,10 +382,20 @@ class Session:
             raise InvalidRequest(f"features is a list of columns, got {features!r}")
         return Columns(self.schema, tuple(features), target, weight, rows, propensity)
 
-    def preview(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Preview:
+    def preview(
+        self,
+        statistic: str,
+        *args: Any,
+        where: dict[str, Any] | None = None,
+        spread: float | None = None,
+        width: float | None = None,
+        **options: Any,
+    ) -> Preview:
         """What a question would cost, how wrong it is expected to be, whether it fits; touches no data.
 
-        Made up for the schema's ``expected_rows`` (1000 without it), values spread evenly between their bounds.
+        Made up for the schema's ``expected_rows`` (1000 without it), values spread evenly between their bounds. For a
+        mean asked ``of="population"``, ``spread`` is a public guess of the standard deviation, and ``width`` a width wanted
+        of the 95 % interval: the preview then says how many rows, or which epsilon, it takes.
         """
         spend, rest = _separate(options)
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
@@ -385,7 +405,9 @@ class Session:
         would = self.ledger.preview(result.cost)
         rank = getattr(result.reading, "rank_error", None)
         ranks = None if rank is None else float(rank(result.releases))
-        return Preview(result.cost, result.expected_error, would.fits, would.remaining, ranks)
+        made = Preview(result.cost, result.expected_error, would.fits, would.remaining, ranks)
+        wide = expected_width(result, rows, spread, width)
+        return replace(made, population_width=wide.width, rows_needed=wide.rows, epsilon_needed=wide.epsilon(spend))
 
     def _plan(self, question: Question, spend: Spend, rows: int) -> tuple[Result, list[Ask | Open | Reopen]]:
         return plan(ask(question, spend, self.schema.neighbors), self.schema.neighbors, rows)

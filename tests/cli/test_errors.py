@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -208,7 +209,7 @@ def test_a_tampered_ledger(run: Run, folder: Path) -> None:
     import sqlite3
 
     run("release", folder / "people.toml")
-    with sqlite3.connect(folder / "ledger.db") as connection:
+    with closing(sqlite3.connect(folder / "ledger.db")) as connection, connection:
         names = [n for (n,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         events = next(n for n in names if "event" in n)
         connection.execute(f"UPDATE {events} SET who = 'nobody' WHERE number = 2")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
-import shutil
-import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,35 +20,13 @@ from .laws import Plain, Sevens
 _fresh = itertools.count()
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """A PostgreSQL server of our own, gone when the tests are."""
-    home = Path(tempfile.mkdtemp(prefix="ledger"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # where no folder is set for lock files the wheel says so and takes another
-        import pgserver
-
-    running = pgserver.get_server(home / "data")
-    with psycopg.connect(running.get_uri(), autocommit=True) as connection:
-        # Nobody pulls the plug of a test server: a killed client loses nothing by this, and the tests are quicker.
-        connection.execute("ALTER SYSTEM SET fsync = off")
-        connection.execute("SELECT pg_reload_conf()")
-    yield running.get_uri()
-    running.cleanup()
-    shutil.rmtree(home, ignore_errors=True)
-
-
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(mechanisms._known, Plain.name, Plain)
     monkeypatch.setitem(queries._known, Sevens.name, Sevens)
 
 
-# The server comes as a wheel, which does not exist for every version of Python yet.
-SERVERS = ["sqlite", "postgres"] if importlib.util.find_spec("pgserver") else ["sqlite"]
-
-
-@pytest.fixture(params=SERVERS)
+@pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty file, or of an empty schema on the server."""
     if request.param == "sqlite":

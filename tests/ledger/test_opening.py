@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -132,7 +133,7 @@ def test_a_server_that_does_not_wait_for_the_disk_is_made_to(server: str) -> Non
 
 def test_a_newer_schema_is_refused(file: str) -> None:
     Ledger(file, Budget(epsilon=1)).close()
-    with sqlite3.connect(file.removeprefix("sqlite:///")) as raw:
+    with closing(sqlite3.connect(file.removeprefix("sqlite:///"))) as raw, raw:
         raw.execute("UPDATE discreet_ledgers SET schema = 99")
     raw.close()
     with pytest.raises(UnsupportedFormat, match="99"):
@@ -142,7 +143,7 @@ def test_a_newer_schema_is_refused(file: str) -> None:
 def test_a_row_set_back_stops_the_next_charge(file: str) -> None:
     with Ledger(file, Budget(epsilon=1)) as ledger:
         ledger.charge(Plain(10))
-        with sqlite3.connect(file.removeprefix("sqlite:///")) as raw:
+        with closing(sqlite3.connect(file.removeprefix("sqlite:///"))) as raw, raw:
             raw.execute("UPDATE discreet_ledgers SET number = 0")
         raw.close()
         with pytest.raises(LedgerCorrupt, match="set back"):

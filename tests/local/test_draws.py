@@ -189,9 +189,9 @@ def test_a_million_categories_take_no_time() -> None:
         law.report(3)
         spent = []
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()  # not of the wall: the machine may be busy
             sent = law.report(3)
-            spent.append(time.perf_counter() - start)
+            spent.append(time.process_time() - start)
         assert np.bitwise_count(sent.columns["subset"]).sum() == law.size
         assert min(spent) < 0.05
 

@@ -1,4 +1,4 @@
-"""A key file, a pseudonymizer, and the server that the tests of the ledger use."""
+"""A key file and a pseudonymizer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from pathlib import Path
 import pytest
 
 from discreet.protect import Field, FileKeys, Pseudonymizer
-from tests.ledger.conftest import server
-
-__all__ = ["keys", "pseudonyms", "server"]
 
 
 @pytest.fixture

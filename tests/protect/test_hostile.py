@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import multiprocessing
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -183,14 +184,14 @@ def test_a_shredded_key_is_in_no_file(tmp_path: Path) -> None:
         vault.register("people", database="people", **FACTS)
         for person in ("person7", "person8"):
             vault.seal(person, b"an old scan")
-        with sqlite3.connect(tmp_path / "vault.db") as raw:
+        with closing(sqlite3.connect(tmp_path / "vault.db")) as raw, raw:
             keys = [key for (key,) in raw.execute("SELECT key FROM discreet_vault_subjects")]
         raw.close()
         assert all(map(here, keys))
         assert vault.erase("person7").document["sealed_key_destroyed"] is True
         assert sorted(map(here, keys)) == [False, True]
         assert not here("SECRETVALUE0007")
-    with vault_at(tmp_path, timeout=0.2) as vault, sqlite3.connect(tmp_path / "vault.db") as reader:
+    with vault_at(tmp_path, timeout=0.2) as vault, closing(sqlite3.connect(tmp_path / "vault.db")) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM people").fetchone()
         assert vault.erase("person8").document["sealed_key_destroyed"] is False  # the reader still needs the old pages

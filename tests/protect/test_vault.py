@@ -7,6 +7,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -208,13 +209,13 @@ def test_altered_log_shows(folder: Path) -> None:
         "UPDATE discreet_vaults SET number = 4",
         "forge",
     ):
-        with sqlite3.connect(folder / "vault.db") as raw:
+        with closing(sqlite3.connect(folder / "vault.db")) as raw, raw:
             raw.execute("BEGIN")
             saved = list(raw.iterdump())
             raw.execute(change) if change != "forge" else forge(raw)
         with open_vault(folder) as vault, pytest.raises(LedgerCorrupt):
             vault.verify()
-        with sqlite3.connect(folder / "vault.db") as raw:
+        with closing(sqlite3.connect(folder / "vault.db")) as raw, raw:
             for table in ("discreet_vault_subjects", "discreet_vault_log", "discreet_vaults"):
                 raw.execute(f"DROP TABLE {table}")
             raw.executescript("\n".join(saved))

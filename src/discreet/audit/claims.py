@@ -73,6 +73,9 @@ def _asked_by_statistics() -> set[str]:
         for relation in RELATIONS:
             table = Table(Schema(statistic_claims.SCHEMA, neighbors=relation), 6 if relation == "replace" else None)
             found.add(build(name, table, *args, **kwargs).query.name)
+    for name, (args, kwargs) in statistic_claims.PEOPLE.items():
+        several = Schema(statistic_claims.SCHEMA, person="who", max_rows=3)
+        found.add(build(name, Table(several), *args, **kwargs).query.name)
     return found
 
 

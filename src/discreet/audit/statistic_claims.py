@@ -27,6 +27,7 @@ SCHEMA: dict[str, Column] = {
     "y": Real(-1, 1),
     "n": Integer(0, _WIDE),
     "g": Categories(("a", "b"), other="c"),
+    "arm": Categories(("a", "b"), missing="a"),
 }
 ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "count": ((), {"by": "g"}),
@@ -42,22 +43,36 @@ ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "crosstab": (("g",), {}),
     "quantile": (("n",), {"q": "0.25"}),
     "median": (("n",), {}),
+    "share": (("g",), {}),
+    "distribution": (("x",), {"bins": 4, "by": "g"}),
+    "ttest_1samp": (("x",), {"popmean": 0.5}),
+    "ttest_ind": (("x",), {"by": "arm"}),
+    "ttest_rel": (("x", "y"), {}),
 }
+PEOPLE: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {"mean": (("x",), {"of": "population"})}
+_MOST_ROWS = 3  # of one person, where people have several
 
 
-def audit_statistic(name: str, relation: Relation, trials: int, confidence: float = CONFIDENCE) -> Row:
-    """A statistic on the pair of neighbours that tells most: distance, trace, and its released numbers."""
+def audit_statistic(
+    name: str, relation: Relation, trials: int, confidence: float = CONFIDENCE, *, people: bool = False
+) -> Row:
+    """A statistic on the pair of neighbours that tells most: distance, trace, and its released numbers.
+
+    ``people``: a person may have several rows, and neighbours differ in all of them.
+    """
     start = time.perf_counter()
-    args, kwargs = ASKED[name]
+    args, kwargs = (PEOPLE if people else ASKED)[name]
     chooses = name in CHOICES
     spend = Spend(epsilon=3 if chooses else 1)  # a choice is told apart by rare answers, which epsilon 1 hardly moves
     worst, best = 0.0, -1.0
     pair: tuple[Any, Any] | None = None
     question: Question | None = None
-    for rows, sources in [*_usual(relation), *map(_opened(relation), extremes(name, relation))]:
+    tried = [*_several(relation)] if people else [*_usual(relation), *map(_opened(relation), extremes(name, relation))]
+    for rows, sources in tried:
         if relation == "replace" and rows < 6:
             continue
-        asked = build(name, Table(sources[0].schema, rows if relation == "replace" else None), *args, **kwargs)
+        public = rows if relation == "replace" and not people else None
+        asked = build(name, Table(sources[0].schema, public), *args, **kwargs)
         moved = waist.moved(asked.query, relation, sources[0], sources[1])
         worst = max(worst, moved.worst)
         # The furthest in the norm that the noise is calibrated to is the easiest to tell apart.
@@ -71,7 +86,8 @@ def audit_statistic(name: str, relation: Relation, trials: int, confidence: floa
     certified = _certify(question, spend, relation, pair, trials, confidence)
     note = f"moved {worst:.3f} of the declared distance; neighbours leave {'the same' if traced else 'DIFFERENT'} traces"
     holds = certified <= claim and worst <= 1 + 1e-9 and traced
-    return Row("statistic", f"{name}, {relation}", claim, 0.0, certified, holds, time.perf_counter() - start, note)
+    title = f"{name}{' of people with several rows' if people else ''}, {relation}"
+    return Row("statistic", title, claim, 0.0, certified, holds, time.perf_counter() - start, note)
 
 
 Opened = tuple[int, tuple[Any, Any]]
@@ -92,6 +108,17 @@ def _opened(relation: Relation) -> Callable[[tuple[neighbours.Rows, neighbours.R
 def _usual(relation: Relation) -> list[Opened]:
     """The pairs that every statistic is tried on."""
     return list(map(_opened(relation), neighbours.pairs(Schema(SCHEMA, neighbors=relation), relation)))
+
+
+def _several(relation: Relation) -> Iterator[Opened]:
+    """Six people with one row each beside one with three rows, who is gone or another one next door."""
+    schema = Schema(SCHEMA, neighbors=relation, person="who", max_rows=_MOST_ROWS)
+    others = [_at("a", 0.5, 0) | {"who": i} for i in range(6)]
+    for mine, theirs in product(([0.0] * 3, [1.0] * 3, [1.0], [0.0, 1.0]), repeat=2):
+        here = [*others, *(_at("b", x, 0) | {"who": 9} for x in mine)]
+        there = others if relation == "add_remove" else [*others, *(_at("b", x, 0) | {"who": 9} for x in theirs)]
+        columns = [{name: [row[name] for row in side] for name in here[0]} for side in (here, there)]
+        yield len(here), (open_source(columns[0], schema), open_source(columns[1], schema))
 
 
 CHOICES = ("quantile", "median")
@@ -117,7 +144,7 @@ def extremes(name: str, relation: Relation) -> Iterator[tuple[neighbours.Rows, n
 
 
 def _at(group: str, x: float, y: float, n: int = 0) -> dict[str, Any]:
-    return {"x": x, "y": y, "n": n, "g": group}
+    return {"x": x, "y": y, "n": n, "g": group, "arm": group}
 
 
 def _low(rows: int, value: int = 0) -> neighbours.Rows:
@@ -152,4 +179,7 @@ def audit_statistics(quick: bool, confidence: float = CONFIDENCE) -> Iterator[Ro
     for name in names():
         for relation in RELATIONS:
             few = 5_000 if quick else 300_000
-            yield audit_statistic(name, relation, few if name in CHOICES else 4 * few if quick else 400_000, confidence)
+            trials = few if name in CHOICES else 4 * few if quick else 400_000
+            yield audit_statistic(name, relation, trials, confidence)
+            if name in PEOPLE:
+                yield audit_statistic(name, relation, trials, confidence, people=True)

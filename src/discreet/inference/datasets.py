@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,9 @@ _PER_RECORD = "acceptance_per_record"
 
 def _module(name: str) -> Any:
     try:
-        return importlib.import_module(name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # once a day ArviZ 0.2x tells of its next version, which is no concern here
+            return importlib.import_module(name)
     except ImportError:
         raise InvalidRequest(
             f"{name} is not installed; install discreet[bayes], or use .draws for plain arrays and .to_json()"

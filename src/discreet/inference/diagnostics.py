@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.errors import DiscreetWarning
+
 Floats = npt.NDArray[np.float64]
 
 LARGEST_R_HAT = 1.01
@@ -22,7 +24,7 @@ LEAST_ESS = 400.0  # draws' worth in all; below it neither an interval's end nor
 _FEWEST = 8  # draws of a chain below which nothing can be said
 
 
-class PoorSampling(UserWarning):
+class PoorSampling(DiscreetWarning):
     """The chains have not agreed, or say too little: more draws, a longer warm-up or another sampler are needed."""
 
 

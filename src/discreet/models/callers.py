@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from discreet.errors import InvalidRequest
+from discreet.errors import DiscreetWarning, InvalidRequest
 
 REPEATED = ("sklearn.model_selection._validation", "sklearn.model_selection._search")
 _PIPELINE = "sklearn.pipeline"
@@ -20,11 +20,11 @@ _PIPELINE = "sklearn.pipeline"
 _warned: weakref.ref[Any] | None = None
 
 
-class RepeatedFits(UserWarning):
+class RepeatedFits(DiscreetWarning):
     """Every fit inside a cross-validation or a search spends by itself, and its scores are releases that nobody paid for."""
 
 
-class FittedBefore(UserWarning):
+class FittedBefore(DiscreetWarning):
     """A step before the model was fitted to the same rows, without privacy."""
 
 

@@ -63,7 +63,8 @@ class FileTable(Table):
             return
         for path in self.paths:  # read as it was written, so that a rewritten file keeps its types
             with pyarrow.parquet.ParquetFile(path) as file:
-                yield pa.RecordBatch.from_pylist([], schema=file.schema_arrow)
+                empty = file.schema_arrow.empty_table()  # not from_pylist, which forgets that a dictionary is ordered
+                yield pa.RecordBatch.from_arrays([column.combine_chunks() for column in empty.columns], schema=empty.schema)
                 yield from file.iter_batches(_ROWS)
 
     @property

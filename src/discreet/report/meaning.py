@@ -204,9 +204,9 @@ def sentence(ask: Mapping[str, Any], result: Result) -> str:
     if result.scope == "population":
         outer = result.interval(0.95, of="population")
         return (
-            f"The answer is {shown(result.value)}. In the population that this table is a sample of, the number lies between "
-            f"{shown(outer[0])} and {shown(outer[1])} with 95 % probability, allowing for sampling and noise; in this table alone, "
-            f"between {shown(low)} and {shown(high)}, allowing for noise."
+            f"The answer is {shown(result.value)}. In the population that this table is a sample of, the number lies "
+            f"between {shown(outer[0])} and {shown(outer[1])} with 95 % probability, allowing for sampling and noise; in "
+            f"this table alone, between {shown(low)} and {shown(high)}, allowing for noise."
         )
     if rank_sentence(result):
         return f"The answer is {shown(result.value)}."

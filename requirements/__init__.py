@@ -1,0 +1,1 @@
+"""How the environments of this repository are made: locks, and what installs from them."""

@@ -1,0 +1,73 @@
+"""How wide an interval of the population will be, and what it takes to make it narrower: from public guesses alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.core.result import Result
+from discreet.errors import InvalidRequest
+from discreet.statistics.equation import noise_variance
+from discreet.statistics.spend import Spend
+
+_Z = 1.959964  # of a 95 % interval
+
+
+@dataclass(frozen=True)
+class Width:
+    """The width of a 95 % interval of the population; with a width wanted, what it takes.
+
+    For a mean with guessed deviation s and n rows the width is 2 z sqrt(s**2 / n + c**2 / n**2), c the deviation of the
+    noise of the sum: n and c follow for a wanted width, and epsilon is in inverse proportion to c.
+    """
+
+    width: Any = None
+    rows: int | None = None
+    factor: float | None = None
+
+    def epsilon(self, spend: Spend) -> float | None:
+        """The epsilon that the wanted width takes with the rows expected; None where no epsilon does, or none was asked."""
+        if self.factor is None or spend.epsilon is None or spend.is_infinite:
+            return None
+        return float(spend.epsilon) * self.factor
+
+
+def expected_width(result: Result, rows: int, spread: float | None, wanted: float | None) -> Width:
+    """The width expected of a planned answer; ``spread`` and ``wanted`` are for means."""
+    is_mean = hasattr(result.reading, "score") and hasattr(result.reading, "share")
+    if (spread is not None or wanted is not None) and not is_mean:
+        raise InvalidRequest("spread and width are for a mean asked with of='population'; leave them out")
+    if result.scope != "population":
+        return Width()
+    if spread is None and wanted is None:
+        low, high = result.interval(0.95, of="population")
+        return Width(_plain(np.asarray(high) - np.asarray(low)))
+    return _of_mean(result, rows, spread, wanted)
+
+
+def _of_mean(result: Result, rows: int, spread: float | None, wanted: float | None) -> Width:
+    reading: Any = result.reading
+    scale = reading.hi - reading.lo
+    for name, value in (("spread", spread), ("width", wanted)):
+        if value is not None and not 0 < value < math.inf:
+            raise InvalidRequest(f"{name} must be a positive number, got {value}")
+    deviation = scale / math.sqrt(12) if spread is None else float(spread)
+    law: Any = result.releases[0].mechanism
+    groups = math.prod(n for _, known in result.labels for n in (len(known),))
+    score = reading.score
+    noise = scale * math.sqrt(float(noise_variance((score.a + 0.5 * score.b)[None], law.at(slice(0, len(score.a))))[0]))
+    n = rows / groups
+    width = 2 * _Z * math.sqrt(deviation**2 / n + noise**2 / n**2)
+    if wanted is None:
+        return Width(width)
+    half = (wanted / (2 * _Z)) ** 2
+    needed = (deviation**2 + math.sqrt(deviation**4 + 4 * half * noise**2)) / (2 * half)
+    left = (half - deviation**2 / n) * n**2
+    return Width(width, math.ceil(groups * needed), noise / math.sqrt(left) if left > 0 else None)
+
+
+def _plain(width: Any) -> Any:
+    return width if width.ndim else float(width)
