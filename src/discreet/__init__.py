@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms import Laplace as Laplace
     from discreet.mechanisms import RandomizedResponse as RandomizedResponse
     from discreet.mechanisms import SphericalLaplace as SphericalLaplace
+    from discreet.mechanisms import Tulap as Tulap
     from discreet.session import Session as Session
     from discreet.statistics.functions import correlation as correlation
     from discreet.statistics.functions import count as count
@@ -74,6 +75,7 @@ _HOMES = {
     "Release": "discreet.core.release",
     "Result": "discreet.core.result",
     "SphericalLaplace": "discreet.mechanisms",
+    "Tulap": "discreet.mechanisms",
     "calibrate": "discreet.accounting",
     "Schema": "discreet.core.schema",
     "Real": "discreet.core.schema",

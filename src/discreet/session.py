@@ -169,9 +169,19 @@ class Session:
         return self.ask(name, *args, **options)
 
     def survival(self, time: str, event: str, **options: Any) -> Result:
-        """Survival curves in public time ``bins``, in all or by group: ``.quantile(q)``, ``.restricted_mean()``,
-        ``.logrank()`` and ``.numbers_at_risk()`` of one release. ``happened`` is the label of the event."""
+        """Survival curves in public time ``bins``, in all or by group; ``happened`` is the label of the event.
+
+        ``.quantile(q)``, ``.restricted_mean()``, ``.logrank()`` and ``.numbers_at_risk()`` are of the same release.
+        """
         return self.ask("survival", time, event, **options)
+
+    def compare(self, column: str, *, by: str, **options: Any) -> Result:
+        """Groups' means, their differences and the test of one common mean, from one release.
+
+        ``.difference(one, other)`` and ``.test("ttest_ind", between=(one, other))`` cost nothing more; see also
+        ``discreet.hypotheses.differences`` and ``comparison``, a picture.
+        """
+        return self.ask("compare", column, by=by, **options)
 
     def share(self, column: str, **options: Unpack[Options]) -> Result:
         """The share of every declared label of a column, in all or by group."""

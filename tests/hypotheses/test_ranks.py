@@ -247,5 +247,5 @@ def test_pairs_through_a_session() -> None:
     noisy = session.test("wilcoxon", "x", "y", epsilon=1)
     again = Result.from_json(noisy.to_json())
     assert (again.pvalue, again.statistic, again.value) == (noisy.pvalue, noisy.statistic, noisy.value)
-    with pytest.raises(InvalidRequest, match="no single effect"):
+    with pytest.raises(InvalidRequest, match="has no interval"):
         noisy.confidence_interval()

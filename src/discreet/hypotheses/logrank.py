@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from discreet.core.release import Release
-from discreet.core.result import readings
+from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
-from discreet.hypotheses.ranks import in_deviations, judged
-from discreet.hypotheses.reading import HypothesisTest, check_alternative
-from discreet.statistics.equation import Statement, noise_variance
+from discreet.hypotheses.reading import AT_POWER, ScoreTest, check_alternative, deviation
+from discreet.statistics.equation import Statement
 from discreet.statistics.life_table import LifeTable
 from discreet.statistics.question import Question, Table, axes, statistic
 from discreet.statistics.reading import Floats
@@ -43,7 +42,7 @@ def logrank(
 
 @readings("logrank")
 @dataclass(frozen=True)
-class LogRank(HypothesisTest):
+class LogRank(ScoreTest):
     """The hazard ratio of the first group to the second, and the p-value of equal hazards in every bin.
 
     With r and d of the groups, pi = r1 / r and the pooled hazard h = d / r: U = sum of (1 - pi)(d1 - h r1) - pi (d0 - h r0),
@@ -57,6 +56,8 @@ class LogRank(HypothesisTest):
     def __post_init__(self) -> None:
         if isinstance(self.survival, dict):
             object.__setattr__(self, "survival", readings.read(self.survival))
+        if self.survival.outer != (2,):
+            raise InvalidRequest("the log-rank test compares two groups; ask for survival by one category of two labels")
         check_alternative(self.alternative)
 
     @property
@@ -72,30 +73,40 @@ class LogRank(HypothesisTest):
         score, variance, _ = log_rank(cells)
         return np.asarray(_ratio(np.where(variance > 0, score / np.where(variance > 0, variance, 1.0), 0.0)))
 
-    def statement(self, releases: Sequence[Release]) -> Statement:
-        """U, V and the weights of U on the cells."""
+    def statement(self, releases: Sequence[Release]) -> Statement | None:
+        """U, V and the weights of U on the cells; None where no bin is left that both groups are seen in."""
         score, variance, weights = log_rank(self.cells(releases))
+        if not weights.any():
+            return None
         return Statement(np.array([score]), np.array([variance]), weights.reshape(1, -1))
 
-    def statistic(self, releases: Sequence[Release]) -> float:
-        return in_deviations(self.statement(releases), releases)
-
-    def pvalue(self, releases: Sequence[Release]) -> float:
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
+        """A hazard ratio above 1."""
         found = self.statement(releases)
-        # Where no bin is left that both groups are seen in, there is nothing to judge.
-        return judged(found if found.weights.any() else None, releases, self.alternative)
+        if found is None or not found.variance[0] > 0:
+            return None
+        return float(_ratio(AT_POWER * deviation(found, releases[0].mechanism) / float(found.variance[0])))
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         from scipy.special import ndtri
 
-        law: Any = releases[0].mechanism
         found = self.statement(releases)
-        v = float(found.variance[0])
-        if not v > 0:
+        v = 0.0 if found is None else float(found.variance[0])
+        if found is None or not v > 0:
             return _LEAST, _MOST
-        reach = float(ndtri(0.5 + level / 2)) * np.sqrt(v + float(noise_variance(found.weights, law)[0])) / v
+        reach = float(ndtri(0.5 + level / 2)) * deviation(found, releases[0].mechanism) / v
         middle = float(found.score[0]) / v
         return float(_ratio(middle - reach)), float(_ratio(middle + reach))
+
+
+def _of_survival(reading: Any, releases: Sequence[Release], alternative: str = "two-sided") -> Reading:
+    """The log-rank test of survival curves that were released already."""
+    if not isinstance(reading, Survival):
+        raise InvalidRequest("the log-rank test is read off survival curves; ask for them with survival(..., by=...)")
+    return LogRank(reading, alternative)
+
+
+tests_read_off["logrank"] = _of_survival
 
 
 def _ratio(log_ratio: Any) -> Any:

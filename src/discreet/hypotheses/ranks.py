@@ -7,7 +7,6 @@ with many ties the tests are conservative.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.core.result import readings
 from discreet.errors import InvalidRequest
+from discreet.hypotheses.draws import noise, normals
+from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
 from discreet.hypotheses.rank_sums import RankSums
-from discreet.hypotheses.reading import HypothesisTest, OmnibusTest, check_alternative, monte_carlo
+from discreet.hypotheses.reading import AT_POWER, LEAST_DRAWS, ScoreTest, check_alternative, deviation
 from discreet.hypotheses.signed_rank_sum import SignedRankSum
-from discreet.mechanisms import Gaussian
-from discreet.statistics.equation import Statement, interval, noise_variance, p_values
+from discreet.statistics.equation import Statement, interval, noise_variance
 from discreet.statistics.question import Question, Table, statistic
 from discreet.statistics.reading import Floats
 
@@ -57,7 +56,7 @@ def mannwhitneyu(table: Table, column: str, *, by: str, alternative: str = "two-
 
 @readings("mannwhitneyu")
 @dataclass(frozen=True)
-class MannWhitney(HypothesisTest):
+class MannWhitney(ScoreTest):
     """P(X > Y) + P(X = Y)/2 for X of the first group and Y of the second, and the p-value of its being 1/2 because both
     have one distribution.
 
@@ -100,11 +99,13 @@ class MannWhitney(HypothesisTest):
         variance = one * other * (people + 1) / (12 * people**2)
         return Statement(cells[:1], np.array([variance]), np.array([[1.0, 0.0, 0.0]]))
 
-    def statistic(self, releases: Sequence[Release]) -> float:
-        return in_deviations(self.statement(releases), releases)
-
-    def pvalue(self, releases: Sequence[Release]) -> float:
-        return judged(self.statement(releases), releases, self.alternative)
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
+        """A distance of theta from 1/2."""
+        found = self.statement(releases)
+        if found is None:
+            return None
+        one, other = self._sizes(self.cells(releases))
+        return float(AT_POWER * deviation(found, releases[0].mechanism) * (one + other) / (one * other))
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         cells, law = self.cells(releases), releases[0].mechanism
@@ -125,23 +126,8 @@ class MannWhitney(HypothesisTest):
         return interval(equation, law, float(self.compute(cells)), 0.0, 1.0, level, strict)  # type: ignore[arg-type]
 
 
-def in_deviations(statement: Statement | None, releases: Sequence[Release]) -> float:
-    """The score over its deviation, noise included; 0 where there is none."""
-    if statement is None:
-        return 0.0
-    law: Any = releases[0].mechanism
-    spread = math.sqrt(float(statement.variance[0]) + float(noise_variance(statement.weights, law)[0]))
-    return float(statement.score[0]) / spread if spread > 0 else 0.0
-
-
-def judged(statement: Statement | None, releases: Sequence[Release], alternative: str) -> float:
-    """The p-value of a statement; 1 where there is none."""
-    law: Any = releases[0].mechanism
-    return 1.0 if statement is None else float(p_values(statement, law, alternative=alternative)[0])
-
-
 @statistic("kruskal")
-def kruskal(table: Table, column: str, *, by: str) -> Question:
+def kruskal(table: Table, column: str, *, by: str, draws: int = LEAST_DRAWS) -> Question:
     """Whether values of three groups or more have the same distribution, by their ranks."""
     one_row_each(table, "kruskal")
     groups = table.groups(by)
@@ -150,20 +136,23 @@ def kruskal(table: Table, column: str, *, by: str) -> Question:
             f"kruskal compares three groups or more; {by!r} must be one category of so many labels (two: mannwhitneyu)"
         )
     weight = Fraction(1, 4)
-    return Question(RankSums(table.factor("level", column), groups[0], weight), KruskalWallis(groups[0].size, float(weight)))
+    query = RankSums(table.factor("level", column), groups[0], weight)
+    return Question(query, KruskalWallis(groups[0].size, float(weight), check_draws(draws)))
 
 
 @readings("kruskal")
 @dataclass(frozen=True)
-class KruskalWallis(OmnibusTest):
+class KruskalWallis(MonteCarloTest):
     """Q = sum of C**2 / s**2 - (sum of C / s**2)**2 / (sum of s**-2) with s**2 = n / 12 + the noise's variance.
 
     Its law under the hypothesis is drawn: sums of ranks are normal with covariance N/12 (diag p - p p'), p the shares of the
-    groups, plus the noise of the release. Sizes below 0 are taken as 0.
+    groups, plus the noise of the release, which moves the sizes as well. Sizes below 0 are taken as 0; with nobody left p
+    is 1.
     """
 
     groups: int
     weight: float
+    draws: int = LEAST_DRAWS
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -171,43 +160,39 @@ class KruskalWallis(OmnibusTest):
 
     @property
     def method(self) -> str:
-        return "Monte Carlo: 999 draws of normal rank sums with the noise, without a correction for ties"
+        return f"Monte Carlo: {self.draws} normal rank sums with the noise of the release, without a correction for ties"
 
     def compute(self, cells: Floats) -> Floats:
-        """Of several releases, each takes its own sizes; the noise's variance is left to ``statistic``."""
-        return self._q(cells, 0.0)
+        """The range of the groups' mean ranks over N, centred: the largest less the smallest."""
+        sizes = self._sizes(cells)
+        means = np.where(sizes > 0, cells[..., : self.groups] / np.where(sizes > 0, sizes, 1.0), 0.0)
+        return np.asarray(np.clip(np.ptp(np.clip(means, -0.5, 0.5), -1), 0.0, 1.0))
 
-    def _q(self, cells: Floats, noise: Any) -> Floats:
-        sums, sizes = cells[..., : self.groups], np.maximum(cells[..., self.groups :] / self.weight, 0.0)
-        inverse = 1 / np.maximum(sizes / 12 + noise, 1e-12)
+    def statistic(self, releases: Sequence[Release]) -> float:
+        return float(self._q(self.cells(releases), self._noise(releases[0].mechanism)))
+
+    def under_hypothesis(self, cells: Floats, law: Any) -> Floats | None:
+        sizes = self._sizes(cells)
+        people = float(sizes.sum())
+        if people <= 0:
+            return None
+        steps = normals(self.draws, self.groups) * np.sqrt(sizes / 12)
+        made = noise(law, self.draws, 2 * self.groups) + np.concatenate([np.zeros(self.groups), cells[self.groups :]])
+        made[:, : self.groups] += steps - steps.sum(-1, keepdims=True) * (sizes / people)
+        return self._q(made, self._noise(law))
+
+    def _sizes(self, cells: Floats) -> Floats:
+        return np.maximum(cells[..., self.groups :] / self.weight, 0.0)
+
+    def _q(self, cells: Floats, quiet: Floats) -> Floats:
+        sums = cells[..., : self.groups]
+        inverse = 1 / np.maximum(self._sizes(cells) / 12 + quiet, 1e-12)
         pooled = (sums * inverse).sum(-1) ** 2 / inverse.sum(-1)
         return np.asarray((sums**2 * inverse).sum(-1) - pooled)
 
-    def _noise(self, releases: Sequence[Release]) -> Any:
-        law: Any = releases[0].mechanism
+    def _noise(self, law: Any) -> Floats:
+        """The variance of the noise of every sum."""
         return noise_variance(np.eye(2 * self.groups)[: self.groups], law)
-
-    def statistic(self, releases: Sequence[Release]) -> float:
-        return float(self._q(self.cells(releases), self._noise(releases)))
-
-    def pvalue(self, releases: Sequence[Release]) -> float:
-        cells, noise = self.cells(releases), self._noise(releases)
-        sizes = np.maximum(cells[self.groups :] / self.weight, 0.0)
-        people = max(float(sizes.sum()), 1.0)
-        law: Any = releases[0].mechanism
-
-        def draw(size: int, seed: int) -> Floats:
-            stream = Random(seed=seed)
-            normal = np.asarray(Gaussian(1).release(np.zeros((size, self.groups)), seed=stream), np.float64)
-            steps = normal * np.sqrt(sizes / 12)
-            sums = steps - steps.sum(-1, keepdims=True) * (sizes / people)
-            middle = np.concatenate([np.zeros(self.groups), np.asarray(cells[self.groups :])])
-            drawn = np.asarray(law.release(np.zeros((size, 2 * self.groups)), seed=stream), np.float64)
-            made = middle + drawn
-            made[:, : self.groups] += sums
-            return self._q(made, noise)
-
-        return monte_carlo(float(self._q(cells, noise)), draw)
 
 
 @statistic("wilcoxon")
@@ -235,7 +220,7 @@ def wilcoxon(table: Table, x: str, y: str | None = None, *, centre: float = 0.0,
 
 @readings("wilcoxon")
 @dataclass(frozen=True)
-class SignedRank(OmnibusTest):
+class SignedRank(ScoreTest):
     """The rank-biserial correlation 2T / (N + 1) in [-1, 1], and the p-value of values spread evenly about the centre.
 
     T = sum of sgn(d) R / N has the variance (N + 1)(2N + 1) / 6N under the hypothesis. Where nobody is left p is 1.
@@ -247,6 +232,11 @@ class SignedRank(OmnibusTest):
     @property
     def shape(self) -> tuple[int, ...]:
         return (2,)
+
+    @property
+    def about_population(self) -> bool:
+        """It has no interval in the population."""
+        return False
 
     @property
     def method(self) -> str:
@@ -267,8 +257,15 @@ class SignedRank(OmnibusTest):
         variance = (people + 1) * (2 * people + 1) / (6 * people)
         return Statement(cells[:1], np.array([variance]), np.array([[1.0, 0.0]]))
 
-    def statistic(self, releases: Sequence[Release]) -> float:
-        return in_deviations(self.statement(releases), releases)
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
+        """A rank-biserial correlation."""
+        found = self.statement(releases)
+        if found is None:
+            return None
+        people = float(self._people(self.cells(releases)))
+        return 2 * AT_POWER * deviation(found, releases[0].mechanism) / (people + 1)
 
-    def pvalue(self, releases: Sequence[Release]) -> float:
-        return judged(self.statement(releases), releases, self.alternative)
+    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
+        raise InvalidRequest(
+            "the signed rank test has no interval; ask for that of a mean difference (ttest_rel)"
+        )

@@ -20,7 +20,7 @@ from discreet.core.mechanism import Mechanism, Sensitivity
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
-from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RandomizedResponse, SphericalLaplace
+from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RandomizedResponse, SphericalLaplace, Tulap
 from discreet.mechanisms.discrete_gaussian import total_weight
 
 Array = Any
@@ -133,6 +133,11 @@ def _discrete_laplace(scale: Floats, grid: float) -> Callable[[Array, Array], Ar
     return each
 
 
+def _tulap(scale: Floats, grid: float) -> Callable[[Array, Array], Array]:
+    at_zero = np.log(-np.expm1(-1 / scale)) - np.log1p(np.exp(-1 / scale))
+    return lambda released, exact: at_zero - jnp.rint(jnp.abs(released - exact)) / scale
+
+
 def _discrete_gaussian(scale: Floats, grid: float) -> Callable[[Array, Array], Array]:
     s = scale / grid
     at_zero = -np.array([math.log(total_weight(float(x))) for x in s]) - math.log(grid)
@@ -152,6 +157,7 @@ _EACH: dict[type[Mechanism], Callable[[Floats, float], Callable[[Array, Array], 
     Laplace: _laplace,
     Gaussian: _gaussian,
     DiscreteLaplace: _discrete_laplace,
+    Tulap: _tulap,
     DiscreteGaussian: _discrete_gaussian,
 }
 

@@ -9,6 +9,7 @@ from discreet.mechanisms.no_noise import NoNoise
 from discreet.mechanisms.objective_perturbation import ObjectivePerturbation
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.spherical_laplace import SphericalLaplace
+from discreet.mechanisms.tulap import Tulap
 
 __all__ = [
     "DiscreteGaussian",
@@ -20,4 +21,5 @@ __all__ = [
     "ObjectivePerturbation",
     "RandomizedResponse",
     "SphericalLaplace",
+    "Tulap",
 ]

@@ -126,8 +126,10 @@ class Certainty:
     laplace: Floats
 
     @staticmethod
-    def read(design: Design, fit: Release, ridge: Fraction, pair: Sequence[Release], rows: int | None) -> Certainty:
-        """From the three releases.
+    def read(
+        design: Design, fit: Release, ridge: Fraction, pair: Sequence[Release], rows: int | None, along: Floats | None = None
+    ) -> Certainty:
+        """From the three releases: of the coefficients, or of the combinations of them that the lines of ``along`` are.
 
         H = (sum of l'' x x') + ridge I; C = (sum of g g') - ridge^2 theta theta' / n, because at the population's minimiser
         a mean gradient is -ridge theta / n. Where n was released it is taken three deviations too large, so that less is
@@ -149,20 +151,22 @@ class Certainty:
         n = float(rows) if rows is not None else _at_most(steep)
         about = steep.query.matrix(steep.value) - whole * whole / n * np.outer(theta, theta)
         values, vectors = np.linalg.eigh(about)
+        lines = np.eye(width) if along is None else along
+        inverse, lengths = lines @ inverse, (lines * lines).sum(1)
         root = inverse @ (vectors * np.sqrt(_same_sum(values)))
         variance = (root * root).sum(2)
         laplace = np.zeros_like(variance)
         if isinstance(law, ObjectivePerturbation):
             scale = float(law.scale) * np.sqrt((inverse * inverse).sum(2))
-            variance += (width + 1) * float(law.settling(width).scales[0]) ** 2
+            variance += (width + 1) * float(law.settling(width).scales[0]) ** 2 * lengths
             if law.noise == "gaussian":
                 variance += scale * scale
             else:
                 laplace = scale
         elif isinstance(law, Gaussian):
-            variance += float(law.scales[0]) ** 2
+            variance += float(law.scales[0]) ** 2 * lengths
         elif isinstance(law, SphericalLaplace):
-            laplace += float(law.scales[0])
+            laplace += float(law.scales[0]) * np.sqrt(lengths)
         return Certainty(variance, laplace)
 
     def half_lengths(self, level: float) -> Floats:

@@ -103,7 +103,7 @@ class Distribution(CellReading):
 
     def curve(self, releases: Sequence[Release]) -> Floats:
         """The share of rows below each edge, group by group: within [0, 1] and increasing."""
-        return _curve(self.compute(self._nodes(releases)))
+        return monotone_curve(self.compute(self._nodes(releases)))
 
     def _nodes(self, releases: Sequence[Release]) -> Floats:
         return np.asarray(releases[0].value, np.float64).reshape(self.shape)
@@ -132,7 +132,7 @@ class Distribution(CellReading):
 
     def _one_band(self, nodes: Floats, noise: Any, level: float, sampled: bool) -> tuple[Floats, Floats]:
         counts = self.compute(nodes)
-        rows, middle = float(counts.sum()), _curve(counts)
+        rows, middle = float(counts.sum()), monotone_curve(counts)
         if rows < 1:
             return np.zeros(self.bins + 1), np.ones(self.bins + 1)
         stream = Random(seed=len(nodes))
@@ -142,7 +142,7 @@ class Distribution(CellReading):
             normal = np.asarray(Gaussian(1).release(np.zeros((_DRAWS, self.bins)), seed=stream), np.float64)
             steps = normal * np.sqrt(self.rows * fitted)
             fitted = fitted + steps - steps.sum(-1, keepdims=True) * (fitted / rows)
-        redrawn = _curve(fitted + self.compute(drawn))
+        redrawn = monotone_curve(fitted + self.compute(drawn))
         reach = float(np.quantile(np.abs(redrawn - middle).max(-1), level))
         low, high = np.clip(middle - reach, 0.0, 1.0), np.clip(middle + reach, 0.0, 1.0)
         low[0], high[-1] = 0.0, 1.0
@@ -169,7 +169,7 @@ class Distribution(CellReading):
         return QuantileOf(self, float(level))
 
 
-def _curve(counts: Floats) -> Floats:
+def monotone_curve(counts: Floats) -> Floats:
     """Cumulated shares from 0 to 1 that increase: the average of the largest so far and the smallest to come."""
     total = counts.sum(-1, keepdims=True)
     some = np.where(total > 0, total, 1.0)

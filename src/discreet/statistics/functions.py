@@ -85,7 +85,8 @@ def _x(x: Any, bounds: Bounds) -> dict[str, tuple[Any, Column]]:
     return {"x": (numbers_of(x), declared(bounds))}
 
 
-def _xy(x: Any, y: Any, bounds: Sequence[Bounds]) -> dict[str, tuple[Any, Column]]:
+def two_columns(x: Any, y: Any, bounds: Sequence[Bounds]) -> dict[str, tuple[Any, Column]]:
+    """Two columns of numbers with the bounds of each."""
     if np.shape(bounds) != (2, 2):
         raise InvalidRequest(f"bounds must be ((lo, hi) of x, (lo, hi) of y), got {bounds!r}")
     return {"x": (numbers_of(x), declared(bounds[0])), "y": (numbers_of(y, "y"), declared(bounds[1]))}
@@ -119,12 +120,12 @@ def std(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]
 
 def covariance(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The covariance of ``x`` and ``y``, each clipped to its bounds."""
-    return ask_of_arrays(_xy(x, y, bounds), setting, "covariance", "x", "y", of=of)
+    return ask_of_arrays(two_columns(x, y, bounds), setting, "covariance", "x", "y", of=of)
 
 
 def correlation(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]) -> Result:
     """Pearson's correlation of ``x`` and ``y``, each clipped to its bounds."""
-    return ask_of_arrays(_xy(x, y, bounds), setting, "correlation", "x", "y", of=of)
+    return ask_of_arrays(two_columns(x, y, bounds), setting, "correlation", "x", "y", of=of)
 
 
 def pooled_variance(
@@ -153,7 +154,7 @@ def pooled_covariance(
     if any(g.ndim != 2 or g.shape[1] != 2 for g in data):
         raise InvalidRequest("groups must be arrays of two columns, x and y")
     both = np.concatenate(data)
-    columns = _xy(both[:, 0], both[:, 1], bounds) | {"group": _labels(data)}
+    columns = two_columns(both[:, 0], both[:, 1], bounds) | {"group": _labels(data)}
     return _pooled(data, columns, setting, labels, approx_n_max, "pooled_covariance", "x", "y")
 
 

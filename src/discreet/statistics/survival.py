@@ -147,14 +147,6 @@ class Survival(CellReading):
             raise InvalidRequest(f"until must be an edge of the time bins, {list(self.edges[1:])}, got {until}")
         return RestrictedMean(self, end)
 
-    def logrank(self, alternative: str) -> Reading:
-        """The log-rank test of the same release."""
-        if self.outer != (2,):
-            raise InvalidRequest("the log-rank test compares two groups; ask for survival by one category of two labels")
-        made: Any = readings["logrank"]
-        reading: Reading = made(self, alternative)
-        return reading
-
     def draw(self, result: Result, axes: Any, level: float) -> Any:
         """The curve of every group with its pointwise intervals, and the numbers at risk under the edges."""
         curves = self.curve(result.releases).reshape(-1, self.bins + 1)
