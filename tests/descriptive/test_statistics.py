@@ -41,7 +41,13 @@ ASKED: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "quantile": [(("x",), {"q": "0.25"}), (("visits",), {"q": "0.9"}), (("visits",), {"q": "0.9", "interval": True})],
     "median": [(("x",), {}), (("x",), {"by": "sex", "bins": 100})],
     "distribution": [(("x",), {}), (("x",), {"bins": [-2, 0, 0.5, 4], "by": "sex"}), (("visits",), {})],
+    "mannwhitneyu": [(("x",), {"by": "arm"}), (("visits",), {"by": "arm", "alternative": "less"})],
+    "kruskal": [(("x",), {"by": "sex"}), (("visits",), {"by": "town", "draws": 99})],
+    "wilcoxon": [(("x",), {}), (("x", "y"), {}), (("visits",), {"centre": 3.0})],
+    "survival": [(("x", "y"), {"by": "town"}), (("visits", "arm"), {"happened": "b", "bins": [0, 3, 6]})],
+    "logrank": [(("x", "y"), {"by": "arm", "bins": 4})],
 }  # fmt: skip
+ONE_ROW = {"mannwhitneyu", "kruskal", "wilcoxon", "survival", "logrank"}  # refused where a person may have several
 EVERY = [(name, args, kwargs) for name, asked in ASKED.items() for args, kwargs in asked]
 
 
@@ -53,6 +59,7 @@ def schema(relation: Relation, people: int | None = None) -> ds.Schema:
         "visits": ds.Integer(0, 12),
         "sex": ds.Categories(["f", "m"], other="other"),
         "town": ds.Categories(["a", "b", "c"], missing="c"),
+        "arm": ds.Categories(["a", "b"]),
     }
     return ds.Schema(columns, neighbors=relation, **person)
 
@@ -66,6 +73,7 @@ def records(rng: np.random.Generator, size: int, extreme: bool = False) -> dict[
         "visits": rng.choice([0, 3, 12, 40, -1], size).tolist(),
         "sex": rng.choice(["f", "m", "?", ""], size).tolist(),
         "town": rng.choice(["a", "b", "c", "elsewhere"], size).tolist(),
+        "arm": rng.choice(["a", "b", "neither"], size).tolist(),
         "id": rng.integers(0, max(1, size // 3), size).tolist(),
     }
 
@@ -97,7 +105,7 @@ def test_declared_distance_covers_neighbours(name: str, args: Any, kwargs: Any, 
     """Random and extreme neighbours, with and without several rows a person, never move further than declared."""
     rng = np.random.default_rng(3)
     for trial in range(24):
-        people = (None, 1, 3)[trial % 3]
+        people = (None, 1, 1 if name in ONE_ROW else 3)[trial % 3]
         facts = schema(relation, people)
         table = records(rng, int(rng.integers(4, 14)), extreme=bool(trial % 2))
         size = rows_of(table)
