@@ -19,6 +19,7 @@ from discreet.hypotheses.functions import (
     wilcoxon,
 )
 from discreet.hypotheses.multiplicity import Holm, holm
+from discreet.hypotheses.of_tests import of_tests
 from discreet.hypotheses.pictures import comparison, differences
 from discreet.hypotheses.words import describe
 
@@ -43,6 +44,7 @@ __all__ = [
     "linregress",
     "logrank",
     "mannwhitneyu",
+    "of_tests",
     "pearsonr",
     "ranks",
     "shares",
