@@ -109,7 +109,7 @@ def power(
       same for one of ``groups`` groups of n/groups each;
     - ``wilcoxon``: the rank-biserial correlation: the share of pairs whose mean is above the centre less that below;
     - ``chisquare``: Cohen's w over ``cells`` even cells; ``chi2_contingency``: over a table of ``shape`` cells;
-    - ``logrank``: a hazard ratio, with ``events`` the share of people who have the event, in ``bins`` (10); n in both groups.
+    - ``logrank``: a hazard ratio, with ``events`` the share of people who have the event, in ``bins`` (10); n in all.
     """
     if test not in _DESIGNS:
         raise InvalidRequest(f"no power is known for {test!r}; known: {', '.join(sorted(_DESIGNS))}")
@@ -132,9 +132,7 @@ def power(
     known = [name for name in inspect.signature(_DESIGNS[test]).parameters if name != "setting"]
     for name in facts:
         if name not in known:
-            raise InvalidRequest(
-                f"the power of {test} does not depend on {name!r}; it takes {', '.join(known) or 'no more'}"
-            )
+            raise InvalidRequest(f"the power of {test} takes no {name!r}; it takes {', '.join(known) or 'nothing more'}")
     designs = [_DESIGNS[test](_Setting(spend, check_relation(neighbors), tail, alpha), **facts) for spend in spends]
     design = designs[0]
     if effect is not None and not design.smallest < abs(effect) <= design.largest:
@@ -149,7 +147,7 @@ def power(
         ours, bare = (d.power_at(effect, n) for d in designs)
         return Power(test, effect, n, ours, bare, "power", design.people, alpha, asked)
     needed = [_least(lambda m, d=d: d.power_at(effect, m) >= wanted, 1.0, _MOST) for d in designs]
-    people = [round(m) for m in needed]
+    people = [math.ceil(m - 1e-6) for m in needed]
     return Power(test, effect, people[0], wanted, people[1], "n", design.people, alpha, asked)
 
 
