@@ -41,6 +41,18 @@ ASKED: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "quantile": [(("x",), {"q": "0.25"}), (("visits",), {"q": "0.9"}), (("visits",), {"q": "0.9", "interval": True})],
     "median": [(("x",), {}), (("x",), {"by": "sex", "bins": 100})],
     "distribution": [(("x",), {}), (("x",), {"bins": [-2, 0, 0.5, 4], "by": "sex"}), (("visits",), {})],
+    "binomtest": [(("arm",), {}), (("sex",), {"label": "f"})],
+    "chi2_contingency": [(("sex", "town"), {})],
+    "chisquare": [(("town",), {})],
+    "compare": [(("x",), {"by": "town"})],
+    "equal_variances": [(("x",), {"by": "arm"})],
+    "f_oneway": [(("x",), {"by": "town"})],
+    "ks_2samp": [(("x",), {"by": "arm"})],
+    "linregress": [(("x", "y"), {})],
+    "pearsonr": [(("x", "y"), {})],
+    "ttest_1samp": [(("x",), {"popmean": 1.0})],
+    "ttest_ind": [(("x",), {"by": "arm"})],
+    "ttest_rel": [(("x", "y"), {})],
     "mannwhitneyu": [(("x",), {"by": "arm"}), (("visits",), {"by": "arm", "alternative": "less"})],
     "kruskal": [(("x",), {"by": "sex"}), (("visits",), {"by": "town", "draws": 99})],
     "wilcoxon": [(("x",), {}), (("x", "y"), {}), (("visits",), {"centre": 3.0})],
@@ -59,7 +71,7 @@ def schema(relation: Relation, people: int | None = None) -> ds.Schema:
         "visits": ds.Integer(0, 12),
         "sex": ds.Categories(["f", "m"], other="other"),
         "town": ds.Categories(["a", "b", "c"], missing="c"),
-        "arm": ds.Categories(["a", "b"]),
+        "arm": ds.Categories(["a", "b"], missing="a"),
     }
     return ds.Schema(columns, neighbors=relation, **person)
 
@@ -73,7 +85,7 @@ def records(rng: np.random.Generator, size: int, extreme: bool = False) -> dict[
         "visits": rng.choice([0, 3, 12, 40, -1], size).tolist(),
         "sex": rng.choice(["f", "m", "?", ""], size).tolist(),
         "town": rng.choice(["a", "b", "c", "elsewhere"], size).tolist(),
-        "arm": rng.choice(["a", "b", "neither"], size).tolist(),
+        "arm": rng.choice(["a", "b", ""], size).tolist(),
         "id": rng.integers(0, max(1, size // 3), size).tolist(),
     }
 

@@ -19,6 +19,7 @@ from discreet.mechanisms import (
     ObjectivePerturbation,
     RandomizedResponse,
     SphericalLaplace,
+    Tulap,
 )
 
 
@@ -82,5 +83,6 @@ EXAMPLES = [
     Example(RandomizedResponse.costing(epsilon=1, categories=["a", "b", "c", "d"]), "b", "d", 1, ["a", "b", "c", "d"]),
     Example(RandomizedResponse.keeping("0.1", ["a", "b", "c"]), "a", "c", 1, ["a", "b", "c"]),
 ]
-# The cells of one have no closed form, one has no noise, one takes an objective: they are compared by tests of their own.
-ELSEWHERE = {SphericalLaplace.name, NoNoise.name, ObjectivePerturbation.name}
+# The cells of one have no closed form, one has no noise, one takes an objective, one lies between the whole numbers: they
+# are compared by tests of their own.
+ELSEWHERE = {SphericalLaplace.name, NoNoise.name, ObjectivePerturbation.name, Tulap.name}

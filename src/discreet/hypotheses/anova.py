@@ -98,7 +98,9 @@ class OneWay(MonteCarloTest):
         at = self.means.score.equation(cells[0])(np.array([middle]))
         weights, squares = at.weights[0], at.variance_weights[0]
         width = cells.shape[-1]
-        quiet = [float(noise_variance(weights[None], law.at(slice(i * width, (i + 1) * width)))[0]) for i in range(len(cells))]
+        quiet = [
+            float(noise_variance(weights[None], law.at(slice(i * width, (i + 1) * width)))[0]) for i in range(len(cells))
+        ]
         return _Parts(cells @ weights, np.maximum(cells @ squares, 0.0), np.array(quiet), sizes, weights, squares)
 
 

@@ -66,7 +66,9 @@ class Pearson(ScoreTest):
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         found = self.statement(releases)
         # At rho = 0 L moves by N with rho: z**2 has mean 1.
-        return None if found is None else AT_POWER * deviation(found, releases[0].mechanism) / float(self.cells(releases).sum())
+        return (
+            None if found is None else AT_POWER * deviation(found, releases[0].mechanism) / float(self.cells(releases).sum())
+        )
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         found: tuple[Any, Any] = self.correlation.population_interval(releases, level, strict)

@@ -66,7 +66,9 @@ class TwoDistributions(MonteCarloTest):
 
     @property
     def method(self) -> str:
-        return f"Monte Carlo: {self.draws} pairs of groups drawn from their common distribution, with the noise of the release"
+        return (
+            f"Monte Carlo: {self.draws} pairs of groups drawn from their common distribution, with the noise of the release"
+        )
 
     def compute(self, cells: Floats) -> Floats:
         curves = monotone_curve(self.distribution.compute(cells))

@@ -41,7 +41,9 @@ def binomtest(table: Table, column: str, *, label: Any = None, p: float = 0.5, a
     place = len(factor.labels) - 1
     if label is not None:
         if label not in factor.labels:
-            raise InvalidRequest(f"no label of {column!r} is called {label!r}; there are {', '.join(map(str, factor.labels))}")
+            raise InvalidRequest(
+                f"no label of {column!r} is called {label!r}; there are {', '.join(map(str, factor.labels))}"
+            )
         place = factor.labels.index(label)
     if table.rows is not None and everyone_in_a_group(table, column):
         return _Exact(LabelCounts(factor, place, True), ExactShare(table.rows, float(p), alternative))

@@ -58,7 +58,9 @@ class EqualVariances(ScoreTest):
 
     @property
     def method(self) -> str:
-        return "asymptotic: score test of the difference of variances, noise included, Student's t for the noise of the spread"
+        return (
+            "asymptotic: score test of the difference of variances, noise included, Student's t for the noise of the spread"
+        )
 
     def compute(self, cells: Floats) -> Floats:
         found = self.variances.compute(cells)

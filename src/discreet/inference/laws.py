@@ -20,7 +20,15 @@ from discreet.core.mechanism import Mechanism, Sensitivity
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
-from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RandomizedResponse, SphericalLaplace, Tulap
+from discreet.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    RandomizedResponse,
+    SphericalLaplace,
+    Tulap,
+)
 from discreet.mechanisms.discrete_gaussian import total_weight
 
 Array = Any
@@ -135,7 +143,7 @@ def _discrete_laplace(scale: Floats, grid: float) -> Callable[[Array, Array], Ar
 
 def _tulap(scale: Floats, grid: float) -> Callable[[Array, Array], Array]:
     at_zero = np.log(-np.expm1(-1 / scale)) - np.log1p(np.exp(-1 / scale))
-    return lambda released, exact: at_zero - jnp.rint(jnp.abs(released - exact)) / scale
+    return lambda released, exact: at_zero - jnp.floor(jnp.abs(released - exact) + 0.5) / scale
 
 
 def _discrete_gaussian(scale: Floats, grid: float) -> Callable[[Array, Array], Array]:

@@ -61,7 +61,7 @@ class Tulap(DiscreteLaplace):
         return k - 0.5 + (p - float(whole_cdf(np.array(k - 1.0), q))) / mass
 
     def _log_mass(self, steps: Floats, scale: Floats) -> Floats:
-        return super()._log_mass(np.rint(steps), scale)
+        return super()._log_mass(np.floor(steps + 0.5), scale)
 
     def _spread(self, scale: float) -> float:
         return math.hypot(super()._spread(scale), math.sqrt(1 / 12))

@@ -119,7 +119,8 @@ def _judge(score: Floats, sampled: Floats, noise: Floats, dimension: int | None)
         normal, laplace = (total[0], np.zeros(1)) if dimension is None else (sampled[0], np.sqrt(noise[0]))
         tail = upper_tail(abs(float(score[0])), normal, laplace, dimension or 1)
         return float(score[0] / max(np.sqrt(float(total[0, 0])), 1e-150)), min(1.0, 2 * tail)
-    length = float(score @ np.linalg.solve(total, score))
+    inverse = np.linalg.pinv(total, hermitian=True)
+    length = float(score @ inverse @ score)
     if dimension is None:
         return length, float(chdtrc(len(score), length))
     words = Random(_STREAM).words(_DRAWS * (2 * len(score) + 1)) >> np.uint64(11)
@@ -127,7 +128,7 @@ def _judge(score: Floats, sampled: Floats, noise: Floats, dimension: int | None)
     gamma = gammaincinv((dimension + 1) / 2, uniform[:, :1])  # spherical noise is normal with a variance of its own
     z = ndtri(uniform[:, 1:])
     drawn = z[:, : len(score)] @ _root(sampled) + np.sqrt(2 * gamma) * (z[:, len(score) :] @ _root(noise))
-    made = (drawn * np.linalg.solve(total, drawn.T).T).sum(1)
+    made = ((drawn @ inverse) * drawn).sum(1)
     return length, (1 + int(np.count_nonzero(made >= length))) / (_DRAWS + 1)
 
 
@@ -156,7 +157,9 @@ def linear_test(model: Any, coefficients: Combination | Sequence[Combination], v
     found = restricted(sums, lines * design.target.unit / units, values, design.rows)
     how = "Wald" if len(lines) == 1 else "F, as chi-squared"
     law = f"drawn {_DRAWS} times" if sums.dimension is not None and len(lines) > 1 else "noise of the sums included"
-    return CoefficientTest(*found, f"asymptotic: {how}, residuals of one variance, no ridge, {law}", _hypothesis(words, value))
+    return CoefficientTest(
+        *found, f"asymptotic: {how}, residuals of one variance, no ridge, {law}", _hypothesis(words, value)
+    )
 
 
 def classifier_test(model: Any, coefficients: Combination, value: float) -> CoefficientTest:
@@ -168,7 +171,9 @@ def classifier_test(model: Any, coefficients: Combination, value: float) -> Coef
     names = (*design.names, *(["intercept"] if design.intercept else []))
     lines, words = restrictions(coefficients, names)
     if len(lines) != 1:
-        raise InvalidRequest(f"one combination of coefficients is tested at a time, got {len(lines)}; correct several by Holm")
+        raise InvalidRequest(
+            f"one combination of coefficients is tested at a time, got {len(lines)}; correct several by Holm"
+        )
     fit, *pair = fitted.releases
     along = lines / design.units
     known = Certainty.read(design, fit, fitted.ridge, pair, fitted.rows, along)
