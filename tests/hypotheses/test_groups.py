@@ -56,7 +56,7 @@ def test_one_release_compares_groups() -> None:
     result = asked.compare("bp", by="arm", epsilon=1)
     assert asked.spent().epsilon == 1
     assert len(result.releases) == 1
-    assert np.asarray(result.value) == pytest.approx([BP[ARMS == a].mean() for a in ("new", "old", "none")], abs=6)
+    assert np.asarray(result.value) == pytest.approx([BP[a == ARMS].mean() for a in ("new", "old", "none")], abs=6)
     low, high = result.confidence_interval()
     assert (np.asarray(low) < np.asarray(high)).all()
     assert result.pvalue == result.test("f_oneway").pvalue < 0.01

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from study import test_levels as levels
 
 import discreet as ds
 from discreet.sources import open_source
-from study import test_levels as levels
 
 
 def test_levels_of_a_few_settings() -> None:

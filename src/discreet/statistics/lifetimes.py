@@ -23,8 +23,8 @@ class Lifetimes(FoldQuery):
     """Group by group: people censored in each bin (e, e'], people with the event in each, and people beyond the last edge.
 
     A bin holds its right end, so someone censored on an edge was at risk throughout the bin before it. A time past the last
-    edge is beyond, whatever happened then; one at or before the first edge is in the first bin. Times are compared with the
-    public edges as they are, and not clipped: clipped, those beyond would fall into the last bin. ``event`` picks who had
+    edge is beyond, whatever happened then, and so is one on it without the event; a time at or before the first edge is in
+    the first bin. Times are not clipped: clipped, those beyond would fall into the last bin. ``event`` picks who had
     the event: a category with the label ``happened``, or a number between 0 and 1, where more than 1/2 says it happened.
 
     ``distance``: L1, L2 and L-infinity are 1 under add/remove; 2, sqrt(2) and 1 under replace and both.
@@ -84,7 +84,8 @@ class Lifetimes(FoldQuery):
         # What lies less than 2**-40 of the whole range above an edge counts as on it: edges are rounded as well.
         slack = (self.edges[-1] - self.edges[0]) * 2.0**-40
         place = np.searchsorted(np.array(self.edges[1:]) + slack, times, side="left")
-        beyond = place == self.bins
+        # Whoever is still without the event at the last edge was at risk throughout the last bin.
+        beyond = (place == self.bins) | (~happened & (times >= self.edges[-1] - slack))
         cell = np.where(beyond, 2 * self.bins, place + self.bins * happened)
         group = np.zeros(batch.size, np.int64)
         for factor in self.groups:
