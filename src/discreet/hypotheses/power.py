@@ -82,6 +82,14 @@ class _Design:
     largest: float
     smallest: float = 0.0
 
+    def least_effect(self, n: float, wanted: float) -> float:
+        """The smallest effect that n people find with the power wanted."""
+        return _least(lambda effect: self.power_at(effect, n) >= wanted, self.smallest, self.largest)
+
+    def least_people(self, effect: float, wanted: float) -> float:
+        """The fewest people that find an effect with the power wanted."""
+        return _least(lambda n: self.power_at(effect, n) >= wanted, 1.0, _MOST)
+
 
 def power(
     test: str,
@@ -141,13 +149,12 @@ def power(
         )
     if effect is None:
         assert n is not None
-        found = [_least(lambda e, d=d: d.power_at(e, n) >= wanted, d.smallest, d.largest) for d in designs]
+        found = [d.least_effect(n, wanted) for d in designs]
         return Power(test, found[0], n, wanted, found[1], "effect", design.people, alpha, asked)
     if n is not None:
         ours, bare = (d.power_at(effect, n) for d in designs)
         return Power(test, effect, n, ours, bare, "power", design.people, alpha, asked)
-    needed = [_least(lambda m, d=d: d.power_at(effect, m) >= wanted, 1.0, _MOST) for d in designs]
-    people = [math.ceil(m - 1e-6) for m in needed]
+    people = [math.ceil(d.least_people(effect, wanted) - 1e-6) for d in designs]
     return Power(test, effect, people[0], wanted, people[1], "n", design.people, alpha, asked)
 
 
