@@ -47,8 +47,8 @@ _MORE: dict[str, list[tuple[int, str, str, str]]] = {
     "binomtest": [(100, "0.5", "normal", "replace")],
 }
 _TESTS = (
-    "ttest_1samp", "ttest_ind", "ttest_rel", "binomtest", "chi2_contingency", "chisquare", "f_oneway", "ks_2samp", "pearsonr",
-    "linregress", "equal_variances", "linear_wald", "linear_f",
+    "ttest_1samp", "ttest_ind", "ttest_rel", "binomtest", "chi2_contingency", "chisquare", "f_oneway", "ks_2samp",
+    "pearsonr", "linregress", "equal_variances", "linear_wald", "linear_f",
 )  # fmt: skip
 SETTINGS: list[dict[str, Any]] = [
     {"test": test, "n": n, "epsilon": e, "data": data, "relation": relation}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+import discreet.hypotheses  # noqa: F401  whose tests are statistics too
 from discreet.accounting.filters import Remaining
 from discreet.core.ask import Ask, Open, Reopen
 from discreet.core.budget import Budget

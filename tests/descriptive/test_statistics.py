@@ -108,6 +108,7 @@ def build(name: str, facts: ds.Schema, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def test_every_statistic_is_asked_here() -> None:
+    assert ds.hypotheses  # loaded when it is first used: its tests are statistics too
     assert set(ASKED) == set(names())
 
 
@@ -262,6 +263,8 @@ def test_functions_of_a_session_and_documents(name: str, args: Any, kwargs: Any,
     for spend in ({"epsilon": 2}, {"epsilon": "0.5", "delta": "1e-3"}, {"rho": "0.5"},
                   {"epsilon": "0.5", "delta": "1e-3", "calibration": "classical"},
                   {"epsilon": 2, "delta": "1e-3", "calibration": "probabilistic"}):  # fmt: skip
+        if "delta" in spend and builder(name).__module__.startswith("discreet.hypotheses"):
+            continue  # their calibrations are those of the statistics, and their intervals take long
         session = ds.Session(table, schema(relation), ledger="test", seed=5)
         result = session.ask(name, *args, **kwargs, **spend)  # type: ignore[arg-type]
         low, high = result.interval(0.9)

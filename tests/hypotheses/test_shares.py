@@ -74,7 +74,7 @@ def test_where_some_have_no_label_two_counts_are_asked() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 60), st.floats(0.05, 0.95), st.floats(-30, 90), st.floats(0.3, 20))
 def test_tails_are_tails(n: int, p: float, z: float, scale: float) -> None:
-    """Both tails of a continuous noise sum to 1, grow and fall with p; whole noise is never less than that; ends in order."""
+    """Both tails of continuous noise sum to 1, grow and fall with p; those of whole noise are never less; ends in order."""
     exact = ExactShare(n, p)
     tails = exact.tails(released(ds.Tulap(str(scale)), z))
     assert tails.upper(p) + tails.lower(p) == pytest.approx(1.0, abs=1e-9)

@@ -66,7 +66,7 @@ def test_a_part_of_a_joint_release_can_be_tested() -> None:
 
 
 def test_several_rows_of_a_person_do_not_raise_the_level() -> None:
-    """Every person has 4 equal rows: counted as people, half of the tables would be rejected. 60 tables, at most 13: 1e-6."""
+    """A person has 4 equal rows: counted as people, half of the tables would be rejected. 60 tables, at most 13 (1e-6)."""
     rng = np.random.default_rng(0)
     schema = ds.Schema({"a": ds.Categories(["x", "y"]), "b": ds.Categories(["x", "y"])}, person="id", max_rows=4)
     rejected = 0

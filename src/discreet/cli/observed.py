@@ -29,6 +29,7 @@ class Seen:
 
 def read(path: Path) -> tuple[str, list[Seen]]:
     """The title and the answers of a releases.json, of a result, or of a release by itself."""
+    import discreet.hypotheses
     import discreet.mechanisms
     import discreet.statistics  # noqa: F401  the registries that releases are read with
 

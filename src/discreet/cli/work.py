@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import discreet.hypotheses  # noqa: F401  whose tests are statistics too
 from discreet.cli.releasefile import Item, ReleaseFile
 from discreet.cli.remedies import no_such_ledger, with_remedy
 from discreet.core.ask import Ask

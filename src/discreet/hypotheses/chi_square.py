@@ -30,7 +30,7 @@ def chi2_contingency(table: Table, x: str, y: str, *, draws: int = LEAST_DRAWS) 
 
 @statistic("chisquare")
 def chisquare(table: Table, column: str, *, shares: Sequence[float] | None = None, draws: int = LEAST_DRAWS) -> Question:
-    """Whether the labels of a column have given ``shares`` in the population, in the order declared (even ones by default)."""
+    """Whether the labels of a column have given ``shares`` in the population, in the order declared (default: even)."""
     query = table.cells(*table.groups(column))
     return Question(query, Fit(query.shape, check_shares(shares, query.shape[0]), check_draws(draws), table.most_rows))
 

@@ -51,8 +51,9 @@ def chisquare(
 
 
 def compare(x: Any, by: Any, *, bounds: Bounds, categories: Sequence[Any], **setting: Unpack[Setting]) -> Result:
-    """The means of ``x`` in the groups that ``by`` names, their differences and the test of their being equal: one release."""
-    columns = {"x": (numbers_of(x), declared(bounds)), "group": (np.asarray(by), Categories(tuple(categories)))}
+    """The means of ``x`` in the groups that ``by`` names, their differences and the test of their equality: one release."""
+    groups = Categories(tuple(categories))
+    columns: dict[str, tuple[Any, Column]] = {"x": (numbers_of(x), declared(bounds)), "group": (np.asarray(by), groups)}
     return ask_of_arrays(columns, setting, "compare", "x", by="group")
 
 
@@ -93,7 +94,7 @@ def linregress(
     alternative: str = "two-sided",
     **setting: Unpack[Setting],
 ) -> Result:
-    """The slope of ``y`` on ``x``, each clipped to its bounds, its interval between two public slopes, and whether it is 0."""
+    """The slope of ``y`` on ``x``, each clipped to its bounds, its interval ``within`` two public slopes, and if it is 0."""
     columns = two_columns(x, y, bounds)
     return ask_of_arrays(columns, setting, "linregress", "x", "y", within=within, alternative=alternative)
 

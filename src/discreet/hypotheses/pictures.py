@@ -33,10 +33,10 @@ def comparison(result: Result, level: float = 0.95) -> Any:
     figure = Figure(figsize=(7.2, 1.6 + 0.34 * (len(groups) + len(shown))), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=[len(groups) + 1, len(shown) + 1])
     result.plot(above, level)
-    ends = [one.interval(level, of="population") for _, one in shown]
+    low, high = zip(*(one.interval(level, of="population") for _, one in shown), strict=True)
     words = [f"{a} − {b}" for (a, b), _ in shown]
     left_out = f", {len(pairs) - len(shown)} more not shown" if len(pairs) > len(shown) else ""
     title = f"differences{left_out}; test of one common mean: p = {result.pvalue:.3g}"
-    drawing.dots(below, words, [float(one) for _, one in shown], *zip(*ends, strict=True), title)
+    drawing.dots(below, words, [float(one) for _, one in shown], low, high, title)
     below.axvline(0, color=_GREY, lw=1, ls=":")
     return figure

@@ -53,7 +53,7 @@ class HypothesisTest(CellReading):
         """How the p-value was found, in words."""
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
-        """The effect that a test at .05 on a release like this one finds with probability .8; None where it has no one effect."""
+        """The effect that a test at .05 on such a release finds with probability .8; None where it has no one effect."""
         return None
 
     def cells(self, releases: Sequence[Release]) -> Floats:

@@ -188,7 +188,7 @@ def at_least(law: Any, t: Floats) -> Floats:
         return np.asarray(t <= 0, np.float64)
     if isinstance(law, Gaussian):
         return np.asarray(ndtr(-t / float(law.scales[0])))
-    reach = int(math.ceil(80 * float(law.scales[0]))) + 1  # e**-80 lies beyond
+    reach = math.ceil(80 * float(law.scales[0])) + 1  # e**-80 lies beyond
     k = np.arange(-reach, reach + 1.0)
     tail = np.cumsum(np.exp(np.asarray(law.log_prob(k, np.zeros(1))))[::-1])[::-1]
     place = np.clip(np.ceil(t) + reach, 0, len(k)).astype(np.intp)

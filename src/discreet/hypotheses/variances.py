@@ -83,7 +83,7 @@ class EqualVariances(ScoreTest):
         score = np.array([sum(c * float(s.score[0]) for c, s in made)])
         variance = np.array([sum(c * c * float(s.variance[0]) for c, s in made)])
         weights = np.concatenate([c * s.weights for c, s in made], -1)
-        spreads = np.concatenate([c * c * s.variance_weights for c, s in made], -1)  # type: ignore[operator]
+        spreads = np.concatenate([c * c * s.variance_weights for c, s in made], -1)
         return Statement(score, variance, weights, spreads)
 
     def statement(self, releases: Sequence[Release]) -> Statement | None:

@@ -23,13 +23,18 @@ def describe(result: Result) -> str:
     if not isinstance(reading, HypothesisTest):
         raise InvalidRequest("this answer is no hypothesis test; ask for one by its name, such as 'ttest_ind'")
     p = result.pvalue
-    parts = [f"p {'< 0.0001' if p < 1e-4 else f'= {p:.4f}'}, statistic {result.statistic:.4g} ({result.method})"]
+    parts = [f"p {p_in_words(p)}, statistic {result.statistic:.4g} ({result.method})"]
     if np.size(result.value) == 1:
         parts.append(_effect(result))
     parts.append(_source(result))
     if p > _ALPHA:
         parts.append(_not_rejected(result, reading))
     return ". ".join(parts) + "."
+
+
+def p_in_words(p: float) -> str:
+    """Four digits, or that it is below them."""
+    return "< 0.0001" if p < 1e-4 else f"= {p:.4f}"
 
 
 def _effect(result: Result) -> str:
@@ -45,7 +50,8 @@ def _source(result: Result) -> str:
     entry = "" if release.entry is None or not release.entry.number else f", entry {release.entry.number} of its ledger"
     numbers = int(np.size(release.value))
     private = "" if result.private else "; not private (seeded or without noise)"
-    return f"Read off one release of {numbers} numbers ({release.mechanism.name}{entry}), neighbours: {result.relation}{private}"
+    many = f"one release of {numbers} number{'s' if numbers > 1 else ''}"
+    return f"Read off {many} ({release.mechanism.name}{entry}), neighbours: {result.relation}{private}"
 
 
 def _not_rejected(result: Result, reading: HypothesisTest) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,6 +16,9 @@ from discreet.core.budget import Budget
 from discreet.core.cost import Cost
 from discreet.core.result import Result
 from discreet.core.schema import Schema
+from discreet.hypotheses import describe, holm
+from discreet.hypotheses.reading import HypothesisTest
+from discreet.hypotheses.words import p_in_words
 from discreet.report.numbers import percent, shown
 
 _DELTAS = tuple(10.0 ** (-k / 4) for k in range(2, 49))  # where a concentrated guarantee is turned into (epsilon, delta)
@@ -32,6 +35,7 @@ _LAWS = {
     "likely, and one person changes no candidate's chance by more than a factor e^ε.",
     "spherical_laplace": "Spherical Laplace noise: Laplace noise for a whole vector, the same in every direction.",
     "randomized_response": "Randomised response: the truth with a known probability, otherwise another category.",
+    "tulap": "Tulap noise: discrete Laplace noise and a uniform number between -1/2 and 1/2, for exact tests of a share.",
     "no_noise": "No noise: for tests only. Nothing is protected.",
 }
 
@@ -192,11 +196,26 @@ def rank_sentence(result: Result) -> str | None:
     )
 
 
+def is_test(result: Result) -> bool:
+    """Whether an answer has a p-value."""
+    return isinstance(result.reading, HypothesisTest)
+
+
+def corrections(results: Sequence[Result]) -> list[str | None]:
+    """Of every test on a page, what Holm's correction makes of its p-value; nothing where it is the only one."""
+    tests = [result for result in results if is_test(result)]
+    adjusted = iter(holm(tests)) if len(tests) > 1 else iter(())
+    many = f"This page has {len(tests)} tests, and each is a chance of a false alarm. Corrected for all of them (Holm): p"
+    return [f"{many} {p_in_words(next(adjusted))}." if len(tests) > 1 and is_test(result) else None for result in results]
+
+
 _WHOSE = {"table": "this table's true", "population": "the population's"}
 
 
 def sentence(ask: Mapping[str, Any], result: Result) -> str:
-    """The answer in one sentence."""
+    """The answer in one sentence; a hypothesis test in its own words."""
+    if is_test(result):
+        return describe(result)
     if result.labels:
         count, whose = np.size(result.value), _WHOSE[result.scope]
         return f"{count} numbers, each with the interval that holds {whose} one with 95 % probability."
