@@ -14,6 +14,7 @@ import numpy as np
 from discreet.core.result import Result
 from discreet.core.schema import Categories, Column
 from discreet.errors import InvalidRequest
+from discreet.hypotheses.ranks import DRAWS
 from discreet.hypotheses.reading import LEAST_DRAWS
 from discreet.statistics.functions import Bounds, Setting, ask_of_arrays, declared, numbers_of, two_columns
 
@@ -67,7 +68,7 @@ def f_oneway(*samples: Any, bounds: Bounds, draws: int = LEAST_DRAWS, **setting:
     return ask_of_arrays(_samples(samples, bounds), setting, "f_oneway", "value", by="group", draws=draws)
 
 
-def kruskal(*samples: Any, bounds: Bounds, draws: int = LEAST_DRAWS, **setting: Unpack[Setting]) -> Result:
+def kruskal(*samples: Any, bounds: Bounds, draws: int = DRAWS, **setting: Unpack[Setting]) -> Result:
     """Whether three populations or more have the same distribution, by ranks (Kruskal-Wallis)."""
     return ask_of_arrays(_samples(samples, bounds), setting, "kruskal", "value", by="group", draws=draws)
 
