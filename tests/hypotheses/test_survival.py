@@ -44,6 +44,9 @@ def test_by_hand() -> None:
     assert test.pvalue == pytest.approx(0.108507, abs=5e-7)
     assert test.value == pytest.approx(math.exp(score / variance))
     assert by_hand().value[0, 1] == pytest.approx(0.420450, abs=5e-7)
+    # S is surely above 1/2 at the first edge, surely below at the last, and neither in between.
+    low, high = by_hand().quantile("0.5").interval(of="population")
+    assert (low.tolist(), high.tolist()) == ([1.0, 1.0], [3.0, 3.0])
 
 
 def test_weights_are_the_gradients() -> None:
