@@ -333,7 +333,7 @@ def pseudonyms(folder: Path) -> dict[str, Any]:
 
 
 def kills(folder: Path, times: int = 50) -> dict[str, int]:
-    """Erasures killed at each of their 46 steps in turn; every one is asserted to be whole afterwards."""
+    """Erasures killed at each of their 73 steps in turn; every one is asserted to be whole afterwards."""
     from tests.protect.kill import Killer
     from tests.protect.test_vault import fill, kill_and_restart
 
@@ -344,7 +344,7 @@ def kills(folder: Path, times: int = 50) -> dict[str, int]:
                 place = folder / f"vault{number}"
                 place.mkdir()
                 fill(place)
-            end = kill_and_restart(killer, place, f"p{number % 20}", 1 + number % 46)
+            end = kill_and_restart(killer, place, f"p{number % 20}", 1 + number * 17 % 73)
             ends[end] = ends.get(end, 0) + 1
     return ends
 

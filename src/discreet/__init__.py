@@ -36,10 +36,15 @@ if TYPE_CHECKING:
     from discreet.mechanisms import Exponential as Exponential
     from discreet.mechanisms import Gaussian as Gaussian
     from discreet.mechanisms import Laplace as Laplace
+    from discreet.mechanisms import OptimalKeys as OptimalKeys
     from discreet.mechanisms import RandomizedResponse as RandomizedResponse
     from discreet.mechanisms import SphericalLaplace as SphericalLaplace
+    from discreet.mechanisms import ThresholdedKeys as ThresholdedKeys
+    from discreet.mechanisms import TruncatedKeys as TruncatedKeys
     from discreet.mechanisms import Tulap as Tulap
     from discreet.session import Session as Session
+    from discreet.statistics.functions import bounds as bounds
+    from discreet.statistics.functions import categories as categories
     from discreet.statistics.functions import correlation as correlation
     from discreet.statistics.functions import count as count
     from discreet.statistics.functions import covariance as covariance
@@ -72,10 +77,13 @@ _HOMES = {
     "Laplace": "discreet.mechanisms",
     "Ledger": "discreet.ledger",
     "Open": "discreet.core.ask",
+    "OptimalKeys": "discreet.mechanisms",
     "RandomizedResponse": "discreet.mechanisms",
     "Release": "discreet.core.release",
     "Result": "discreet.core.result",
     "SphericalLaplace": "discreet.mechanisms",
+    "ThresholdedKeys": "discreet.mechanisms",
+    "TruncatedKeys": "discreet.mechanisms",
     "Tulap": "discreet.mechanisms",
     "calibrate": "discreet.accounting",
     "power": "discreet.hypotheses.power",
@@ -101,6 +109,8 @@ _HOMES = {
             "median",
             "distribution",
             "share",
+            "bounds",
+            "categories",
             "together",
         ),
         "discreet.statistics.functions",

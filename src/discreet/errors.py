@@ -47,6 +47,14 @@ class RelationMismatch(LedgerError):
     """An event under another neighbouring relation than the ledger's."""
 
 
+class UnitMismatch(LedgerError):
+    """A question about another unit than the ledger's: another person column, other rows, another population."""
+
+
+class Withheld(LedgerError):
+    """A question was paid for and looked for, and has no stored answer; only the custodian can have it answered."""
+
+
 class LedgerUnavailable(LedgerError):
     """The database is missing, locked or unreachable."""
 

@@ -97,10 +97,10 @@ def test_a_spent_budget(run: Run, folder: Path) -> None:
 
 def test_a_ledger_of_another_table(run: Run, folder: Path) -> None:
     run("release", folder / "people.toml")
-    (folder / "other.csv").write_text("x\n1\n2\n")
+    (folder / "other.csv").write_text("id,x\n1,1\n2,2\n")
     text = (
         'table = "other.csv"\nledger = "sqlite:///ledger.db"\nname = "people"\n'
-        '[schema]\ncolumns.x = { type = "real", bounds = [0, 1] }\n'
+        '[schema]\nperson = "id"\nmax_rows = 2\ncolumns.x = { type = "real", bounds = [0, 1] }\n'
         '[[ask]]\nstatistic = "mean"\ncolumns = "x"\nepsilon = 0.1\n'
     )
     (folder / "other.toml").write_text(text)
@@ -110,6 +110,12 @@ def test_a_ledger_of_another_table(run: Run, folder: Path) -> None:
     assert "seems to be of another table: it paid for questions about age" in ran.err
     (folder / "other.toml").write_text("same_people = true\n" + text)
     assert run("release", folder / "other.toml").code == 0
+    rows = text.replace('person = "id"\nmax_rows = 2\n', "")
+    (folder / "other.toml").write_text("same_people = true\n" + rows)
+    ran = run("release", folder / "other.toml")
+    assert ran.code == 2
+    assert one_line(ran.err)
+    assert "counts one 'id' with at most 2 rows of the population 'people', got a question about one row" in ran.err
     (folder / "other.toml").write_text("same_people = true\n" + text.replace("[schema]", '[schema]\nneighbors = "replace"'))
     ran = run("release", folder / "other.toml")
     assert ran.code == 2

@@ -149,7 +149,6 @@ def test_draws_as_json_without_netcdf(
     run: Run, released: Path, asked: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(self: Posterior, path: Path) -> Path:
-        Path(path).write_text("half")
         raise ds.errors.InvalidRequest("netCDF needs h5netcdf")
 
     monkeypatch.setattr(Posterior, "to_netcdf", missing)

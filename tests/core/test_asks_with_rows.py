@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.core.ask import Account, Ask, Open
-from discreet.core.cost import Cost, Distance
+from discreet.core.cost import Cost
 from discreet.core.query import Relation
 from discreet.core.random import Random
-from discreet.core.release import Entry
-from discreet.core.runner import Desk
+from discreet.core.runner import Bill, Desk, Paid
 from discreet.errors import BudgetExceeded, InvalidRequest, UnknownName
 from discreet.ledger import Ledger
 from discreet.mechanisms import DiscreteLaplace, NoNoise
@@ -44,9 +43,9 @@ class Watched(Ledger):
 
     payments = 0
 
-    def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation, *rest: Any, **more: Any) -> list[Entry]:
-        self.payments += bool(asks)
-        return super().pay(asks, relation, *rest, **more)
+    def buy(self, bills: Sequence[Bill], relation: Relation, *rest: Any, **more: Any) -> list[Paid]:
+        self.payments += bool(bills)
+        return super().buy(bills, relation, *rest, **more)
 
 
 def _source() -> tuple[BaseSource, list[Any]]:

@@ -18,7 +18,8 @@ from discreet.core.random import Random
 from discreet.core.registry import SCHEMA_VERSION
 from discreet.core.release import Entry, Release
 from discreet.core.result import Reading, Result, readings
-from discreet.core.runner import Desk, NoLedger, Procedure, plan
+from discreet.core.runner import Bill, Desk, NoLedger, Paid, Procedure, plan
+from discreet.core.unit import Unit
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, NotPrivate, UnknownName, UnsupportedFormat
 from discreet.mechanisms import DiscreteLaplace, Laplace
 
@@ -84,18 +85,25 @@ class Book(NoLedger):
         self.log, self.limit, self.test = log, limit, test
         self.kept: dict[str, Release] = {}
 
-    def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation) -> list[Entry]:
+    def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation, unit: Unit | None = None) -> list[Entry]:
         self.limit -= len(asks)
         if self.limit < 0:
             raise BudgetExceeded("too much")
         self.log.append(f"pay {len(asks)}")
         return [Entry("book", i, "") for i, _ in enumerate(asks)]
 
-    def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
-        return self.kept.get(json.dumps(ask.question))
+    def buy(self, bills: Sequence[Bill], relation: Relation, unit: Unit | None = None) -> list[Paid]:
+        known = [self.kept.get(json.dumps(b.ask.question)) if b.repeats else None for b in bills]
+        fresh = iter(
+            self.pay([(b.ask, b.distance, b.cost) for b, k in zip(bills, known, strict=True) if k is None], relation)
+        )
+        return [Paid(next(fresh)) if k is None else Paid(k.entry or Entry("book", 0, ""), k) for k in known]
 
-    def remember(self, ask: Ask, source: Any, release: Release) -> None:
-        self.kept[json.dumps(ask.question)] = release
+    def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
+        for release in made:
+            if release is not None and release.query is not None:
+                self.kept[json.dumps(Ask(release.query, release.mechanism).question)] = release
+        return [p.release or m for p, m in zip(paid, made, strict=True)]  # type: ignore[misc]
 
 
 def ask(threshold: int = 0, account: Account | None = None) -> Ask:

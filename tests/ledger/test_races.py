@@ -22,7 +22,7 @@ from discreet.core.ask import Ask
 from discreet.core.budget import Budget
 from discreet.core.random import Random
 from discreet.core.runner import Desk
-from discreet.errors import BudgetExceeded, LedgerUnavailable
+from discreet.errors import BudgetExceeded, LedgerUnavailable, Withheld
 from discreet.ledger import Ledger
 
 from .laws import People, Sevens, eps
@@ -182,7 +182,9 @@ def test_killed_while_looking_the_charge_stands(make: Make, url: str, tmp_path: 
         event.question == '{"gate":"' + str(gate) + '","name":"ledger test question","topic":"killed","wait":60,"width":1}'
     )
     assert ledger.spent().epsilon * 10 == 3
-    assert ledger.recall(Ask(Sevens("killed", str(gate), 60), eps("0.3")), People(), ledger.relation) is None
+    assert ledger.unanswered() == [(1, "looked")]
+    with pytest.raises(Withheld, match=r"entry 1 .* paid ε=0.3 .*Nothing more was charged.*discreet ledger redeem LEDGER 1"):
+        _asker(url, str(gate))
     ledger.charge(eps("0.7"))
     with pytest.raises(BudgetExceeded):
         ledger.charge(eps("0.1"))

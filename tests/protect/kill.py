@@ -1,13 +1,15 @@
-"""Erase one person and die by SIGKILL at a given step.
+"""Erase one person and die by SIGKILL at a given step, or with files that cannot grow beyond a size.
 
-A step is every call that could leave something half-done: a flush to the disk, a rename, the start and the end of a
-transaction, a row for the log. Run in a process of its own, which has no threads yet: it forks for every line
-``folder person step`` that it reads, and answers with how the child ended.
+A step is every call that could leave something half-done: a flush to the disk, a new name, a rename, a removal, the
+start and the end of a transaction, a row for the log. Run in a process of its own, which has no threads yet: it forks for
+every line ``folder person step`` that it reads, and answers with how the child ended. A step below zero stands for so many
+bytes that a table file may have.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -16,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from discreet.ledger.database import Database
-from discreet.protect import FileKeys, Pseudonymizer, Vault
+from discreet.protect import FileKeys, Pseudonymizer, Vault, replacing
+from discreet.protect.reach import OutOfRoom
 from discreet.protect.vault_log import VaultLog
 
 _left = [10**9]
+FULL = 28
 
 
 def step() -> None:
@@ -40,6 +44,9 @@ def around(call: Any) -> Any:
 
 def patch() -> None:
     os.replace = around(os.replace)
+    os.link = around(os.link)
+    os.unlink = around(os.unlink)
+    Path.unlink = around(Path.unlink)  # type: ignore[method-assign]
     os.fsync = around(os.fsync)
     VaultLog.append = around(VaultLog.append)  # type: ignore[method-assign]
     original = Database.transaction
@@ -59,8 +66,28 @@ def open_vault(folder: Path) -> Vault:
     return Vault(f"sqlite:///{folder}/vault.db", Pseudonymizer(["id"], FileKeys(folder / "keys.json")))
 
 
+def limit(size: int) -> None:
+    """Let no file grow beyond a size while a table file is rewritten, as on a disk that is full."""
+    once = replacing._once
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    def limited(*args: Any) -> Any:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            return once(*args)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    replacing._once = limited
+
+
 def erase(folder: Path, person: str, at: int) -> None:
     with open_vault(folder) as vault:
+        if at < 0:
+            limit(-at - 1)
+            vault.erase(person)
+            return
         patch()
         _left[0] = at
         vault.erase(person)
@@ -87,7 +114,7 @@ class Killer:
         self._process.stdin.write(f"{folder} {person} {at}\n")
         self._process.stdin.flush()
         code = int(self._process.stdout.readline())
-        assert code in (0, -signal.SIGKILL), code
+        assert code in (0, FULL, -signal.SIGKILL), code
         return "finished" if code == 0 else "killed"
 
 
@@ -96,7 +123,10 @@ def main() -> None:
         where, person, at = line.rsplit(maxsplit=2)
         child = os.fork()
         if child == 0:
-            erase(Path(where), person, int(at))
+            try:
+                erase(Path(where), person, int(at))
+            except OutOfRoom:
+                os._exit(FULL)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")

@@ -95,7 +95,7 @@ def test_suppressed_values_leave_the_dictionaries_of_a_copy(kind: str, tmp_path:
     made = anonymize(given, ["q"], {"q": TREE}, k=2, suppression=0.4)
     assert made.suppressed == 1
     assert b"SECRET" not in _content(made.table, tmp_path)
-    made.write(tmp_path / "out.parquet")
+    made.write(tmp_path / "out.parquet", order="kept")
     assert b"SECRET" not in (tmp_path / "out.parquet").read_bytes()
     assert pyarrow.parquet.read_table(tmp_path / "out.parquet")["name"].to_pylist() == ["x", "y"]
 
@@ -137,8 +137,6 @@ def test_an_unregistered_table_is_not_in_the_receipt(tmp_path: Path) -> None:
         vault.register("files", path, recipients=["hospital"], **FACTS)
         vault._log.write("erase", {"tables": {"files": 2}}, vault._subject(vault._pseudonyms.digest("Bob")))
         path.rename(tmp_path / "b.csv")
-        with pytest.raises(InvalidRequest, match="exist"):
-            vault.resume()
         with pytest.raises(InvalidRequest, match="while an erasure is unfinished"):
             vault.unregister("files", "moved")
         vault.unregister("files", "lost", override=True)
@@ -185,7 +183,7 @@ def test_a_shredded_key_is_in_no_file(tmp_path: Path) -> None:
         for person in ("person7", "person8"):
             vault.seal(person, b"an old scan")
         with closing(sqlite3.connect(tmp_path / "vault.db")) as raw, raw:
-            keys = [key for (key,) in raw.execute("SELECT key FROM discreet_vault_subjects")]
+            keys = [key for (key,) in raw.execute("SELECT key FROM discreet_vault_keys WHERE holder != 'log'")]
         raw.close()
         assert all(map(here, keys))
         assert vault.erase("person7").document["sealed_key_destroyed"] is True
@@ -209,7 +207,7 @@ def test_cells_of_one_group_look_alike() -> None:
         frame = pd.DataFrame({"q": pd.Series(cells, dtype=object)})
         made = anonymize(frame, ["q"], {"q": levels}, k=2)
         assert made.levels == {"q": 0}
-        shown = [repr(cell) for cell in made.table["q"]]
+        shown = [repr(cell) for cell in made.copy(order="kept")["q"]]
         assert shown[0] == shown[1]
         assert shown[2] == shown[3]
         assert made.table["q"].dtype == object

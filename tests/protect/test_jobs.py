@@ -160,3 +160,23 @@ def test_import_is_light() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[] False"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'vault = "sqlite://}"\n' + PEOPLE,
+        'vault = "sqlite:///v.db"\n[identity]\nkeys = "keys.json"\nfields = [{}]\n',
+        'vault = "sqlite:///v.db"\n[identity]\nkeys = "."\nfields = ["name"]\n',
+        'vault = "sqlite:///v.db"\n[identity]\nkeys = "' + "a" * 300 + '"\nfields = ["name"]\n',
+    ],
+)
+def test_what_fuzzing_found_is_refused_in_our_own_words(folder: Path, text: str) -> None:
+    with pytest.raises((InvalidRequest, UnsupportedFormat)):
+        jobs.keys(job(folder, text))
+
+
+def test_an_order_is_a_list(folder: Path) -> None:
+    text = 'table = "people.csv"\nquasi_identifiers = ["age"]\nsensitive = "ill"\norder = 3\n'
+    with pytest.raises(InvalidRequest, match="order must be"):
+        jobs.check(job(folder, text))

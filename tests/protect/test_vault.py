@@ -25,7 +25,7 @@ from discreet.protect import Field, FileKeys, Pseudonymizer, Receipt, Vault
 from .kill import Killer, open_vault
 
 FACTS: dict[str, Any] = {"purpose": "care", "categories": ["health"], "retention": "10 years"}
-KILLS = 8  # the bench does 50
+KILLS = 8  # the study does more than 200
 _fresh = itertools.count()
 
 
@@ -140,7 +140,7 @@ def test_record_of_processing(folder: Path) -> None:
         assert written == vault.record()
         assert [activity["people"] for activity in written["activities"]] == ["patients and staff"]
         assert {table["name"]: table["recipients"] for table in written["tables"]}["study"] == ["lab"]
-        assert written["requests"] == {"access": 0, "erase": 1, "receipt": 1, "refuse": 0, "use": 0}
+        assert written["requests"] == {"access": 0, "copy": 0, "erase": 1, "receipt": 1, "refuse": 0, "use": 0}
         with pytest.raises(InvalidRequest, match="new file"):
             vault.export(folder / "record.json")
 
@@ -216,7 +216,7 @@ def test_altered_log_shows(folder: Path) -> None:
         with open_vault(folder) as vault, pytest.raises(LedgerCorrupt):
             vault.verify()
         with closing(sqlite3.connect(folder / "vault.db")) as raw, raw:
-            for table in ("discreet_vault_subjects", "discreet_vault_log", "discreet_vaults"):
+            for table in ("discreet_vault_keys", "discreet_vault_log", "discreet_vaults"):
                 raw.execute(f"DROP TABLE {table}")
             raw.executescript("\n".join(saved))
     with open_vault(folder) as vault:
@@ -305,9 +305,9 @@ def kill_and_restart(killer: Killer, folder: Path, person: str, at: int) -> str:
 
 
 def test_killed_at_any_step(folder: Path) -> None:
-    """Steps spread over all of an erasure, which has 46; the bench goes through every one."""
+    """Steps spread over all of an erasure, which has 73; the study goes through every one."""
     with Killer() as killer:
-        steps = np.linspace(1, 46, KILLS).astype(int)
+        steps = np.linspace(1, 73, KILLS).astype(int)
         ends = [kill_and_restart(killer, folder, f"p{i}", int(at)) for i, at in enumerate(steps)]
     assert {"there", "gone"} <= set(ends)
     assert all(counts(folder, f"p{i}") == [3, 3, 3] for i in range(KILLS, 20))

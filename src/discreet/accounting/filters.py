@@ -18,6 +18,28 @@ given everything before it, Rényi divergence at most r_t at order a outside an 
   E (1 - e^(E - L))_+ <= sum_j E 1_{F_j} (1 - e^(E - L))_+, and on F_j the conversion's own proof bounds the term by
   d_j * E exp((a_j - 1)(L - B_j)) 1_{F_j} <= d_j * E M_j <= d_j. Order infinity bounds L by E outright, so its term is
   zero: sums of pure charges need no share. Events of probability s_t may add up to the other half of D.
+
+*Interleaving.* A plan opened for T steps is paid once and answered while other questions are asked, so it is an interactive
+mechanism that runs beside others, and each of its steps may depend on all answers so far. Composition of such mechanisms is
+*concurrent* composition. It holds for every total that is watched here:
+
+- *pure and approximate* (``basic``): an interactive (e, d)-DP mechanism is the interactive post-processing of one draw of a
+  non-interactive (e, d)-DP pair (Lyu 2022, for pure also Vadhan and Wang 2021; Vadhan and Zhang 2023 for every trade-off
+  function). Put that draw at the opening, where it is charged: what remains is an adaptive sequence of one-shot charges, for
+  which the first proof above holds. With amounts chosen along the way this is the concurrent filter of Haney et al. (2023).
+- *concentrated and Rényi*: a price that is the sum of its steps' divergences is spent step by step: M_t of the proofs
+  above, taken over all answers in the order in which they come, is still a supermartingale, because a step given everything
+  before it has the divergence that was paid for it in advance. So the sums may be taken in any order (Lyu 2022; Haney et
+  al. 2023 for filters). A price that is an (e, d) claim, put into these currencies as a pure bound outside an event of
+  probability d, is by the simulation above one draw at the opening, which is pure outside such an event.
+
+``tests/accounting/test_concurrent.py`` checks both by enumeration: every adaptive interleaving of a plan with other
+charges, on mechanisms small enough to write out.
+
+References: Vadhan and Wang, Concurrent composition of differential privacy (2021). Lyu, Composition theorems for
+interactive differential privacy (2022). Vadhan and Zhang, Concurrent composition theorems for differential privacy (2023).
+Haney, Shoemate, Tian, Vadhan, Vyrros, Xu and Zhang, Concurrent composition for interactive differential privacy with
+adaptive privacy-loss parameters (2023).
 """
 
 from __future__ import annotations

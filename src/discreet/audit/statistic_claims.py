@@ -30,6 +30,7 @@ SCHEMA: dict[str, Column] = {
     "arm": Categories(("a", "b"), missing="a"),
 }
 ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "bounds": (("y",), {"unit": "0.125"}),
     "count": ((), {"by": "g"}),
     "sum": (("y",), {}),
     "mean": (("x",), {"by": "g"}),

@@ -7,8 +7,11 @@ interrupted. Heavy imports happen inside the commands, so that help is instant.
 from __future__ import annotations
 
 import json
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -16,12 +19,15 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; nothing but that code and what was printed comes out."""
+    import typer
+
     from discreet.cli.app import UsageProblem, app
     from discreet.errors import DiscreetError
 
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = app(given, prog_name="discreet", standalone_mode=False)
+        with _terminable():
+            code = app(given, prog_name="discreet", standalone_mode=False)
     except UsageProblem as problem:
         return _refuse(_one_line(problem.format_message()), "Usage", given)  # type: ignore[attr-defined]
     except DiscreetError as problem:
@@ -29,9 +35,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read us went away; there is nobody to tell
         return 0
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except OSError as problem:
+        told = f"{problem.strerror or problem}{'' if problem.filename is None else f': {problem.filename}'}"
+        return _refuse(_one_line(f"{told}; {_charged()}"), "OSError", given)
+    if code == INTERRUPTED:  # some versions of Typer answer with the code, others raise
+        _refuse(f"interrupted; {_charged()}", "Interrupted", given)
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends a command as Ctrl-C does, with a line that says what was charged."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _charged() -> str:
+    """What this process charged; nothing, where it never came to a ledger."""
+    tally = sys.modules.get("discreet.ledger.tally")
+    return "nothing was charged" if tally is None else str(tally.in_words())
 
 
 def _one_line(text: str) -> str:

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import show
+from discreet.cli.keeping import adopt, backup, redeem, upgrade
+from discreet.cli.ledger_file import Url, address_of, open_ledger
 
 if TYPE_CHECKING:
     from discreet.ledger import Ledger
-
-Url = Annotated[
-    str, typer.Argument(help="sqlite:///ledger.db, the path of an SQLite file, or postgresql://...", metavar="LEDGER")
-]
 
 _STORED = "store"  # the kind of event that keeps an answer
 
@@ -23,29 +21,16 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Look into a ledger, and check it.", no_args_is_help=True, rich_markup_mode=None)
     group.command("show")(show_)
     group.command("verify")(verify)
+    for command in (redeem, backup, adopt, upgrade):
+        group.command(command.__name__)(command)
     app.add_typer(group, name="ledger")
-
-
-def _open(url: str, name: str | None) -> Ledger:
-    from discreet.cli.remedies import no_such_ledger
-    from discreet.errors import InvalidRequest
-    from discreet.ledger import Ledger
-
-    try:
-        return Ledger(_address(url), name=name)
-    except InvalidRequest as problem:
-        raise InvalidRequest(no_such_ledger(str(problem))) from None
-
-
-def _address(url: str) -> str:
-    return url if "://" in url else f"sqlite:///{url}"
 
 
 def _show_all(url: str, names: list[str], json: bool) -> None:
     """What each of several ledgers in one database has and has left."""
     rows = []
     for name in names:
-        with _open(url, name) as book:
+        with open_ledger(url, name) as book:
             rows.append([book.name, str(book.budget), str(book.spent()), str(book.remaining()), book.relation])
     heads = ["name", "budget", "spent", "remaining", "neighbors"]
     if json:
@@ -66,37 +51,57 @@ def show_(
     Where a database holds several ledgers, they are listed, and --name shows one. Events that only store an answer for
     later cost nothing and are shown in the JSON alone.
     """
-    import collections
-
     from discreet.ledger.creation import names_at
 
-    several = names_at(_address(ledger)) if name is None else []
+    several = names_at(address_of(ledger)) if name is None else []
     if len(several) > 1:
         _show_all(ledger, several, json)
         return
-    with _open(ledger, name) as book:
-        events = collections.deque((e for e in book.events() if json or e.kind != _STORED), maxlen=last)
+    with open_ledger(ledger, name) as book:
         if json:
-            show.document(
-                {
-                    "kind": "ledger",
-                    "name": book.name,
-                    "neighbors": book.relation,
-                    "budget": None if book.budget is None else book.budget.to_dict(),
-                    "spent": book.spent().to_dict(),
-                    "remaining": str(book.remaining()),
-                    "head": book.head,
-                    "events": [event.to_dict() for event in events],
-                }
-            )
+            _stream(book, last)
             return
+        events = book.events(last=last, without=_STORED)
         rows = [
             [str(e.number), e.time[:19], e.who, e.kind, question_in_words(e.question), law_in_words(e.law), str(e.cost)]
             for e in events
         ]
         show.table(f"Ledger {book.name!r}", ["no", "time", "who", "kind", "question", "law", "cost"], rows)
         show.say(f"Budget {book.budget}; spent {book.spent()}; left {book.remaining()}. Neighbours: {book.relation}.")
+        unit = book.unit
+        show.say("It counts " + ("no unit yet: the first question binds it." if unit is None else f"{unit}."))
+        for number, state in book.unanswered():
+            told = (
+                "nobody looked: asking the same again is free" if state == "paid" else "looked for: discreet ledger redeem"
+            )
+            show.say(f"Entry {number} is paid and not answered; {told}.")
         show.say(f"Head {book.head}: keep it elsewhere, and `discreet ledger verify --head` finds a book cut short.")
+
+
+def _stream(book: Ledger, last: int) -> None:
+    """One JSON document, written event by event: a book may be longer than memory."""
+    import itertools
+    import json
+    import sys
+
+    unit, count = book.unit, book.count
+    facts = {
+        "kind": "ledger",
+        "name": book.name,
+        "neighbors": book.relation,
+        "unit": None if unit is None else unit.to_dict(),
+        "budget": None if book.budget is None else book.budget.to_dict(),
+        "spent": book.spent().to_dict(),
+        "remaining": str(book.remaining()),
+        "head": book.head,
+        "unanswered": [{"entry": number, "state": state} for number, state in book.unanswered()],
+    }
+    write = sys.stdout.write
+    write(json.dumps(facts, indent=1, ensure_ascii=False)[:-2] + ',\n "events": [')
+    events = book.events(after=count - last)
+    for place, event in enumerate(itertools.islice(events, last)):
+        write((",\n  " if place else "\n  ") + json.dumps(event.to_dict(), ensure_ascii=False))
+    write("\n ]\n}\n")
 
 
 def verify(
@@ -106,7 +111,7 @@ def verify(
     json: show.Json = False,
 ) -> None:
     """Check every event of the book and the chain of hashes between them."""
-    with _open(ledger, name) as book:
+    with open_ledger(ledger, name) as book:
         with show.working("checking every event"):
             count = book.verify(head)
         if json:

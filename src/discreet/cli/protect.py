@@ -7,13 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli import show
-from discreet.errors import InvalidRequest
-
-JobFile = Annotated[
-    Path, typer.Argument(help="The job file; docs/how-to/protect.md shows one of each kind.", metavar="JOB.toml")
-]
-Who = Annotated[list[str], typer.Option("--identity", "-i", help="One identifying field, as name=value; repeat it.")]
+from discreet.cli import protect_vault, show
+from discreet.cli.protect_vault import JobFile, tell
 
 
 def register(app: typer.Typer) -> None:
@@ -24,8 +19,9 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         rich_markup_mode=None,
     )
-    for command in (pseudonymize, anonymize, check, access, erase, refuse):
+    for command in (pseudonymize, anonymize, check):
         group.command(command.__name__)(command)
+    protect_vault.register(group)
     app.add_typer(group, name="protect")
 
 
@@ -35,16 +31,24 @@ def pseudonymize(job: JobFile, json: show.Json = False) -> None:
 
     with show.counting("replacing identities") as done:
         rows = jobs.pseudonymize(job, done)
-    _tell(json, {"kind": "pseudonymized", "rows": rows}, f"Wrote {rows:,} rows with tokens.")
+    order = _order(job)
+    tell(json, {"kind": "pseudonymized", "rows": rows, "order": order}, f"Wrote {rows:,} rows with tokens, {_WORDS[order]}.")
 
 
-def anonymize(job: JobFile, json: show.Json = False) -> None:
+def anonymize(
+    job: JobFile,
+    override: Annotated[
+        bool, typer.Option("--override", help="Although it breaks what earlier copies promised: nobody can hold both.")
+    ] = False,
+    json: show.Json = False,
+) -> None:
     """Write the k-anonymous copy with the least damage, and its report."""
     from discreet.protect import jobs
 
     with show.counting("searching, then writing") as done:
-        made = jobs.anonymize(job, done)
+        made = jobs.anonymize(job, done, override=override)
     chosen = {"keep", "drop"} & set(jobs.Job.read(job).facts)
+    order = _order(job)
     document = {
         "kind": "anonymized",
         "levels": made.levels,
@@ -53,9 +57,11 @@ def anonymize(job: JobFile, json: show.Json = False) -> None:
         "metric": made.metric,
         "metrics": made.metrics,
         "copied": list(made.copied),
+        "order": order,
     }
     levels = ", ".join(f"{name} {level}" for name, level in made.levels.items())
-    _tell(json, document, f"Levels: {levels}. Left out {made.suppressed:,} of {made.rows:,} rows.")
+    words = f"Levels: {levels}. Left out {made.suppressed:,} of {made.rows:,} rows; the rest are {_WORDS[order]}."
+    tell(json, document, words)
     if made.copied and not chosen and not json:
         names = ", ".join(made.copied)
         show.say(
@@ -75,63 +81,11 @@ def check(job: JobFile, json: show.Json = False) -> None:
     show.table("Measured", ["measure", "value"], [[k, "not asked" if v is None else str(v)] for k, v in found.items()])
 
 
-def access(job: JobFile, identity: Who, json: show.Json = False) -> None:
-    """Everything the vault's tables hold about a person, with the log of uses."""
+_WORDS = {"shuffled": "in a new random order", "kept": "in the order they had: copies can be joined by position"}
+
+
+def _order(job: Path) -> str:
     from discreet.protect import jobs
 
-    found = jobs.access(job, _identity(identity)).to_dict()
-    if json:
-        show.document({"kind": "access", **found})
-        return
-    for name, rows in found["rows"].items():
-        columns = list(rows[0]) if rows else []
-        show.table(f"Table {name!r}", columns, [[str(v) for v in row.values()] for row in rows])
-    show.say(f"Subject {found['subject']}; {len(found['uses'])} uses and {len(found['requests'])} requests on record.")
-
-
-def erase(
-    job: JobFile,
-    identity: Who,
-    override: Annotated[
-        bool, typer.Option("--override", help="Although it was refused: the ground no longer holds.")
-    ] = False,
-    json: show.Json = False,
-) -> None:
-    """Erase a person from everything the vault looks after, and print the signed receipt."""
-    from discreet.protect import jobs
-
-    receipt = jobs.erase(job, _identity(identity), override=override)
-    gone = ", ".join(f"{n} rows of {name}" for name, n in receipt.tables.items()) or "nothing was there"
-    told = ", ".join(receipt.recipients) or "nobody"
-    document = {
-        "kind": "erased",
-        "receipt": receipt.document,
-        "signature": receipt.signature,
-        "public_key": receipt.public_key,
-    }
-    _tell(json, document, f"Erased {gone}. To be notified: {told}. No budget comes back. Signature {receipt.signature}")
-
-
-def refuse(
-    job: JobFile,
-    identity: Who,
-    ground: Annotated[str, typer.Option("--ground", help='Such as "legal obligation" or "public interest".')],
-    note: Annotated[str, typer.Option("--note", help="Words for the record.")] = "",
-    json: show.Json = False,
-) -> None:
-    """Record that an erasure is refused, and on which ground."""
-    from discreet.protect import jobs
-
-    found = jobs.refuse(job, _identity(identity), ground, note)
-    _tell(json, {"kind": "refused", **found}, f"Recorded: erasure refused on the ground {ground!r}.")
-
-
-def _identity(given: list[str]) -> dict[str, str]:
-    parts = [text.partition("=") for text in given]
-    if not parts or any(not sep or not name for name, sep, _ in parts):
-        raise InvalidRequest(f"an identity is given as --identity name=value, got {given}")
-    return {name: value for name, _, value in parts}
-
-
-def _tell(json: bool, document: dict[str, Any], words: str) -> None:
-    show.document(document) if json else show.say(words)
+    facts: Any = jobs.Job.read(job).facts
+    return str(facts.get("row_order", "shuffled"))

@@ -41,7 +41,7 @@ def column_names(table: Path) -> list[str]:
 
     if not table.exists():
         raise InvalidRequest(f"table must be a file that exists, got {str(table)!r}; check the path")
-    return list(FileSource(table, Schema({}))._types)
+    return FileSource(table, Schema({})).names
 
 
 def schema_template(table: str, names: list[str]) -> str:

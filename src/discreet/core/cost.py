@@ -27,6 +27,7 @@ ORDERS: tuple[float, ...] = (
     1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 14.0, 16.0, 20.0,
     24.0, 28.0, 32.0, 40.0, 48.0, 64.0, 96.0, 128.0, 192.0, 256.0, 512.0, 1024.0,
 )  # fmt: skip
+_RATIOS = tuple(a.as_integer_ratio() for a in ORDERS)
 _PAD = 1.0 + 2.0**-40
 
 
@@ -149,7 +150,11 @@ class Distance:
 
 
 def _add(a: Fraction | None, b: Fraction | None) -> Fraction | None:
-    return None if a is None or b is None else numbers.sum_up((a, b))
+    return None if a is None or b is None else _sum(a, b)
+
+
+def _sum(a: Fraction, b: Fraction) -> Fraction:
+    return (numbers.sum_up((a, b)) if a else b) if b else a
 
 
 def _most(a: Fraction | None, b: Fraction | None) -> Fraction | None:
@@ -179,6 +184,7 @@ class Cost:
     curve: tuple[float, ...]
 
     @staticmethod
+    @lru_cache(maxsize=1)
     def nothing() -> Cost:
         """What costs nothing: the zero of addition."""
         return Cost(Fraction(0), Fraction(0), Fraction(0), Fraction(0), (0.0,) * len(ORDERS))
@@ -225,11 +231,15 @@ class Cost:
         return Cost(epsilon, delta, rho, Fraction(0), rounded)
 
     def __add__(self, other: Cost) -> Cost:
+        if other is Cost.nothing():
+            return self
+        if self is Cost.nothing():
+            return other
         return Cost(
             _add(self.epsilon, other.epsilon),
-            numbers.sum_up((self.delta, other.delta)),
+            _sum(self.delta, other.delta),
             _add(self.rho, other.rho),
-            numbers.sum_up((self.slack, other.slack)),
+            _sum(self.slack, other.slack),
             tuple(map(_add_up, self.curve, other.curve)),
         )
 
@@ -318,13 +328,20 @@ class Cost:
 
 def _float_up(value: Fraction) -> float:
     """The least double that is at least ``value``."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+    return _quotient_up(value.numerator, value.denominator)
 
 
 def _line(rho: Fraction) -> tuple[float, ...]:
-    """The curve of rho-zCDP."""
-    return tuple(_float_up(rho * Fraction(a)) for a in ORDERS)
+    """The curve of rho-zCDP, each value rounded up: integers divide correctly rounded, and one step up mends the rest."""
+    top, bottom = rho.numerator, rho.denominator
+    return tuple(_quotient_up(top * p, bottom * q) for p, q in _RATIOS)
+
+
+def _quotient_up(top: int, bottom: int) -> float:
+    """The least double that is at least ``top / bottom``."""
+    near = top / bottom
+    p, q = near.as_integer_ratio()
+    return near if p * bottom >= top * q else math.nextafter(near, math.inf)
 
 
 def pure_curve(order: float, epsilon: float) -> float:

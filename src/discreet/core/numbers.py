@@ -79,7 +79,8 @@ def round_up(value: float) -> Fraction:
 
 def sum_up(values: Iterable[Fraction]) -> Fraction:
     """The exact sum; rounded up to a multiple of 2**-512 once its denominator outgrows that."""
-    total = sum(values, Fraction(0))
+    first, *rest = values
+    total = sum(rest, first)
     if total.denominator.bit_length() <= _MOST_DENOMINATOR_BITS:
         return total
     scaled = total * (1 << _MOST_DENOMINATOR_BITS)

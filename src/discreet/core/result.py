@@ -36,6 +36,18 @@ class Reading(Named, ABC):
     def expected_error(self, releases: Sequence[Release]) -> Any:
         """The root mean square error the noise is expected to cause."""
 
+    def axes(self, releases: Sequence[Release]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        """The axes of an answer with several numbers: their names and labels."""
+        return tuple(getattr(self, "labels", ()))
+
+    def note(self, releases: Sequence[Release]) -> str | None:
+        """What has to be known to use the answer, if anything."""
+        return None
+
+    def sentence(self, releases: Sequence[Release]) -> str | None:
+        """The answer in words of its own, where a number with its interval does not say it."""
+        return None
+
     @property
     def about_population(self) -> bool:
         """Whether what was released also tells of the population that the table is a sample of."""
@@ -245,7 +257,12 @@ class Result:
     @property
     def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         """The axes of an answer with several numbers: their names and labels."""
-        return tuple(getattr(self.reading, "labels", ()))
+        return self.reading.axes(self.releases)
+
+    @property
+    def note(self) -> str | None:
+        """What has to be known to use the answer, if anything: for bounds, that none were found."""
+        return self.reading.note(self.releases)
 
     @property
     def scope(self) -> str:

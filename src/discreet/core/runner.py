@@ -1,19 +1,23 @@
-"""The waist: the only place where data, noise and budget meet. Pay first, then look, then speak."""
+"""The waist: the only place where data, noise and budget meet. Pay first, then look, then keep it, then speak."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Generator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
 
 from discreet.core.ask import Account, Ask, Open, Reopen
 from discreet.core.cost import Cost, Distance
+from discreet.core.interrupts import deferred
 from discreet.core.query import LotQuery, Relation, evaluate_together
 from discreet.core.random import Random
 from discreet.core.release import Entry, Release
-from discreet.errors import AccountClosed, LedgerUnavailable, NotPrivate
+from discreet.core.unit import Unit
+from discreet.errors import AccountClosed, NotPrivate
 
 R = TypeVar("R")
 
@@ -21,39 +25,65 @@ R = TypeVar("R")
 Procedure = Generator[Ask | Open | Reopen | tuple[Ask, ...], Any, R]
 
 
+class Bill(NamedTuple):
+    """An ask with what it costs, the rows it is about, and whether its answer may serve where the same is asked again."""
+
+    ask: Ask
+    distance: Distance
+    cost: Cost
+    source: Any
+    repeats: bool
+
+
+@dataclass(frozen=True)
+class Paid:
+    """The entry that pays for an ask and, where the same was answered before, the stored release."""
+
+    entry: Entry
+    release: Release | None = None
+
+
 class Payer(Protocol):
     """What the runner needs of a ledger."""
 
     test: bool
+    keeps: bool  # whether anything is stored, so that an interrupt must wait for it
 
-    def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation) -> list[Entry]:
-        """Charge all in one transaction, or raise and charge nothing."""
+    def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation, unit: Unit | None = None) -> list[Entry]:
+        """Charge steps of a plan in one transaction, or raise and charge nothing; their answers are not stored."""
 
-    def open(self, account: Open, relation: Relation) -> list[Account]:
+    def open(self, account: Open, relation: Relation, unit: Unit | None = None) -> list[Account]:
         """Charge a prepaid account and return its parts."""
 
     def reopen(self, request: Reopen, relation: Relation) -> int:
         """How many steps a prepaid account has left for a plan, at most those asked for."""
 
-    def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
-        """The stored release of the identical question on the identical version of the data, if there is one."""
+    def buy(self, bills: Sequence[Bill], relation: Relation, unit: Unit | None = None) -> list[Paid]:
+        """Find, redeem or charge each in one transaction, and claim what is to be answered; or raise and charge nothing."""
 
-    def remember(self, ask: Ask, source: Any, release: Release) -> None:
-        """Store a release for ``recall``."""
+    def look(self, paid: Sequence[Paid]) -> None:
+        """Note durably that what was bought is looked for from now on."""
+
+    def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
+        """Store what was made, durably, and return what a read of the store returns."""
+
+    def give_up(self, paid: Sequence[Paid]) -> None:
+        """Let go of what was bought, after an error."""
 
 
 _numbers = itertools.count(1)  # accounts where nobody keeps a ledger
 
 
 class NoLedger:
-    """For someone who keeps no account: costs are computed and reported, nothing is limited."""
+    """For someone who keeps no account: costs are computed and reported, nothing is limited and nothing is stored."""
 
     test = True
+    keeps = False
 
-    def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation) -> list[Entry]:
+    def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation, unit: Unit | None = None) -> list[Entry]:
         return [Entry("none", 0, "") for _ in asks]
 
-    def open(self, account: Open, relation: Relation) -> list[Account]:
+    def open(self, account: Open, relation: Relation, unit: Unit | None = None) -> list[Account]:
         number = next(_numbers)
         return [Account(number, part, account.parts) for part in range(account.parts or 1)]
 
@@ -65,11 +95,17 @@ class NoLedger:
             )
         return 0
 
-    def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
-        return None
+    def buy(self, bills: Sequence[Bill], relation: Relation, unit: Unit | None = None) -> list[Paid]:
+        return [Paid(entry) for entry in self.pay([(b.ask, b.distance, b.cost) for b in bills], relation)]
 
-    def remember(self, ask: Ask, source: Any, release: Release) -> None:
-        pass
+    def look(self, paid: Sequence[Paid]) -> None:
+        """Nobody takes note."""
+
+    def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
+        return [release for release in made if release is not None]
+
+    def give_up(self, paid: Sequence[Paid]) -> None:
+        """Nobody holds anything."""
 
 
 @dataclass
@@ -111,7 +147,7 @@ class Desk:
                 return result
             match request:
                 case Open():
-                    accounts = self.ledger.open(request, self.relation)
+                    accounts = self.ledger.open(request, self.relation, self._unit)
                     if request.parts is not None:
                         self._splits[accounts[0].number] = self.source.split(request.parts)
                         answer = accounts
@@ -131,39 +167,53 @@ class Desk:
                 case _:
                     answer = self.answer(request)
 
+    @np.errstate(all="ignore")  # whether a record overflows, underflows or is no number is nobody's to know
     def answer(self, asks: tuple[Ask, ...]) -> tuple[Release, ...]:
-        """Answer several asks: one transaction, and one pass over the data for all that are about the same rows."""
+        """Answer several asks: one payment, and one pass over the data for all that are about the same rows.
+
+        The order is pay, mark, look, draw, store, and what is returned is what was read from the store; signals wait from
+        the mark to the row. ``ledger.answers`` proves what this order is good for.
+        """
         self._check_seed()
         self._check_accounts(asks)
-        people = [self._people(a) for a in asks]  # a filter that names nothing is refused here, before anything is paid
-        known = [self.ledger.recall(a, p, self.relation) if _repeats(a) else None for a, p in zip(asks, people, strict=True)]
-        fresh = [a for a, k in zip(asks, known, strict=True) if k is None]
-        asked = [p for p, k in zip(people, known, strict=True) if k is None]
-        distances = [a.query.distance(self.relation) for a in fresh]
-        costs = [a.mechanism.cost(d) for a, d in zip(fresh, distances, strict=True)]
-        entries = self.ledger.pay(list(zip(fresh, distances, costs, strict=True)), self.relation)
-        values = self._look(fresh, asked)
-        made = iter(
-            [
-                Release(a.mechanism.release(v, seed=self.random), a.mechanism, a.query, self.relation, d, c, e,
-                        self.random.private and c.is_finite, _restriction(p))
-                for a, p, v, d, c, e in zip(fresh, asked, values, distances, costs, entries, strict=True)
-            ]
-        )  # fmt: skip
-        answers = []
-        for ask, source, old in zip(asks, people, known, strict=True):
-            release = old if old is not None else next(made)
-            if old is None and _repeats(ask):
-                # It is paid for: if it cannot be stored now it is still handed out, and asked again it costs again.
-                with contextlib.suppress(LedgerUnavailable):
-                    self.ledger.remember(ask, source, release)
-            answers.append(release)
-        return tuple(answers)
+        bills = []
+        for ask in asks:
+            people = self._people(ask)  # a filter that names nothing is refused here, before anything is paid
+            distance = ask.query.distance(self.relation)
+            bills.append(Bill(ask, distance, ask.mechanism.cost(distance), people, _repeats(ask)))
+        paid = self.ledger.buy(bills, self.relation, self._unit)
+        try:
+            with deferred() if self.ledger.keeps else nullcontext():
+                self.ledger.look(paid)
+                return tuple(self.ledger.store(paid, self._draw(bills, paid)))
+        except BaseException:
+            self.ledger.give_up(paid)
+            raise
 
+    def _draw(self, bills: Sequence[Bill], paid: Sequence[Paid]) -> list[Release | None]:
+        """Look and draw for every entry without an answer; an entry that pays for two equal asks is drawn for once."""
+        first: dict[int, int] = {}
+        for place, bought in enumerate(paid):
+            if bought.release is None:
+                first.setdefault(id(bought.entry), place)
+        fresh = [bills[place] for place in first.values()]
+        values = self._look([b.ask for b in fresh], [b.source for b in fresh])
+        made: dict[int, Release] = {}
+        for (entry, place), bill, value in zip(first.items(), fresh, values, strict=True):
+            ask = bill.ask
+            made[entry] = Release(
+                ask.mechanism.release(value, seed=self.random), ask.mechanism, ask.query, self.relation, bill.distance,
+                bill.cost, paid[place].entry, self.random.private and bill.cost.is_finite, _restriction(bill.source),
+            )  # fmt: skip
+        return [None if bought.release is not None else made[id(bought.entry)] for bought in paid]
+
+    @np.errstate(all="ignore")
     def step(self, ask: Ask) -> Release:
         """Answer a step of a plan on a lot of its own; ``ahead`` steps are paid at once and then taken one by one.
 
-        Proof: a step is taken only from entries the ledger wrote for this very plan, and each entry serves one step.
+        Proof: a step is taken only from entries the ledger wrote for this very plan, and each entry serves one step. Steps
+        are not stored (a gradient is as long as a model, and there are thousands): one that was paid and lost stays lost,
+        so no entry is ever answered twice.
         """
         assert ask.account is not None
         assert ask.rate is not None
@@ -172,7 +222,7 @@ class Desk:
             self._check_seed()
             distance = ask.query.distance(self.relation)
             cost = ask.mechanism.cost(distance)
-            entries = self.ledger.pay([(ask, distance, cost)] * ask.ahead, self.relation)
+            entries = self.ledger.pay([(ask, distance, cost)] * ask.ahead, self.relation, self._unit)
             if known is None or not known.covers(ask):
                 gathered = ask.query.gather(self.source) if isinstance(ask.query, LotQuery) else None
                 known = _Ahead(ask, distance, cost, [], gathered)
@@ -189,6 +239,12 @@ class Desk:
         private = self.random.private and known.cost.is_finite
         where = _restriction(self.source)
         return Release(made, ask.mechanism, ask.query, self.relation, known.distance, known.cost, entry, private, where)
+
+    @property
+    def _unit(self) -> Unit | None:
+        """Whose privacy is at stake; None where the source has no schema."""
+        schema = getattr(self.source, "schema", None)
+        return None if schema is None else Unit.of(schema)
 
     def _check_seed(self) -> None:
         if not self.random.private and not self.ledger.test:

@@ -268,6 +268,4 @@ class SignedRank(ScoreTest):
         return 2 * AT_POWER * deviation(found, releases[0].mechanism) / (people + 1)
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
-        raise InvalidRequest(
-            "the signed rank test has no interval; ask for that of a mean difference (ttest_rel)"
-        )
+        raise InvalidRequest("the signed rank test has no interval; ask for that of a mean difference (ttest_rel)")

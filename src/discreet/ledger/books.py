@@ -43,6 +43,12 @@ class Books:
     by the same comparison is no more. Accounts on ``parts`` are each a filter at the cap on people of their own, so
     all of them together cost what one may. Totals are recomputed from whole costs, never subtracted from, so no
     rounding can make a total too small.
+
+    Proof that steps, draws and other charges may be interleaved. Draws on parts and on reservations are counted by the
+    filter's own induction: fix the part a neighbour differs in; the answers about other parts cost nothing, and along every
+    path the draws on this part and all charges stay within the total. A plan is different where its price is less than the
+    sum of its steps (lots, composition by loss distributions): it is then one interactive mechanism, bought when it was
+    opened and answered while others are. ``accounting.filters`` says by which theorem its price holds all the same.
     """
 
     filter: Filter | None
@@ -53,11 +59,13 @@ class Books:
     reserved: Cost = field(default_factory=Cost.nothing)
     accounts: dict[tuple[int, int], Standing] = field(default_factory=dict)
     stored: set[str] = field(default_factory=set)  # the questions of the store events taken in
+    unit: str | None = None
+    _after: tuple[Draft | None, Cost] = (None, Cost.nothing())  # the last payment admitted, and the total with it in
 
     @property
     def total(self) -> Cost:
         """What counts against the budget: all that is spent and all that is set aside."""
-        return self.spent + self.reserved
+        return self.spent + self.reserved if self.reserved is not Cost.nothing() else self.spent
 
     def fits(self, total: Cost) -> bool:
         """Whether a total may stand. A test ledger that took something without any guarantee has nothing to guard."""
@@ -65,12 +73,14 @@ class Books:
 
     def admit(self, draft: Draft) -> None:
         """Raise if the event must be refused; change nothing."""
+        if draft.unit is not None and self.unit is not None:
+            raise InvalidRequest(f"a ledger is bound to one unit once, and it has {self.unit}, got {draft.unit}")
         _ADMIT[draft.kind](self, draft)
 
     def apply(self, draft: Draft, number: int, hash: str) -> None:  # noqa: A002
         """Take an admitted event into the totals, as event ``number``."""
         _APPLY[draft.kind](self, draft, number)
-        self.number, self.head = number, hash
+        self.number, self.head, self.unit = number, hash, draft.unit or self.unit
 
     def standing(self, draft: Draft) -> Standing:
         """The account an event names."""
@@ -83,7 +93,9 @@ class Books:
 
     def _admit_payment(self, draft: Draft) -> None:
         total = self.total
-        if self.filter is None or self.fits(total + draft.cost):
+        after = total + draft.cost
+        if self.filter is None or self.fits(after):
+            self._after = (draft, after)
             return
         never = not self.filter.fits(draft.cost)
         remedy = (
@@ -130,8 +142,18 @@ class Books:
                 f"a release is stored once and at no cost, got {draft.question} at {draft.cost}; ask the ledger for it"
             )
 
+    def _admit_note(self, draft: Draft) -> None:
+        if draft.cost != Cost.nothing():
+            raise InvalidRequest(f"what the custodian notes costs nothing, got {draft.cost}")
+
+    def _note(self, draft: Draft, number: int) -> None:
+        """What a custodian decided about entries without an answer changes no total."""
+
     def _charge(self, draft: Draft, number: int) -> None:
-        self.spent += draft.cost
+        admitted, after = self._after
+        # Where nothing is set aside, what was admitted is what is spent.
+        same = admitted is draft and self.reserved is Cost.nothing()
+        self.spent = after if same else self.spent + draft.cost
 
     def _open(self, draft: Draft, number: int) -> None:
         self.spent += draft.cost
@@ -194,6 +216,9 @@ _ADMIT: dict[str, Callable[[Books, Draft], None]] = {
     "draw": Books._admit_draw,
     "cancel": Books._admit_cancel,
     "store": Books._admit_store,
+    "redeem": Books._admit_note,
+    "forgo": Books._admit_note,
+    "adopt": Books._admit_note,
 }
 _APPLY: dict[str, Callable[[Books, Draft, int], None]] = {
     "charge": Books._charge,
@@ -203,6 +228,9 @@ _APPLY: dict[str, Callable[[Books, Draft, int], None]] = {
     "draw": Books._draw,
     "cancel": Books._cancel,
     "store": Books._store,
+    "redeem": Books._note,
+    "forgo": Books._note,
+    "adopt": Books._note,
 }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from discreet.accounting.filters import Filter
@@ -10,8 +12,9 @@ from discreet.core.budget import Budget
 from discreet.core.cost import Cost
 from discreet.core.mechanism import Mechanism
 from discreet.core.query import Relation, check_relation
-from discreet.core.registry import check_version
-from discreet.errors import InvalidRequest, NotPrivate, RelationMismatch
+from discreet.core.unit import Unit
+from discreet.errors import InvalidRequest, NotPrivate, RelationMismatch, UnitMismatch, UnsupportedFormat
+from discreet.ledger import tables
 from discreet.ledger.replay import read_filter
 
 
@@ -72,7 +75,11 @@ def relation(asked: Relation, kept: Relation, name: str) -> Relation:
 
 def same(row: Mapping[Any, Any], budget: Budget | None, neighbors: Relation | None) -> tuple[Relation, Filter | None]:
     """The relation and filter of a ledger's row, which must be the ones asked for, where any were."""
-    check_version({"kind": "ledger", "schema": row["schema"]}, "ledger")
+    if row["schema"] > tables.SCHEMA:
+        raise UnsupportedFormat(
+            f"the ledger {row['name']!r} has schema version {row['schema']} and this package reads up to {tables.SCHEMA}; "
+            "upgrade discreet"
+        )
     kept, rules = check_relation(row["relation"]), read_filter(row["filter"])
     has = None if rules is None else rules.budget
     if budget is not None and budget != has:
@@ -80,12 +87,31 @@ def same(row: Mapping[Any, Any], budget: Budget | None, neighbors: Relation | No
             f"a ledger's budget is fixed when it is made: {row['name']!r} has {_full(has)}, got {_full(budget)}; "
             "open it without a budget, or make a ledger of another name"
         )
-    if neighbors is not None and neighbors != kept:
+    if neighbors is not None and neighbors not in (kept, "both"):
         raise RelationMismatch(
             f"a ledger's relation is fixed when it is made: {row['name']!r} has neighbors={kept!r}, got {neighbors!r}; "
             "open it without neighbors, or make a ledger of another name"
         )
     return kept, rules
+
+
+def read_unit(text: str) -> Unit:
+    """The unit a ledger's row holds."""
+    try:
+        return Unit.from_dict(json.loads(text))
+    except json.JSONDecodeError as problem:
+        raise UnsupportedFormat(f"a ledger's unit is not JSON, got {text!r}") from problem
+
+
+def unit(asked: Unit, kept: Unit, name: str) -> None:
+    """A question about the ledger's unit. A schema that names no population asks about the ledger's, which, where the ledger
+    was bound to none, goes by the ledger's name."""
+    population = kept.population or name
+    if (asked.person, asked.max_rows) != (kept.person, kept.max_rows) or asked.population not in (None, population):
+        raise UnitMismatch(
+            f"the ledger {name!r} counts {replace(kept, population=population)}, got a question about {asked}: costs of two "
+            "units do not add up; ask about the same, or keep another ledger. Nothing was charged"
+        )
 
 
 def _full(budget: Budget | None) -> str:

@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, inspect, select
+from sqlalchemy import Connection, func, inspect, select
 
 from discreet.accounting.filters import Filter
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
 from discreet.core.query import Relation
-from discreet.core.registry import SCHEMA_VERSION
-from discreet.errors import DiscreetError, InvalidRequest
-from discreet.ledger import tables
+from discreet.core.unit import Unit
+from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt, UnsupportedFormat
+from discreet.ledger import keys, tables
 from discreet.ledger.database import Database
-from discreet.ledger.events import canonical, origin, write_cost
+from discreet.ledger.events import canonical, founded, origin, write_cost
 from discreet.ledger.journal import now
 
 DEFAULT = "default"  # what a ledger made without a name is called
 
 
 def find_or_create(
-    database: Database, name: str | None, budget: Budget | None, relation: Relation, *, test: bool
+    database: Database, name: str | None, budget: Budget | None, relation: Relation, unit: Unit | None, *, test: bool
 ) -> dict[str, Any]:
     """The row of the ledger ``name``; made with these facts if there is none. Without a budget nothing is made.
 
@@ -47,10 +47,26 @@ def find_or_create(
         # Another process may have made it since we looked; whoever was first decides, and the caller compares.
         found = _find(connection, name, database)
         if found is None:
-            connection.execute(tables.ledgers.insert(), _facts(name or DEFAULT, budget, relation, test=test))
-            found = _find(connection, name, database)
+            keyed = keys.fingerprint(keys.find_or_make(database, connection))
+            connection.execute(tables.ledgers.insert(), _facts(name or DEFAULT, budget, relation, unit, keyed, test=test))
+            found = _find(connection, name or DEFAULT, database)
+            assert found is not None
+            _note(database, found)
     assert found is not None
     return found
+
+
+def _note(database: Database, row: dict[str, Any]) -> None:
+    """Note the new ledger in the head file, unless that tells of one that was here before."""
+    if database.beside is None:
+        return
+    seen = database.beside.seen(row["id"])
+    if seen is not None and seen[0]:
+        raise LedgerCorrupt(
+            f"the head file {database.beside.head} tells of a ledger with {seen[0]} events at {database.beside.path}, which "
+            "is gone or was replaced; restore it, or, to begin anew, choose another path"
+        )
+    database.beside.note(row["id"], 0, row["head"])
 
 
 def names_at(url: str) -> list[str]:
@@ -90,8 +106,19 @@ def _find(connection: Connection, name: str | None, database: Database) -> dict[
                 "which one pays by its name"
             )
         name = known[0] if known else DEFAULT
+    check_layout(connection, database)
     found = connection.execute(tables.find_ledger, {"of_name": name}).mappings().one_or_none()
     return None if found is None else dict(found)
+
+
+def check_layout(connection: Connection, database: Database) -> None:
+    """Refuse ledgers that version 0.1.0 wrote, and say what upgrades them."""
+    oldest = connection.execute(select(func.min(tables.ledgers.c.schema))).scalar()
+    if oldest is not None and oldest < tables.SCHEMA:
+        raise UnsupportedFormat(
+            f"the ledgers at {database} were written by an earlier version (schema {oldest}, this one writes "
+            f"{tables.SCHEMA}); nothing is lost: upgrade them, with a backup first, by: discreet ledger upgrade LEDGER"
+        )
 
 
 def _listed_in(connection: Connection) -> list[str]:
@@ -102,11 +129,14 @@ def _in_words(names: list[str]) -> str:
     return ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
-def _facts(name: str, budget: Budget | None, relation: Relation, *, test: bool) -> dict[str, Any]:
+def _facts(
+    name: str, budget: Budget | None, relation: Relation, unit: Unit | None, keyed: str, *, test: bool
+) -> dict[str, Any]:
     nothing = write_cost(Cost.nothing())
+    bound = None if unit is None else canonical(unit.to_dict())
     row: dict[str, Any] = {
         "name": name,
-        "schema": SCHEMA_VERSION,
+        "schema": tables.SCHEMA,
         "relation": relation,
         "filter": None if budget is None else canonical(Filter.of(budget).to_dict()),
         "test": test,
@@ -114,5 +144,8 @@ def _facts(name: str, budget: Budget | None, relation: Relation, *, test: bool) 
         "number": 0,
         "spent": nothing,
         "reserved": nothing,
+        "founded": founded(tables.SCHEMA, bound),
+        "unit": bound,
+        "keyed": keyed,
     }
     return row | {"head": origin(row)}

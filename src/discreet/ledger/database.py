@@ -1,30 +1,69 @@
 """The database under a ledger: one connection per process, one transaction at a time, errors in our own words.
 
 SQLite files run in WAL mode with ``synchronous=FULL``: when COMMIT returns, the charge is on the disk. PostgreSQL
-never runs below ``synchronous_commit=local``, for the same promise.
+never runs below ``synchronous_commit=local``, for the same promise. A transaction may be told not to wait for the disk where
+the next one of the same flow will: logs are written in order, so the later wait covers both.
+
+The log of an SQLite file is only a stop on the way: when a file is opened, whenever it has been quiet for a few
+milliseconds, at least five times a second, before a fork and at the end, its pages go into the one file (``Settler``).
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, Table, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from discreet.errors import InvalidRequest, LedgerCorrupt, LedgerUnavailable
-from discreet.ledger.tables import metadata
+from discreet.ledger import beside
+from discreet.ledger.settling import Settler
+from discreet.ledger.tables import ADDED, metadata
 
 _CREATION_LOCK = 0x64697363  # any fixed number: creators of tables on one PostgreSQL server queue up behind it
+_UNTOUCHED = "Nothing was looked at"
+
+
+class Work:
+    """A transaction on the driver itself, for what every ask does: statements are compiled once and no rows are wrapped."""
+
+    def __init__(self, raw: Any, compiled: Callable[[Any], str]) -> None:
+        self._raw = raw
+        self._compiled = compiled
+        self.after: list[Callable[[], None]] = []  # what is done once it has committed, before another writer's turn
+
+    def rows(self, statement: Any, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """All rows that a statement finds."""
+        found: list[tuple[Any, ...]] = self._raw.execute(self._compiled(statement), values).fetchall()
+        return found
+
+    def row(self, statement: Any, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """The row that a statement finds, if there is one."""
+        found: tuple[Any, ...] | None = self._raw.execute(self._compiled(statement), values).fetchone()
+        return found
+
+    def write(self, statement: Any, values: Mapping[str, Any]) -> int:
+        """Run a statement that changes rows; how many it changed."""
+        count: int = self._raw.execute(self._compiled(statement), values).rowcount
+        return count
+
+    def write_all(self, statement: Any, values: Sequence[Mapping[str, Any]]) -> None:
+        """Run a statement once for each of several rows."""
+        if len(values) == 1:
+            self._raw.execute(self._compiled(statement), values[0])
+        elif values:
+            self._raw.cursor().executemany(self._compiled(statement), values)
 
 
 class Database:
@@ -49,7 +88,19 @@ class Database:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._gone: str | None = None
+        self._texts: dict[int, tuple[Any, str]] = {}
+        self._durable = True
+        self.holder = 0
+        self.working: set[int] = set()  # claimed entries that a thread of this process is answering now
+        self.beside: beside.Beside | None = None
+        self._settler: Settler | None = None
+        if self.sqlite and not self.memory:
+            path = str(self.url.database)
+            self.beside = beside.beside(path, fresh=not _at(path) or not Path(path).exists())
+            self._settler = Settler(path, self.beside)
         self._engine = self._make_engine()
+        self._dialect = self._engine.dialect
+        self._errors: Any = self._dialect.loaded_dbapi
         _open.add(self)
 
     @property
@@ -85,6 +136,8 @@ class Database:
         raw.execute("PRAGMA synchronous=FULL")
         raw.execute("PRAGMA fullfsync=ON")  # where fsync alone does not reach the disk
         raw.execute("PRAGMA foreign_keys=ON")
+        raw.execute("PRAGMA wal_autocheckpoint=0")  # the settler does it
+        self._durable = True
         # Several processes may open a new file at once, and turning WAL on does not wait for a lock.
         deadline = time.monotonic() + self.timeout
         while not self.memory:
@@ -102,33 +155,132 @@ class Database:
             cursor.execute(
                 "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
             )
+            # A claimant is a session: the server drops its lock when the session ends in whatever way.
+            self.holder = secrets.randbits(60)
+            cursor.execute("SELECT pg_advisory_lock(%s)", [self.holder])
         raw.commit()
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[Connection]:
         """One transaction: committed durably at the end, or rolled back whole by any exception."""
-        with self._lock:
-            if self._gone:
-                raise LedgerUnavailable(self._gone)
+        with self._lock, self._turn(write):
+            connection = self._connected()
             try:
-                if self._connection is None:
-                    self._connection = self._engine.connect()
-                self._connection.info["write"] = write
-                with self._connection.begin():
-                    yield self._connection
+                self._wait_for_disk(True)
+                connection.info["write"] = write
+                with connection.begin():
+                    yield connection
             except IntegrityError as problem:
-                self._drop()
-                raise LedgerCorrupt(
-                    f"an event must have a number of its own, and the database at {self} holds it already: the "
-                    "ledger's row was set back; run verify() and restore a copy"
-                ) from problem
+                raise self._corrupt() from problem
             except DBAPIError as problem:
-                self._drop()
-                raise LedgerUnavailable(
-                    f"the ledger at {self} must be reachable, writable and free within {self.timeout:g} s, and the "
-                    f"database says: {problem.orig}; check the path or the server, or wait for the other user. "
-                    "Nothing was looked at"
-                ) from problem
+                raise self._unavailable(problem.orig, _UNTOUCHED) from problem
+            if write:
+                self._settle_soon()
+
+    @contextmanager
+    def work(self, *, write: bool, durable: bool = True, otherwise: str = _UNTOUCHED) -> Iterator[Work]:
+        """One transaction on the driver itself. Without ``durable`` it does not wait for the disk: the next one has to.
+
+        ``otherwise`` is what is true where the database fails, for the error to end with.
+        """
+        with self._lock, self._turn(write):
+            raw: Any = self._connected().connection.dbapi_connection
+            made = Work(raw, self._compiled)
+            try:
+                self._wait_for_disk(durable)
+                if self.sqlite:
+                    raw.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                elif not durable:
+                    raw.execute("SET LOCAL synchronous_commit = off")
+                try:
+                    yield made
+                    raw.commit()
+                except BaseException:
+                    raw.rollback()
+                    raise
+            except self._errors.IntegrityError as problem:
+                raise self._corrupt() from problem
+            except self._errors.Error as problem:
+                raise self._unavailable(problem, otherwise) from problem
+            if write:
+                for act in made.after:
+                    act()
+                self._settle_soon()
+
+    def _connected(self) -> Connection:
+        if self._gone:
+            raise LedgerUnavailable(self._gone)
+        if self._connection is None:
+            try:
+                self._connection = self._engine.connect()
+            except DBAPIError as problem:
+                raise self._unavailable(problem.orig, _UNTOUCHED) from problem
+        return self._connection
+
+    def _turn(self, write: bool) -> Any:
+        """A writer's turn among the processes that share a file; everyone else goes on at once."""
+        if self.beside is None or not write or self._gone:
+            return nullcontext()
+        if self._connection is None and not self.beside.path.parent.is_dir():
+            return nullcontext()  # SQLite says so in its own words
+        return self.beside.writing(self.timeout)
+
+    def _wait_for_disk(self, durable: bool) -> None:
+        if self.sqlite and durable != self._durable:
+            raw: Any = self._connected().connection.dbapi_connection
+            raw.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            self._durable = durable
+
+    def _settle_soon(self) -> None:
+        if self._settler is not None:
+            self._settler.soon()
+
+    def _compiled(self, statement: Any) -> str:
+        """The text of a statement for the driver, kept by the statement."""
+        known = self._texts.get(id(statement))
+        if known is None:
+            kind: Any = type(self._dialect)
+            named = kind(paramstyle="named") if self.sqlite else self._dialect
+            known = self._texts[id(statement)] = (statement, str(statement.compile(dialect=named)))
+        return known[1]
+
+    def _corrupt(self) -> LedgerCorrupt:
+        self._drop()
+        return LedgerCorrupt(
+            f"an event must have a number of its own, and the database at {self} holds it already: the "
+            "ledger's row was set back; run verify() and restore a copy"
+        )
+
+    def _unavailable(self, problem: Any, otherwise: str) -> LedgerUnavailable:
+        self._drop()
+        return LedgerUnavailable(
+            f"the ledger at {self} must be reachable, writable and free within {self.timeout:g} s, and the "
+            f"database says: {problem}; check the path or the server, or wait for the other user. {otherwise}"
+        )
+
+    def claim(self) -> int:
+        """The number under which this process claims what it answers; its lock lives no longer than the process does."""
+        if self.sqlite and (self.holder == 0 or _holders.get(self.holder) is not self):
+            self.holder = secrets.randbits(60)
+            if self.beside is not None:
+                self.beside.claim(self.holder)
+        _holders[self.holder] = self
+        return self.holder
+
+    def alive(self, holder: int, entry: int, work: Work) -> bool:
+        """Whether somebody living works on an entry that was claimed under the number ``holder``."""
+        if holder == 0:
+            return False
+        mine = _holders.get(holder)
+        if mine is not None:
+            return entry in mine.working
+        if self.sqlite:
+            return self.beside is not None and self.beside.alive(holder)
+        free = work.row(_TRY, {"holder": holder})
+        if free is not None and free[0]:
+            work.row(_FREE, {"holder": holder})
+            return False
+        return True
 
     def create_tables(self, connection: Connection) -> None:
         """Make what is missing, inside a writing transaction; of several creators one does and the others see it."""
@@ -136,13 +288,31 @@ class Database:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
         for table in metadata.sorted_tables:
             connection.execute(CreateTable(table, if_not_exists=True))
+            self.add_columns(connection, table)
             for index in table.indexes:
                 connection.execute(CreateIndex(index, if_not_exists=True))
+
+    def add_columns(self, connection: Connection, table: Table) -> None:
+        """Give a table of an earlier schema the columns that came later."""
+        wanted = ADDED.get(table, ())
+        if not wanted:
+            return
+        there = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        for name in wanted:
+            if name not in there:
+                kind = table.c[name].type.compile(self._dialect)
+                quoted = self._dialect.identifier_preparer.quote(name)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {quoted} {kind}")
 
     def close(self) -> None:
         """Close the connection for good."""
         with self._lock:
+            if self._settler is not None:
+                self._settler.stop()
             self._drop()
+            if self.beside is not None and self.holder:
+                self.beside.unclaim(self.holder)
+            _holders.pop(self.holder, None)
             self._gone = f"the ledger at {self} was closed; open it again with Ledger(url)"
 
     def _drop(self) -> None:
@@ -153,6 +323,8 @@ class Database:
 
     def before_fork(self) -> None:
         self._lock.acquire()
+        if self._settler is not None:
+            self._settler.stop()
         if not self.memory:
             self._drop()
 
@@ -162,6 +334,10 @@ class Database:
                 "a ledger in memory belongs to the process that made it: a forked child would spend a copy of its "
                 "budget; use a file or a server"
             )
+        if child:
+            self.holder, self.working = 0, set()
+            self._lock = threading.Lock()  # the parent's thread held it, and there is no such thread here
+            return
         self._lock.release()
 
 
@@ -192,7 +368,18 @@ def _postgres_begin(connection: Connection) -> None:
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
 
+_TRY = text("SELECT pg_try_advisory_lock(:holder)")
+_FREE = text("SELECT pg_advisory_unlock(:holder)")
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
+_holders: weakref.WeakValueDictionary[int, Database] = weakref.WeakValueDictionary()
+
+
+def _at(path: str) -> list[Database]:
+    """The databases that this process has open at a path."""
+    wanted = os.path.realpath(path)
+    return [d for d in _open if d.beside is not None and not d._gone and str(d.beside.path) == wanted]
+
+
 _forking = threading.Lock()
 _held: list[Database] = []
 
@@ -205,6 +392,9 @@ def _before_fork() -> None:
 
 
 def _after_fork(*, child: bool) -> None:
+    if child:
+        beside.forget_threads()
+        _holders.clear()
     for database in _held:
         database.after_fork(child=child)
     _held.clear()

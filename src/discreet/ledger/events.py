@@ -3,7 +3,8 @@
 The hash of an event is SHA-256 over the canonical JSON of its row as it is stored (sorted keys, no spaces, ASCII),
 with the hash of the event before it among the fields. The first event's ``previous`` is the hash of the facts the
 ledger was created with, so a budget raised afterwards breaks the chain at its root. Anyone can recompute it from the
-rows with nothing but a JSON writer and SHA-256.
+rows with nothing but a JSON writer and SHA-256. Fields that came with schema 2 (``_LATER``) are among the hashed ones where
+they hold something, so that what 0.1.0 wrote keeps its hash.
 """
 
 from __future__ import annotations
@@ -35,14 +36,27 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+_written: dict[int, tuple[Cost, str]] = {}  # texts by the object they are of: a total is written as often as it is read
+_MOST_WRITTEN = 512
+
+
 def write_cost(cost: Cost) -> str:
     """A cost as canonical JSON; ``read_cost`` gives back the same numbers exactly."""
-    return canonical(cost.to_dict())
+    known = _written.get(id(cost))
+    if known is not None and known[0] is cost:
+        return known[1]
+    text = canonical(cost.to_dict())
+    if len(_written) >= _MOST_WRITTEN:
+        _written.clear()
+    _written[id(cost)] = (cost, text)
+    return text
 
 
 @lru_cache(maxsize=256)
 def read_cost(text: str) -> Cost:
     """The cost a text holds. Kept by its text: a ledger's own total is usually the one this process just wrote."""
+    if text == write_cost(Cost.nothing()):
+        return Cost.nothing()
     try:
         doc = json.loads(text)
     except json.JSONDecodeError as problem:
@@ -83,7 +97,9 @@ class Draft:
 
     ``cost`` is what is taken from whoever pays: the ledger, or for a ``draw`` the account. A ``step`` of a plan was
     paid for when the account was opened and costs nothing, and so does a ``store``, which puts a stored release, paid
-    for by an event before it, under the chain of hashes.
+    for by an event before it, under the chain of hashes. ``rows`` says what the rows were restricted to, ``key`` is the
+    keyed digest of the question and the version of the table, and ``unit`` stands in the event that bound the ledger to one;
+    all of them are canonical JSON or None.
     """
 
     kind: str
@@ -95,6 +111,9 @@ class Draft:
     account: int | None = None
     part: int | None = None
     terms: Terms | None = None
+    rows: str | None = None
+    key: str | None = None
+    unit: str | None = None
 
     @property
     def plan(self) -> str:
@@ -104,7 +123,7 @@ class Draft:
 
 @dataclass(frozen=True, kw_only=True)
 class Event(Draft):
-    """An event of the book: charge, open, step, draw, reserve, cancel or store."""
+    """An event of the book: charge, open, step, draw, reserve, cancel, store, redeem, forgo or adopt."""
 
     number: int
     time: str
@@ -126,19 +145,22 @@ class Event(Draft):
             "sensitivity": None if self.sensitivity is None else json.loads(self.sensitivity),
             "cost": self.cost.to_dict(),
             "terms": None if self.terms is None else json.loads(self.terms.to_json()),
+            "rows": None if self.rows is None else json.loads(self.rows),
+            "unit": None if self.unit is None else json.loads(self.unit),
         }
 
 
+_LATER = ("rows", "key", "unit")
 _PLAIN = (
     "number", "time", "who", "kind", "question", "law", "sensitivity", "relation", "account", "part", "previous",
-    "hash",
+    "hash", *_LATER,
 )  # fmt: skip
-_HASHED = tuple(sorted((set(_PLAIN) | {"cost", "terms"}) - {"hash"}))
+_HASHED = tuple(sorted((set(_PLAIN) | {"cost", "terms"}) - {"hash", *_LATER}))
 
 
 def write_row(draft: Draft, number: int, time: str, who: str, previous: str) -> dict[str, Any]:
     """The row of an event, sealed with its hash."""
-    row = {
+    row: dict[str, Any] = {
         "number": number,
         "time": time,
         "who": who,
@@ -153,16 +175,38 @@ def write_row(draft: Draft, number: int, time: str, who: str, previous: str) -> 
         "terms": None if draft.terms is None else draft.terms.to_json(),
         "previous": previous,
     }
-    row["hash"] = digest(canonical(row))
-    return row
+    later = {"rows": draft.rows, "key": draft.key, "unit": draft.unit}
+    row["hash"] = digest(canonical(row | {k: v for k, v in later.items() if v is not None}))
+    return row | later
 
 
 def hash_of(row: Mapping[Any, Any]) -> str:
     """The hash the row of an event should have."""
-    return digest(canonical({k: row[k] for k in _HASHED}))
+    hashed = {k: row[k] for k in _HASHED}
+    for name in _LATER:
+        if row[name] is not None:
+            hashed[name] = row[name]
+    return digest(canonical(hashed))
+
+
+def founded(schema: int, unit: str | None) -> str:
+    """What a ledger was founded with besides the columns of its row; schema 1 knew no unit."""
+    return canonical({"schema": schema} if schema == 1 else {"schema": schema, "unit": unit})
+
+
+def founding(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """What ``founded`` wrote."""
+    try:
+        doc = json.loads(row["founded"])
+        unit = doc.get("unit")
+        if type(doc["schema"]) is not int or not (unit is None or isinstance(unit, str)):
+            raise TypeError("a schema is a number")
+    except (AttributeError, KeyError, TypeError, json.JSONDecodeError) as problem:
+        raise UnsupportedFormat(f"what a ledger was founded with cannot be read, got {row['founded']!r}") from problem
+    return {"schema": doc["schema"]} if doc["schema"] == 1 else {"schema": doc["schema"], "unit": unit}
 
 
 def origin(row: Mapping[Any, Any]) -> str:
     """The hash every chain starts from: the facts a ledger was created with, in its own row."""
-    facts = {k: row[k] for k in ("name", "schema", "relation", "filter", "created")}
+    facts = {k: row[k] for k in ("name", "relation", "filter", "created")} | founding(row)
     return digest(canonical(facts | {"kind": "ledger", "test": bool(row["test"])}))

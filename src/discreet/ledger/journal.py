@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection
-
 from discreet.accounting.filters import Filter
 from discreet.core.ask import Account
-from discreet.core.cost import Cost
-from discreet.core.query import Relation
 from discreet.core.release import Entry
-from discreet.errors import AccountClosed, InvalidRequest, LedgerCorrupt
+from discreet.errors import AccountClosed, LedgerCorrupt
 from discreet.ledger import tables
 from discreet.ledger.books import Books, Standing
-from discreet.ledger.database import Database
+from discreet.ledger.database import Database, Work
 from discreet.ledger.events import Draft, Terms, read_cost, write_cost, write_row
-from discreet.ledger.releases import is_paid, seal, stored
+from discreet.ledger.releases import seal
 
 
 def now() -> str:
@@ -38,36 +34,72 @@ class Journal:
     test: bool
     who: str
 
-    def lock(self, connection: Connection) -> Books:
-        """Lock the ledger's row until the transaction ends, and read the totals in it."""
-        return self._books(connection.execute(tables.lock_ledger, {"of_ledger": self.id}).one_or_none())
+    def lock(self, work: Work) -> Books:
+        """Lock the ledger's row until the transaction ends, read the totals in it, and hold them against the head file."""
+        books = self._books(work.row(tables.lock_totals, {"of_ledger": self.id}))
+        self.check_head(work, books)
+        return books
 
     def read(self) -> Books:
         """The totals as they are now."""
-        with self.database.transaction(write=False) as connection:
-            return self.read_books(connection)
+        with self.database.work(write=False) as work:
+            return self.read_books(work)
 
-    def read_books(self, connection: Connection) -> Books:
+    def read_books(self, work: Work) -> Books:
         """The totals as a transaction sees them."""
-        return self._books(connection.execute(tables.read_ledger, {"of_ledger": self.id}).one_or_none())
+        return self._books(work.row(tables.read_totals, {"of_ledger": self.id}))
 
-    def opening(self, connection: Connection, account: Account) -> str | None:
+    def opening(self, work: Work, account: Account) -> str | None:
         """The hash of the event that opened an account, if there is such an event."""
-        place = {"of_ledger": self.id, "of_number": account.number}
-        found = connection.execute(tables.read_payment, place).one_or_none()
-        return None if found is None else str(found.paid)
+        found = work.row(tables.hash_of_event, {"of_ledger": self.id, "of_number": account.number})
+        return None if found is None else str(found[0])
 
-    def _books(self, row: Any) -> Books:
+    def _books(self, row: tuple[Any, ...] | None) -> Books:
         if row is None:
             raise LedgerCorrupt(f"the row of the ledger {self.name!r} at {self.database} is gone; restore a copy")
-        return Books(self.filter, self.test, row.number, row.head, read_cost(row.spent), read_cost(row.reserved))
+        number, head, spent, reserved, unit = row
+        return Books(self.filter, self.test, number, head, read_cost(spent), read_cost(reserved), unit=unit)
 
-    def load(self, connection: Connection, books: Books, account: Account) -> Standing:
+    def check_head(self, work: Work, books: Books) -> None:
+        """Refuse a ledger that has less than was seen of it before, or something else.
+
+        Proof: the head file tells of an event of this ledger. If the book holds that very event, it is the book that was
+        seen or one that goes on from it, because each event has the hash of the one before it.
+        """
+        beside = self.database.beside
+        if beside is None:
+            return
+        seen = beside.seen(self.id)
+        if seen is None:
+            if books.number:
+                raise LedgerCorrupt(
+                    f"the head file {beside.head} knows nothing of the ledger {self.name!r}: this is a copy, or it was "
+                    "restored, and spending it would spend one budget twice; if it is the one that counts, run: "
+                    f"discreet ledger adopt {beside.path}. Nothing was charged"
+                )
+            return
+        number, head = seen
+        if number == books.number:
+            found: str | None = books.head
+        elif number > books.number:
+            found = None
+        else:
+            # The origin has no event of its own: the first one has its hash.
+            event = work.row(tables.previous_of_event, {"of_ledger": self.id, "of_number": number + 1})
+            found = None if event is None else event[0]
+        if found != head:
+            raise LedgerCorrupt(
+                f"the ledger {self.name!r} at {beside.path} was set back or replaced: it has {books.number} events, and "
+                f"{number} were seen (head {head}); restore the newest copy and run: discreet ledger adopt {beside.path}. "
+                "Nothing was charged"
+            )
+
+    def load(self, work: Work, books: Books, account: Account) -> Standing:
         """Bring an account into the books. One whose parts differ is refused: it would be asked of other people."""
         key = account.number, account.part
         if key not in books.accounts:
             place = {"of_ledger": self.id, "of_account": account.number, "of_part": account.part}
-            row = connection.execute(tables.read_account, place).mappings().one_or_none()
+            row = work.row(tables.read_account, place)
             if row is not None:
                 books.accounts[key] = _standing(row)
         if key not in books.accounts or books.accounts[key].terms.parts != account.parts:
@@ -77,28 +109,32 @@ class Journal:
             )
         return books.accounts[key]
 
-    def load_reservations(self, connection: Connection, books: Books) -> None:
+    def load_reservations(self, work: Work, books: Books) -> None:
         """Bring every open reservation into the books."""
-        for row in connection.execute(tables.read_reservations, {"of_ledger": self.id}).mappings():
-            books.accounts[row["number"], row["part"]] = _standing(row)
+        for row in work.rows(tables.read_reservations, {"of_ledger": self.id}):
+            books.accounts[row[1], row[2]] = _standing(row)
 
-    def post(self, connection: Connection, books: Books, drafts: Iterable[Draft]) -> list[Entry]:
+    def post(self, work: Work, books: Books, drafts: Iterable[Draft]) -> list[Entry]:
         """Admit and write events; any refusal undoes the whole transaction."""
         time, before, rows = now(), {k: (s.status, s.left, s.drawn) for k, s in books.accounts.items()}, []
         for draft in drafts:
             books.admit(draft)
             row = write_row(draft, books.number + 1, time, self.who, books.head)
             books.apply(draft, row["number"], row["hash"])
-            rows.append({"ledger": self.id, **row})
-        connection.execute(tables.insert_event, rows)
+            row["ledger"] = self.id
+            rows.append(row)
+        if not rows:
+            return []
+        work.write_all(tables.insert_event, rows)
         totals = {
             "of_ledger": self.id,
             "new_number": books.number,
             "new_head": books.head,
             "new_spent": write_cost(books.spent),
             "new_reserved": write_cost(books.reserved),
+            "new_unit": books.unit,
         }
-        connection.execute(tables.update_ledger, totals)
+        work.write(tables.update_ledger, totals)
         fresh, changed = [], []
         for (number, part), s in books.accounts.items():
             state = {"status": s.status, "left": s.left, "drawn": write_cost(s.drawn)}
@@ -107,15 +143,16 @@ class Journal:
             elif before[number, part] != (s.status, s.left, s.drawn):
                 place = {"of_ledger": self.id, "of_account": number, "of_part": part}
                 changed.append(place | {f"new_{k}": v for k, v in state.items()})
-        if fresh:
-            connection.execute(tables.insert_account, fresh)
-        if changed:
-            connection.execute(tables.update_account, changed)
+        work.write_all(tables.insert_account, fresh)
+        work.write_all(tables.update_account, changed)
+        beside = self.database.beside
+        if beside is not None:
+            last, head = books.number, books.head
+            work.after.append(lambda: beside.note(self.id, last, head))
         return [Entry(self.name, row["number"], row["hash"]) for row in rows]
 
-    def rows(self) -> Iterator[Mapping[Any, Any]]:
-        """The rows of all events in order, read a page at a time so that no transaction stays open in between."""
-        after = tables.BEFORE_ALL
+    def rows(self, after: int = 0) -> Iterator[Mapping[Any, Any]]:
+        """The rows of events in order, read a page at a time so that no transaction stays open in between."""
         while True:
             with self.database.transaction(write=False) as connection:
                 page = connection.execute(tables.page_of_events, {"of_ledger": self.id, "after": after}).mappings().all()
@@ -124,38 +161,23 @@ class Journal:
                 return
             after = page[-1]["number"]
 
-    def find_release(self, key: str) -> str | None:
-        """The document of a stored release, checked against its hash; only ``verify`` checks it against the chain."""
+    def last_rows(self, most: int, without: str) -> Sequence[Mapping[Any, Any]]:
+        """The rows of the last events in order, without those of one kind."""
+        values = {"of_ledger": self.id, "upto": -tables.BEFORE_ALL, "without": without, "most": most}
         with self.database.transaction(write=False) as connection:
-            found = connection.execute(tables.find_release, {"of_ledger": self.id, "of_key": key}).one_or_none()
+            return list(connection.execute(tables.last_events, values).mappings().all())[::-1]
+
+    def find_release(self, work: Work, key: str) -> tuple[str, int] | None:
+        """A stored release and the event that paid for it, checked against its hash; only ``verify`` checks the chain."""
+        found = work.row(tables.find_document, {"of_ledger": self.id, "of_key": key})
         if found is None:
             return None
-        if found.hash != seal(key, found.number, found.document):
-            raise LedgerCorrupt(f"the stored release of event {found.number} was altered; run verify() and restore a copy")
-        document: str = found.document
-        return document
-
-    def keep_release(self, key: str, number: int, document: str, relation: Relation) -> None:
-        """Store a release, and post that it was stored, unless the question has one already.
-
-        One that event ``number`` did not pay for is refused: the chain would tell of it for ever.
-        """
-        row = {"ledger": self.id, "key": key, "number": number, "document": document}
-        draft = Draft(kind="store", question=stored(key, number, document), relation=relation, cost=Cost.nothing())
-        with self.database.transaction(write=True) as connection:
-            books = self.lock(connection)
-            if connection.execute(tables.find_release, {"of_ledger": self.id, "of_key": key}).first() is not None:
-                return
-            place = {"of_ledger": self.id, "of_number": number}
-            event = connection.execute(tables.read_payment, place).mappings().one_or_none()
-            if event is None or not is_paid(document, event):
-                raise InvalidRequest(
-                    f"a ledger stores only what it was paid for, and event {number} did not pay for this release; "
-                    "store a release as the runner made it"
-                )
-            connection.execute(tables.insert_release, row | {"hash": seal(key, number, document)})
-            self.post(connection, books, [draft])
+        document, number, sealed = found
+        if sealed != seal(key, number, document):
+            raise LedgerCorrupt(f"the stored release of event {number} was altered; run verify() and restore a copy")
+        return document, number
 
 
-def _standing(row: Mapping[Any, Any]) -> Standing:
-    return Standing(Terms.from_json(row["terms"]), row["status"], row["left"], read_cost(row["drawn"]))
+def _standing(row: tuple[Any, ...]) -> Standing:
+    _, _, _, status, left, drawn, terms = row
+    return Standing(Terms.from_json(terms), status, left, read_cost(drawn))

@@ -15,12 +15,15 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.mechanism import Mechanism, Sensitivity
 from discreet.core.query import Relation, check_relation
 from discreet.core.release import Entry, Release
+from discreet.core.runner import Bill, Paid
+from discreet.core.unit import Unit
 from discreet.errors import AccountClosed, InvalidRequest
-from discreet.ledger import checks
+from discreet.ledger import checks, keys, tables
+from discreet.ledger.answers import Answers, Wanted
 from discreet.ledger.books import on_account
 from discreet.ledger.creation import find_or_create
 from discreet.ledger.database import Database
-from discreet.ledger.events import Draft, Event, Terms, canonical, digest
+from discreet.ledger.events import Draft, Event, Terms, canonical, digest, founding
 from discreet.ledger.journal import Journal
 from discreet.ledger.replay import verify
 
@@ -45,17 +48,18 @@ class Ledger:
     is opened as it is, and a ``budget`` or ``neighbors`` given again must be the one it was made with. ``name`` is
     the table of people it pays for. One database may hold many, but a second is made only by its name: without one it is
     the only ledger there is, and in a new database ``"default"``. ``timeout`` is how many seconds a charge waits for
-    others.
+    others. ``unit`` is whose privacy it counts; without it, the first question binds the ledger to its own.
 
     Proof that neither a race nor a crash can overspend. Every payment is one transaction that locks the ledger's
     row, reads the total, asks the filter whether the total with the payment in it fits, and writes the event and the
     new total; ``Database`` proves that such transactions happen one after another, so each sees all before it, and
     ``Books`` that a sequence of accepted events stays within the budget. The runner looks at data only after the
-    transaction has committed to the disk. So at any instant, whatever was looked at is in the total; a crash between
-    paying and looking wastes what was paid, and nothing is ever paid back once it may have been looked at.
+    transaction has committed to the disk. So at any instant, whatever was looked at is in the total. What was paid and not
+    looked for is redeemed, once, by the same question; nothing is paid back or drawn again once it may have been looked at.
     """
 
     test: bool
+    keeps = True
 
     def __init__(
         self,
@@ -66,6 +70,7 @@ class Ledger:
         neighbors: Relation | None = None,
         who: str | None = None,
         timeout: float = 30.0,
+        unit: Unit | None = None,
     ) -> None:
         wanted_name = None if name is None else checks.text(name, "the name of a ledger", longest=200)
         self.who = checks.text(_user() if who is None else who, "who")
@@ -77,13 +82,19 @@ class Ledger:
         self.test = url == "test"
         self._database = Database("sqlite://" if self.test else url, timeout)
         try:
-            row = find_or_create(self._database, wanted_name, budget, wanted or "add_remove", test=self.test)
-            self.relation, self.filter = checks.same(row, budget, wanted)
+            row = find_or_create(self._database, wanted_name, budget, wanted or "add_remove", unit, test=self.test)
             self.name: str = row["name"]
+            self.relation, self.filter = checks.same(row, budget, wanted)
+            self._founded = founding(row)["schema"]
+            self._unit = None if row["unit"] is None else checks.read_unit(row["unit"])
+            self._unit_draft(unit)
         except BaseException:
             self._database.close()
             raise
+        self._keyed: str | None = row["keyed"]
+        self._key_bytes: bytes | None = None
         self._journal = Journal(self._database, row["id"], self.name, self.filter, self.test, self.who)
+        self._answers = Answers(self._journal)
 
     def close(self) -> None:
         """Close the connection; the ledger object is of no use afterwards."""
@@ -126,29 +137,63 @@ class Ledger:
             law=canonical(mechanism.to_dict()),
             sensitivity=canonical(distance.to_dict()),
         )
-        with self._database.transaction(write=True) as connection:
-            return self._journal.post(connection, self._journal.lock(connection), [draft])[0]
+        with self._database.work(write=True) as work:
+            return self._journal.post(work, self._journal.lock(work), [draft])[0]
 
-    def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation) -> list[Entry]:
-        """Pay for several asks in one transaction, each by the account it names or else by the ledger."""
+    def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation, unit: Unit | None = None) -> list[Entry]:
+        """Pay for several asks in one transaction, each by the account it names or else by the ledger.
+
+        Nothing binds such a payment to a version of the table, so it is never redeemed: it is for steps of a plan.
+        """
         self._check_relation(relation)
         if not asks:
             return []
+        binding = self._unit_draft(unit)
         made: dict[int, Draft] = {}  # steps paid ahead are one ask, many times
         for each in asks:
             if id(each) not in made:
                 ask, distance, cost = each
                 made[id(each)] = self._draft(ask, distance, checks.cost(cost, self.test), relation)
         drafts = [made[id(each)] for each in asks]
-        with self._database.transaction(write=True) as connection:
-            books = self._journal.lock(connection)
+        with self._database.work(write=True) as work:
+            books = self._journal.lock(work)
             for place, (ask, _, _) in enumerate(asks):
                 if ask.account is not None:
-                    standing = self._journal.load(connection, books, ask.account)
+                    standing = self._journal.load(work, books, ask.account)
                     drafts[place] = on_account(drafts[place], standing)
-            return self._journal.post(connection, books, drafts)
+            drafts[0] = replace(drafts[0], unit=self._bound(books.unit, unit, binding))
+            return self._journal.post(work, books, drafts)
 
-    def open(self, account: Open, relation: Relation) -> list[Account]:
+    def buy(self, bills: Sequence[Bill], relation: Relation, unit: Unit | None = None) -> list[Paid]:
+        """Find, redeem or pay each, in one transaction, and claim what is to be answered; see ``ledger.answers``."""
+        self._check_relation(relation)
+        binding = self._unit_draft(unit)
+        wanted = [self._want(bill, relation) for bill in bills]
+        return self._answers.buy(wanted, lambda known: self._bound(known, unit, binding))
+
+    def look(self, paid: Sequence[Paid]) -> None:
+        """Note durably that what was bought is looked for from now on."""
+        self._answers.look(paid)
+
+    def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
+        """Store what was made, durably, and return what a read of the store returns."""
+        return self._answers.store(paid, made)
+
+    def give_up(self, paid: Sequence[Paid]) -> None:
+        """Let go of what was bought, after an error."""
+        self._answers.give_up(paid)
+
+    def redeem(self, number: int, *, forgo: bool = False) -> Cost:
+        """The custodian's decision on an entry that was looked for and not answered: once more, or never; what it cost."""
+        return self._answers.forgo(number) if forgo else self._answers.redeem(number)
+
+    def unanswered(self) -> list[tuple[int, str]]:
+        """The entries that are paid and not answered, and whether anyone looked for them: "paid" or "looked"."""
+        with self._database.transaction(write=False) as connection:
+            found = connection.execute(tables.all_pending, {"of_ledger": self._journal.id})
+            return [(row.number, row.state) for row in found]
+
+    def open(self, account: Open, relation: Relation, unit: Unit | None = None) -> list[Account]:
         """Pay once for a plan of steps (``cost``) or for disjoint parts (``cost.padded()``); return the accounts.
 
         The price of a plan is computed by the procedure, which is trusted code: what a sequence of steps costs together
@@ -157,6 +202,7 @@ class Ledger:
         number of steps and what one step costs by itself, for a reviewer to hold against each other.
         """
         self._check_relation(relation)
+        binding = self._unit_draft(unit)
         cost = checks.cost(account.cost, self.test)
         if account.plan is not None:
             checks.plan(cost, account.steps)
@@ -170,22 +216,24 @@ class Ledger:
             draft = Draft(
                 kind="open", question=question, relation=relation, cost=cost.padded(), terms=Terms(cost, account.parts)
             )
-        with self._database.transaction(write=True) as connection:
-            entry = self._journal.post(connection, self._journal.lock(connection), [draft])[0]
+        with self._database.work(write=True) as work:
+            books = self._journal.lock(work)
+            bound = replace(draft, unit=self._bound(books.unit, unit, binding))
+            entry = self._journal.post(work, books, [bound])[0]
         return [Account(entry.number, part, account.parts, entry.hash) for part in range(account.parts or 1)]
 
     def reopen(self, request: Reopen, relation: Relation) -> int:
         """How many steps the account of a plan has left, at most those asked for; refuses another ledger or another plan."""
         account, plan = request.account, replace(request.plan, account=None, ahead=1)
         wanted = self._draft(plan, plan.query.distance(self._check_relation(relation)), Cost.nothing(), relation).plan
-        with self._database.transaction(write=False) as connection:
-            opened = self._journal.opening(connection, account)
+        with self._database.work(write=False) as work:
+            opened = self._journal.opening(work, account)
             if opened != account.seal:
                 raise AccountClosed(
                     f"a run continues at the ledger that was paid for it, and {self.name!r} has no account {account.number} "
                     "with that seal; open the ledger the run began with"
                 )
-            standing = self._journal.load(connection, self._journal.read_books(connection), account)
+            standing = self._journal.load(work, self._journal.read_books(work), account)
         if standing.terms.plan != wanted:
             raise AccountClosed(
                 f"account {account.number} was opened for another plan: the columns, the model, the clip norm, the noise "
@@ -202,8 +250,8 @@ class Ledger:
             cost=checks.cost(cost, self.test).padded(),
             terms=Terms(cost),
         )
-        with self._database.transaction(write=True) as connection:
-            return Account(self._journal.post(connection, self._journal.lock(connection), [draft])[0].number)
+        with self._database.work(write=True) as work:
+            return Account(self._journal.post(work, self._journal.lock(work), [draft])[0].number)
 
     def cancel(self, account: Account) -> Entry:
         """Close a reservation: what was drawn stays spent, and what was never drawn is free again."""
@@ -215,11 +263,11 @@ class Ledger:
             account=account.number,
             part=account.part,
         )
-        with self._database.transaction(write=True) as connection:
-            books = self._journal.lock(connection)
-            self._journal.load(connection, books, account)
-            self._journal.load_reservations(connection, books)
-            return self._journal.post(connection, books, [draft])[0]
+        with self._database.work(write=True) as work:
+            books = self._journal.lock(work)
+            self._journal.load(work, books, account)
+            self._journal.load_reservations(work, books)
+            return self._journal.post(work, books, [draft])[0]
 
     def preview(self, what: Cost | Mechanism, sensitivity: Sensitivity = 1) -> Preview:
         """Whether a cost, or a law at a sensitivity, would fit now; changes nothing."""
@@ -231,23 +279,45 @@ class Ledger:
 
     def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
         """The stored release of the identical question on the identical version of the data; asking again is free."""
-        document = self._journal.find_release(self._key(ask, source, relation))
-        return None if document is None else Release.from_json(document)
+        wanted = self._keys(ask, source, relation)
+        with self._database.work(write=False) as work:
+            for key in wanted:
+                found = self._journal.find_release(work, key)
+                if found is not None:
+                    return Release.from_json(found[0])
+        return None
 
-    def remember(self, ask: Ask, source: Any, release: Release) -> None:
-        """Store a release for ``recall``: the first one stays. What a seed made is kept by a test ledger only.
+    def _keys(self, ask: Ask, source: Any, relation: Relation) -> list[str]:
+        """The keyed digest of question and version; and for a ledger that 0.1.0 made, the one of then."""
+        if self._key_bytes is None:
+            self._key_bytes = keys.find(self._database, self._keyed)
+        text = canonical([ask.question, relation, source.version])
+        keyed = keys.digest_with(self._key_bytes, text)
+        return [keyed, digest(text)] if self._founded == 1 else [keyed]
 
-        In the same transaction the hash of what is stored goes into the chain, as an event of kind ``store``.
-        """
-        if release.entry is None or release.entry.ledger != self.name:
-            raise InvalidRequest(f"a ledger stores only what it was paid for, got a release of entry {release.entry}")
-        if not (release.private or self.test):
-            return
-        key = self._key(ask, source, release.relation)
-        self._journal.keep_release(key, release.entry.number, release.to_json(), release.relation or self.relation)
+    def _want(self, bill: Bill, relation: Relation) -> Wanted:
+        found = [*self._keys(bill.ask, bill.source, relation), None] if bill.repeats else [None, None]
+        draft = self._draft(bill.ask, bill.distance, checks.cost(bill.cost, self.test), relation)
+        restricted = getattr(bill.source, "restriction", ())
+        rows = canonical({column: list(labels) for column, labels in restricted}) if restricted else None
+        return Wanted(bill, replace(draft, rows=rows, key=found[0]), found[0], found[1])
 
-    def _key(self, ask: Ask, source: Any, relation: Relation | None) -> str:
-        return digest(canonical([ask.question, relation, source.version]))
+    def _unit_draft(self, unit: Unit | None) -> str | None:
+        """The unit as it is written down; refuses another than the ledger's, where it has one."""
+        if unit is None:
+            return None
+        if self._unit is not None:
+            checks.unit(unit, self._unit, self.name)
+        return canonical(unit.to_dict())
+
+    def _bound(self, known: str | None, unit: Unit | None, binding: str | None) -> str | None:
+        """What the first event of a transaction binds: the unit asked about, where the ledger has none yet."""
+        if known is not None:
+            self._unit = checks.read_unit(known)
+            if unit is not None:
+                checks.unit(unit, self._unit, self.name)
+            return None
+        return binding
 
     @property
     def budget(self) -> Budget | None:
@@ -267,17 +337,34 @@ class Ledger:
         """What is left; None where nothing is limited."""
         return None if self.filter is None else self.filter.remaining(self.spent())
 
-    def events(self) -> Iterator[Event]:
-        """Every event from the first, in order."""
-        return map(Event.of, self._journal.rows())
+    @property
+    def unit(self) -> Unit | None:
+        """Whose privacy it counts; None until a question binds it."""
+        kept = self._journal.read().unit
+        return None if kept is None else checks.read_unit(kept)
+
+    @property
+    def count(self) -> int:
+        """How many events there are."""
+        return self._journal.read().number
+
+    def events(self, *, after: int = 0, last: int | None = None, without: str = "") -> Iterator[Event]:
+        """Every event after number ``after``, in order; or the ``last`` few, without those of one kind."""
+        return map(Event.of, self._journal.rows(after) if last is None else self._journal.last_rows(last, without))
 
     def verify(self, head: str | None = None) -> int:
         """The number of events, after checking every one of them; ``LedgerCorrupt`` says what does not hold.
 
-        With ``head``, a hash noted down earlier, also that the book still contains the event it was the hash of.
+        With ``head``, a hash noted down earlier, also that the book still contains the event it was the hash of. A book that
+        is shorter than the head file beside it says is refused too.
         """
         with self._database.transaction(write=False) as connection:
-            return verify(connection, self._journal.id, head)
+            count = verify(connection, self._journal.id, head)
+        beside = self._database.beside
+        if beside is not None and beside.head.exists() and beside.seen(self._journal.id) is not None:
+            with self._database.work(write=False) as work:
+                self._journal.check_head(work, self._journal.read_books(work))
+        return count
 
     def _draft(self, ask: Ask, distance: Distance, cost: Cost, relation: Relation) -> Draft:
         return Draft(

@@ -29,8 +29,14 @@ def is_paid(document: str, event: Mapping[Any, Any]) -> bool:
     """Whether a release is what an event (``paid``: its hash) paid for, at no less than the event's cost."""
     try:
         doc = json.loads(document)
-        told = doc["entry"]["hash"], canonical(doc["query"]), canonical(doc["mechanism"])
-        cost = Cost.from_dict(doc["cost"])
+        told = doc["entry"]["hash"], canonical(doc["mechanism"])
+        asked = canonical(doc["query"])
+        if asked != event["question"]:  # of a lot the event says the rate too
+            lot = json.loads(event["question"])
+            asked = canonical({"query": doc["query"], "rate": lot["rate"]})
+        if told != (event["paid"], event["law"]) or asked != event["question"]:
+            return False
+        same = canonical(doc["cost"]) == event["cost"]
+        return same or read_cost(event["cost"]) <= Cost.from_dict(doc["cost"])
     except (KeyError, TypeError, ValueError, ArithmeticError, DiscreetError):
         return False
-    return told == (event["paid"], event["question"], event["law"]) and read_cost(event["cost"]) <= cost

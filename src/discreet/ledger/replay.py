@@ -17,7 +17,7 @@ from discreet.accounting.filters import Filter
 from discreet.errors import DiscreetError, LedgerCorrupt, UnsupportedFormat
 from discreet.ledger import tables
 from discreet.ledger.books import Books
-from discreet.ledger.events import Event, hash_of, origin, write_cost
+from discreet.ledger.events import Event, founding, hash_of, origin, write_cost
 from discreet.ledger.releases import is_paid, seal, stored
 
 
@@ -36,11 +36,14 @@ def verify(connection: Connection, ledger: int, head: str | None = None) -> int:
     row = connection.execute(tables.read_ledger, {"of_ledger": ledger}).mappings().one_or_none()
     if row is None:
         raise LedgerCorrupt("the ledger's own row is gone; restore a copy")
-    root = origin(row)
+    try:
+        root, bound = origin(row), founding(row).get("unit")
+    except DiscreetError as problem:
+        raise LedgerCorrupt(f"the ledger's own facts were altered: {problem}; restore a copy") from problem
     if row["filter"] is None and not row["test"]:
         raise LedgerCorrupt("only a test ledger has no budget, and this one is not; restore a copy")
     try:
-        books = Books(read_filter(row["filter"]), bool(row["test"]), 0, root)
+        books = Books(read_filter(row["filter"]), bool(row["test"]), 0, root, unit=bound)
     except DiscreetError as problem:
         raise LedgerCorrupt(f"the ledger's budget cannot be read: {problem}; restore a copy") from problem
     seen = head is None or head == root
@@ -52,6 +55,7 @@ def verify(connection: Connection, ledger: int, head: str | None = None) -> int:
         "head": books.head,
         "spent": write_cost(books.spent),
         "reserved": write_cost(books.reserved),
+        "unit": books.unit,
     }
     for name, value in stored.items():
         if row[name] != value:
@@ -65,6 +69,7 @@ def verify(connection: Connection, ledger: int, head: str | None = None) -> int:
         )
     _check_accounts(connection, ledger, books)
     _check_releases(connection, ledger, books)
+    _check_pending(connection, ledger)
     return books.number
 
 
@@ -100,6 +105,13 @@ def _check_accounts(connection: Connection, ledger: int, books: Books) -> None:
             raise LedgerCorrupt(f"account {key[0]} (part {key[1]}) is not what its events left of it; restore a copy")
     if stored:
         raise LedgerCorrupt(f"accounts that no event opened: {sorted(stored)[:5]}; restore a copy")
+
+
+def _check_pending(connection: Connection, ledger: int) -> None:
+    """Every entry that waits for its answer was paid for by an event with the same key, and has no answer."""
+    for row in connection.execute(tables.check_pending, {"of_ledger": ledger}).mappings():
+        if row["key"] is None or row["key"] != row["paid_key"] or row["state"] not in ("paid", "looked") or row["answered"]:
+            raise LedgerCorrupt(f"entry {row['number']} waits for an answer that it was not paid for; restore a copy")
 
 
 def _check_releases(connection: Connection, ledger: int, books: Books) -> None:

@@ -2,6 +2,10 @@
 
 One database may hold several ledgers. The running totals live in the ledger's own row, so a charge reads one row and
 writes two, however many events came before it.
+
+``SCHEMA`` 1 was written by version 0.1.0. Schema 2 adds to a ledger what it was founded with, its unit and the fingerprint
+of its key; to an event the rows it was about, the digest of question and version, and the unit where it binds one; and the
+table of entries that are paid and not answered. ``upgrade`` turns the first into the second.
 """
 
 from __future__ import annotations
@@ -22,10 +26,13 @@ from sqlalchemy import (
     and_,
     bindparam,
     func,
+    literal_column,
     select,
 )
 
 metadata = MetaData()
+SCHEMA = 2
+PAGE = 1000
 BEFORE_ALL = -(2**62)  # pages of events start after this, so that a row below number 1 is seen too
 
 # SQLite numbers rows by itself only in a column of type INTEGER.
@@ -45,6 +52,9 @@ ledgers = Table(
     Column("head", String(64), nullable=False),  # its hash
     Column("spent", Text, nullable=False),  # the total of what is gone for good
     Column("reserved", Text, nullable=False),  # the total of what is set aside
+    Column("founded", Text),  # what else it was founded with: the schema of then, and the unit where one was given
+    Column("unit", Text),  # null until it is bound
+    Column("keyed", String(64)),  # the fingerprint of the key of its digests
     UniqueConstraint("name"),
 )
 
@@ -66,6 +76,9 @@ events = Table(
     Column("terms", Text),
     Column("previous", String(64), nullable=False),
     Column("hash", String(64), nullable=False),
+    Column("rows", Text),  # what the rows were restricted to
+    Column("key", String(64)),  # the keyed digest of question, law, relation and version
+    Column("unit", Text),  # the unit that this event bound the ledger to
 )
 
 accounts = Table(
@@ -90,29 +103,61 @@ releases = Table(
     Column("hash", String(64), nullable=False),
 )
 
+pending = Table(
+    "discreet_pending",
+    metadata,
+    Column("ledger", _ID, ForeignKey(ledgers.c.id), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the event that paid
+    Column("key", String(64), nullable=False),
+    Column("state", String(16), nullable=False),  # "paid", or "looked" once someone began to look
+    Column("holder", BigInteger, nullable=False),  # who claims it; 0 for nobody
+    UniqueConstraint("ledger", "key"),
+)
+
+# The key of a database that has no files beside it.
+keys = Table(
+    "discreet_keys", metadata, Column("id", Integer, primary_key=True), Column("secret", String(64), nullable=False)
+)
+
+# Where schema 1 lacks a column or an index, this is added.
+ADDED = {
+    ledgers: ("founded", "unit", "keyed"),
+    events: ("rows", "key", "unit"),
+}
+
 _ledger: BindParameter[int] = bindparam("of_ledger")
 
 find_ledger = select(ledgers).where(ledgers.c.name == bindparam("of_name"))
 read_ledger = select(ledgers).where(ledgers.c.id == _ledger)
 # SQLite has no row locks and ignores this: its transaction holds the whole file already.
-lock_ledger = (
-    select(ledgers.c.number, ledgers.c.head, ledgers.c.spent, ledgers.c.reserved)
-    .where(ledgers.c.id == _ledger)
-    .with_for_update()
-)
+_totals = (ledgers.c.number, ledgers.c.head, ledgers.c.spent, ledgers.c.reserved, ledgers.c.unit)
+read_totals = select(*_totals).where(ledgers.c.id == _ledger)
+lock_totals = read_totals.with_for_update()
 update_ledger = (
     ledgers.update()
     .where(ledgers.c.id == _ledger)
-    .values({name: bindparam(f"new_{name}") for name in ("number", "head", "spent", "reserved")})
+    .values({name: bindparam(f"new_{name}") for name in ("number", "head", "spent", "reserved", "unit")})
 )
+set_key = ledgers.update().where(ledgers.c.id == _ledger).values(keyed=bindparam("new_keyed"))
 insert_event = events.insert()
 _payment = (events.c.hash.label("paid"), events.c.question, events.c.law, events.c.cost)
 read_payment = select(*_payment).where(events.c.ledger == _ledger, events.c.number == bindparam("of_number"))
+hash_of_event = select(events.c.hash).where(events.c.ledger == _ledger, events.c.number == bindparam("of_number"))
+_this_event = (events.c.ledger == _ledger, events.c.number == bindparam("of_number"))
+previous_of_event = select(events.c.previous).where(*_this_event)
+relation_of_event = select(events.c.relation).where(*_this_event)
+cost_of_event = select(events.c.cost).where(*_this_event)
+last_events = (
+    select(events)
+    .where(events.c.ledger == _ledger, events.c.number <= bindparam("upto"), events.c.kind != bindparam("without"))
+    .order_by(events.c.number.desc())
+    .limit(bindparam("most"))
+)
 page_of_events = (
     select(events)
     .where(events.c.ledger == _ledger, events.c.number > bindparam("after"))
     .order_by(events.c.number)
-    .limit(1000)
+    .limit(PAGE)
 )
 
 _opened_by = and_(events.c.ledger == accounts.c.ledger, events.c.number == accounts.c.number)
@@ -120,9 +165,9 @@ _accounts = select(accounts, events.c.terms).join(events, _opened_by)
 read_account = _accounts.where(
     accounts.c.ledger == _ledger, accounts.c.number == bindparam("of_account"), accounts.c.part == bindparam("of_part")
 )
-read_reservations = _accounts.where(accounts.c.ledger == _ledger, accounts.c.status == "reserved").order_by(
-    accounts.c.number
-)
+read_reservations = _accounts.where(
+    accounts.c.ledger == _ledger, accounts.c.status == literal_column("'reserved'")
+).order_by(accounts.c.number)
 all_accounts = select(accounts).where(accounts.c.ledger == _ledger)
 insert_account = accounts.insert()
 update_account = (
@@ -135,7 +180,29 @@ update_account = (
     .values({name: bindparam(f"new_{name}") for name in ("status", "left", "drawn")})
 )
 
+find_pending = select(pending.c.number, pending.c.state, pending.c.holder).where(
+    pending.c.ledger == _ledger, pending.c.key == bindparam("of_key")
+)
+_one_pending = (pending.c.ledger == _ledger, pending.c.number == bindparam("of_number"))
+read_pending = select(pending.c.number, pending.c.state, pending.c.holder, pending.c.key).where(*_one_pending)
+all_pending = select(pending).where(pending.c.ledger == _ledger).order_by(pending.c.number)
+insert_pending = pending.insert()
+update_pending = pending.update().where(*_one_pending).values(state=bindparam("new_state"), holder=bindparam("new_holder"))
+delete_pending = pending.delete().where(*_one_pending)
+delete_all_pending = pending.delete().where(pending.c.ledger == _ledger)
+
+find_document = select(releases.c.document, releases.c.number, releases.c.hash).where(
+    releases.c.ledger == _ledger, releases.c.key == bindparam("of_key")
+)
 find_release = select(releases).where(releases.c.ledger == _ledger, releases.c.key == bindparam("of_key"))
+check_pending = (
+    select(
+        pending.c.number, pending.c.key, pending.c.state, events.c.key.label("paid_key"), releases.c.key.label("answered")
+    )
+    .outerjoin(events, and_(events.c.ledger == pending.c.ledger, events.c.number == pending.c.number))
+    .outerjoin(releases, and_(releases.c.ledger == pending.c.ledger, releases.c.key == pending.c.key))
+    .where(pending.c.ledger == _ledger)
+)
 insert_release = releases.insert()
 count_releases = select(func.count()).select_from(releases).where(releases.c.ledger == _ledger)
 page_of_releases = (
@@ -143,5 +210,5 @@ page_of_releases = (
     .outerjoin(events, and_(events.c.ledger == releases.c.ledger, events.c.number == releases.c.number))
     .where(releases.c.ledger == _ledger, releases.c.key > bindparam("after"))
     .order_by(releases.c.key)
-    .limit(1000)
+    .limit(PAGE)
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.core import numbers
 from discreet.core.cost import Cost
-from discreet.core.exact import Exact
+from discreet.core.exact import Exact, Keyed
 from discreet.core.mechanism import Mechanism, Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
@@ -35,11 +35,11 @@ class NoNoise(Mechanism):
         return (Fraction(0),)
 
     def release(self, exact: Any, *, seed: int | Random | None = None) -> Any:
-        value = np.asarray(exact.value if isinstance(exact, Exact) else exact)
+        value = np.asarray(exact.value if isinstance(exact, Exact | Keyed) else exact)
         return value if value.ndim else value.item()
 
     def log_prob(self, released: Any, exact: Any) -> Any:
-        true = np.asarray(exact.value if isinstance(exact, Exact) else exact)
+        true = np.asarray(exact.value if isinstance(exact, Exact | Keyed) else exact)
         with np.errstate(divide="ignore"):
             value = np.log((np.asarray(released) == true).astype(np.float64))
         return value if value.ndim else float(value)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from discreet.protect.receipts import Receipt as Receipt
     from discreet.protect.risk import Check as Check
     from discreet.protect.risk import check as check
+    from discreet.protect.upgrading import Upgraded as Upgraded
+    from discreet.protect.upgrading import upgrade as upgrade
     from discreet.protect.vault import Vault as Vault
 
 _HOMES = {
@@ -35,9 +37,11 @@ _HOMES = {
     "Hierarchy": "hierarchies",
     "Pseudonymizer": "pseudonyms",
     "Receipt": "receipts",
+    "Upgraded": "upgrading",
     "Vault": "vault",
     "anonymize": "anonymous",
     "check": "risk",
+    "upgrade": "upgrading",
 }
 
 _MODULES = ("jobs", "report")

@@ -20,6 +20,7 @@ from discreet.protect.histogram import Histogram, Ints
 from discreet.protect.incognito import Node, Safe, View, incognito
 from discreet.protect.metrics import METRICS, choose, metric_named
 from discreet.protect.recode import Recode
+from discreet.protect.shuffle import Order, Shuffle
 from discreet.protect.tables import Change, Changed, Progress, Table, open_table
 
 
@@ -71,14 +72,21 @@ class Anonymized:
     def table(self) -> Any:
         """The anonymous copy, of the kind that was given; an Arrow table for files, a new DataFrame for Spark.
 
-        Suppressed rows are left out. A column above level 0 holds text. What could carry a suppressed value does not come
-        along: a pandas index (rows are counted from 0), categories that no row has, and notes in a schema.
+        Its rows are in a new random order: two copies of one table cannot be joined by position. Suppressed rows are left
+        out. A column above level 0 holds text. What could carry a suppressed value does not come along: a pandas index
+        (rows are counted from 0), categories that no row has, and notes in a schema.
         """
-        return self.source.rewrite(self.change)
+        return self.copy()
 
-    def write(self, path: str | Path, progress: Progress | None = None) -> Path:
-        """The anonymous copy as a CSV or Parquet file, streamed; the file appears whole or not at all."""
-        self.source.write(self.change, path, progress, expected=self.rows - self.suppressed)
+    def copy(self, order: Order = "shuffled", seed: int | None = None) -> Any:
+        """``table``, with ``order="kept"`` in the order of the original; ``seed`` fixes the random order, for tests."""
+        return self.source.rewrite(self.change, Shuffle(order, seed))
+
+    def write(
+        self, path: str | Path, progress: Progress | None = None, *, order: Order = "shuffled", seed: int | None = None
+    ) -> Path:
+        """The anonymous copy as a CSV or Parquet file, streamed; it appears whole or not at all, in a new random order."""
+        self.source.write(self.change, path, Shuffle(order, seed), progress, expected=self.rows - self.suppressed)
         return Path(path)
 
     @cached_property

@@ -205,7 +205,7 @@ def arranged(values: Sequence[str | None], order: Sequence[object] | str | None)
             raise InvalidRequest(
                 "order='numeric' needs a sensitive column of numbers without gaps; list the order"
             ) from None
-    if isinstance(order, str):
+    if isinstance(order, str) or not isinstance(order, Sequence):
         raise InvalidRequest(f"order must be 'numeric' or a list of the sensitive values from low to high, got {order!r}")
     ranks = {label(value): rank for rank, value in enumerate(order)}
     if strange := [value for value in values if value not in ranks]:

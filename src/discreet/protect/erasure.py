@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import glob
+import os
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, func, inspect, select
 
 from discreet.ledger import tables as ledger_tables
+from discreet.ledger.database import Database
 from discreet.ledger.journal import now
-from discreet.protect.holdings import Files, Finder, Gone, Holding, Rows
+from discreet.protect.holding_files import Files
+from discreet.protect.holding_rows import Rows
+from discreet.protect.holdings import Finder, Gone, Holding
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.receipts import Receipt
 from discreet.protect.shredding import Shredder
@@ -23,7 +29,9 @@ def holding(facts: dict[str, Any], pseudonyms: Pseudonymizer) -> Holding:
     partner = None if facts["partner"] is None else (facts["partner"][0], facts["partner"][1])
     finder = Finder(pseudonyms, tuple(facts["columns"]), partner)
     if facts["database"] is None:
-        return Files(facts["name"], tuple(map(Path, facts["paths"])), finder)
+        # 0.1.0 kept the files that a pattern stood for on the day, and not the pattern.
+        given = facts.get("given") or [{"path": path} for path in facts["paths"]]
+        return Files(facts["name"], tuple(given), finder)
     return Rows(facts["name"], facts["database"], finder)
 
 
@@ -73,35 +81,78 @@ class Erasures:
         return [row for row in rows if row.kind == "erase" and row.number not in done]
 
     def finish(self, intent: Row) -> Receipt:
-        """Remove the person from every registered table, and write the receipt. Harmless to do again, or twice at once."""
+        """Remove the person from every registered table, and write the receipt. Harmless to do again, or twice at once.
+
+        A place that is lost or damaged is told in the receipt. Where memory, disk or a busy file was in the way, the rest
+        is done, the refusal is raised and the erasure stays begun: it is finished by asking again or at the next opening.
+        """
         person = self.cipher.digest(intent.subject or "")
         gone = {table.name: table.remove(person, self.log.database) for table in self.register.holdings()}
         with self.log.database.transaction(write=True) as connection:
             self.log.lock(connection)
             sealed = self.shredder.shred(connection, intent.subject or "") or intent.document.get("sealed", False)
         emptied = self.shredder.emptied()
+        for part in gone.values():
+            for trouble in part.seen.trouble:
+                raise trouble
         with self.log.database.transaction(write=True) as connection:
             self.log.lock(connection)
             for row in self.log.read(connection, ("receipt",), intent.subject):
                 if row.document["erasure"] == intent.number:
                     return receipt_of(row)
-            receipt = Receipt.sign(self._document(connection, intent, gone, sealed=sealed and emptied), self.seed)
+            receipt = Receipt.sign(self._document(connection, intent, gone, sealed=sealed, emptied=emptied), self.seed)
             facts = {"receipt": receipt.document, "signature": receipt.signature, "public_key": receipt.public_key}
             self.log.append(connection, "receipt", {"erasure": intent.number, **facts}, intent.subject)
         return receipt
 
-    def _document(self, connection: Connection, intent: Row, gone: dict[str, Gone], *, sealed: bool) -> dict[str, Any]:
+    def again(self) -> list[Row]:
+        """New erasures of people who were erased while a place could not be reached that can be now and holds their rows."""
+        last: dict[str, Row] = {}
+        for row in self.log.rows(("refuse", "receipt")):
+            last[row.subject or ""] = row
+        with self.log.database.transaction(write=False) as connection:
+            known = self.register.tables(connection)
+        made = []
+        for subject, row in last.items():
+            missed = row.document["receipt"].get("missed", {}) if row.kind == "receipt" else {}
+            counts = {
+                name: rows
+                for name, places in missed.items()
+                if name in known and (rows := self._back(known[name], places, self.cipher.digest(subject)))
+            }
+            if counts:
+                facts = {"tables": counts, "sealed": False, "hard_links": {}, "override": False, "after": row.number}
+                made.append(self.log.write("erase", facts, subject))
+        return made
+
+    def _back(self, facts: dict[str, Any], places: list[dict[str, Any]], person: bytes) -> int:
+        """The person's rows in places of a table that came or changed since they could not be gone through."""
+        given = [
+            {"path": match}
+            for place in places
+            for match in ([place["place"]] if Path(place["place"]).exists() else glob.glob(place["place"], recursive=True))
+            if os.stat(match).st_ctime > datetime.fromisoformat(place["at"]).timestamp()
+        ]
+        if facts["database"] is not None or not given:
+            return 0
+        rows: int = holding(facts | {"given": given}, self.register.pseudonyms).find(person, self.log.database).rows.num_rows
+        return rows
+
+    def _document(
+        self, connection: Connection, intent: Row, gone: dict[str, Gone], *, sealed: bool, emptied: bool
+    ) -> dict[str, Any]:
         found: dict[str, int] = intent.document["tables"]
         # What was found then in a table that was gone through now is gone: a removal that a crash cut off from its count
-        # must not read as none. A table that could not be gone through, because it was unregistered, is not counted.
-        removed = {name: max(found.get(name, 0), part.rows) for name, part in gone.items()}
-        left = {name: rows for name, rows in found.items() if rows and name not in gone}
+        # must not read as none. A place that could not be gone through is not counted.
+        whole = {name for name, part in gone.items() if not part.seen.missed}
+        removed = {name: max(found.get(name, 0) if name in whole else 0, part.rows) for name, part in gone.items()}
+        left = {name: rows - removed.get(name, 0) for name, rows in found.items() if rows > removed.get(name, 0)}
         links = dict(intent.document.get("hard_links", {}))
         links |= {name: max(links.get(name, 0), part.links) for name, part in gone.items() if part.links}
         known = self.register.tables(connection, intent.number) | self.register.tables(connection)
         touched = [name for name, rows in (removed | left).items() if rows and name in known]
         told = {recipient for name in touched for recipient in known[name]["recipients"]}
-        for use in self.log.read(connection, ("use",)):
+        for use in self.log.read(connection, ("use", "copy")):
             if use.document["table"] in touched and use.document["recipient"]:
                 told.add(use.document["recipient"])
         ledgers = sorted({known[name]["ledger"] for name in touched if known[name]["ledger"]})
@@ -112,14 +163,29 @@ class Erasures:
             "requested_by": intent.who,
             "erased": now(),
             "tables": removed,
+            "looked_at": {name: part.seen.looked for name, part in gone.items()},
+            "missed": {name: part.seen.missed for name, part in gone.items() if part.seen.missed},
             "not_reached": left,
             "rows_without_identity": {name: part.unreadable for name, part in gone.items() if part.unreadable},
             "hard_links": {name: links[name] for name in links if removed.get(name)},
-            "sealed_key_destroyed": sealed,
+            "sealed_key_destroyed": sealed and emptied,
+            "database": database_words(self.log.database, emptied=emptied),
             "recipients": sorted(told),
             "releases": [_released(connection, name) for name in ledgers],
             "budget_refunded": "none",
         }
+
+
+IN_USE = "its write-ahead log holds pages as they were: another program has it open; emptied at the next opening without one"
+
+
+def database_words(database: Database, *, emptied: bool) -> str:
+    """What may be left of erased rows and keys in the vault's own database."""
+    if not database.sqlite:
+        return "dead rows stay until VACUUM, and the server's write-ahead log and its archives as long as it is told to"
+    if not emptied:
+        return IN_USE
+    return "freed bytes are overwritten and the write-ahead log is empty; what other programs freed stays until VACUUM"
 
 
 def _released(connection: Connection, name: str) -> dict[str, Any]:

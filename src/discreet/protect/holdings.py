@@ -1,37 +1,34 @@
-"""Registered tables: where a person's rows are found, and how they are taken out without leaving half a file."""
+"""Registered tables: whose rows are whose, and what is told of looking for a person and of taking them out."""
 
 from __future__ import annotations
 
-import glob
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sqlalchemy import Connection, MetaData, String, Table, Text, and_, cast, collate, func, inspect, select
-from sqlalchemy.dialects.postgresql import DOMAIN
-from sqlalchemy.types import NullType
+from sqlalchemy import Connection
 
-from discreet.core.schema import closest
-from discreet.errors import DiscreetError, InvalidRequest, UnknownName
+from discreet.errors import InvalidRequest
 from discreet.ledger.database import Database
 from discreet.protect.histogram import texts_of
 from discreet.protect.pseudonyms import Pseudonymizer
-from discreet.protect.table_files import FileTable
-from discreet.protect.writing import compact, locked, writer
+from discreet.protect.reach import Seen
 
 
 @dataclass(frozen=True)
 class Found:
-    """A person's rows in one table, how many rows have no identity that can be read, and how many hard links it has."""
+    """A person's rows in one table, how many rows have no identity that can be read, how many hard links its files have,
+    and what was gone through."""
 
     rows: pa.Table
     unreadable: int
     links: int = 0
+    seen: Seen = field(default_factory=Seen)
 
 
 @dataclass(frozen=True)
@@ -41,6 +38,7 @@ class Gone:
     rows: int
     unreadable: int
     links: int = 0
+    seen: Seen = field(default_factory=Seen)
 
 
 @dataclass(frozen=True)
@@ -55,11 +53,17 @@ class Finder:
         """Which rows are the person's, and how many have no identity that can be read: those match nobody."""
         encoded = [texts_of(column) for column in columns]
         if self.partner is not None:
-            newest = self.pseudonyms.keys.version()  # type: ignore[union-attr]
-            tokens = {self.pseudonyms.cipher(*self.partner, v).tokens([person])[0] for v in range(1, newest + 1)}
             texts, index = encoded[0]
-            here = np.array([text in tokens for text in texts], bool)
-            return here[index], int(np.array([text is None for text in texts], bool)[index].sum())
+            tokens = self.tokens(person)
+            return _spread([None if text is None else text in tokens for text in texts], index)
+        if len(encoded) == 1:
+            texts, index = encoded[0]
+            used = np.zeros(len(texts), bool)
+            used[index] = True
+            matches = [
+                self._matches([text], person) if here else None for text, here in zip(texts, used.tolist(), strict=True)
+            ]
+            return _spread(matches, index)
         known: dict[tuple[int, ...], bool | None] = {}
         out, unreadable = [], 0
         for row in zip(*(index.tolist() for _, index in encoded), strict=True):
@@ -69,6 +73,11 @@ class Finder:
             unreadable += known[row] is None
         return np.array(out, bool), unreadable
 
+    def tokens(self, person: bytes) -> set[str]:
+        """The tokens of a person for the partner, under every master key that was not retired."""
+        assert self.partner is not None
+        return {self.pseudonyms.cipher(*self.partner, v).tokens([person])[0] for v in self.pseudonyms.versions()}
+
     def _matches(self, texts: list[str | None], person: bytes) -> bool | None:
         try:
             return self.pseudonyms.digests.texts(texts) == person
@@ -76,10 +85,16 @@ class Finder:
             return None
 
 
+def _spread(matches: list[bool | None], index: Any) -> tuple[npt.NDArray[np.bool_], int]:
+    here = np.array([match is True for match in matches], bool)
+    return here[index], int(np.array([match is None for match in matches], bool)[index].sum())
+
+
 class Holding(ABC):
-    """A registered table."""
+    """A registered table. What goes wrong at one of its places is told in ``seen`` and stops nothing else."""
 
     name: str
+    finder: Finder
 
     @abstractmethod
     def check(self, connection: Connection) -> None:
@@ -93,140 +108,16 @@ class Holding(ABC):
     def remove(self, person: bytes, database: Database) -> Gone:
         """Take the person's rows out; doing it again takes out what is left, which is none."""
 
-
-@dataclass(frozen=True)
-class Files(Holding):
-    """A table in files. Each file is replaced by one without the person's rows, whole and at once."""
-
-    name: str
-    paths: tuple[Path, ...]
-    finder: Finder
-
-    def check(self, connection: Connection) -> None:
-        FileTable(self.paths).check(self.finder.columns)
-
-    def find(self, person: bytes, database: Database) -> Found:
-        parts, unreadable = [], 0
-        for path in self.paths:
-            with locked(path.parent, shared=True):
-                for batch in FileTable([path]).batches():
-                    mask, without = self.finder.mask([batch.column(name) for name in self.finder.columns], person)
-                    parts.append(compact(batch.filter(pa.array(mask))))
-                    unreadable += without
-        return Found(pa.concat_tables(parts, promote_options="permissive"), unreadable, self._links())
-
-    def remove(self, person: bytes, database: Database) -> Gone:
-        links = self._links()
-        parts = [self._remove(path, person) for path in self.paths]
-        return Gone(sum(rows for rows, _ in parts), sum(unreadable for _, unreadable in parts), links)
-
-    def _links(self) -> int:
-        """Other names of the files: what is written anew here stays as it was under those."""
-        return sum(path.stat().st_nlink - 1 for path in self.paths if path.exists())
-
-    def _remove(self, path: Path, person: bytes) -> tuple[int, int]:
-        with locked(path.parent, shared=False):
-            for stale in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-                stale.unlink()  # nobody else is writing here: a process that was killed left it
-            gone = unreadable = 0
-            try:
-                with writer(path, replace=True) as put:
-                    for batch in FileTable([path]).batches():
-                        mask, without = self.finder.mask([batch.column(name) for name in self.finder.columns], person)
-                        unreadable += without
-                        gone += int(mask.sum())
-                        put(batch.filter(pa.array(~mask)))
-                    if gone == 0:
-                        raise _NothingToDo
-            except _NothingToDo:
-                return 0, unreadable
-            return gone, unreadable
+    @abstractmethod
+    def tokens_under(self, version: int, database: Database) -> int:
+        """How many rows have a token that was made under a version of the master key."""
 
 
-class _NothingToDo(Exception):
-    """The file holds nothing of the person and is left as it is."""
-
-
-@dataclass(frozen=True)
-class Rows(Holding):
-    """A table in the vault's own database."""
-
-    name: str
-    table: str
-    finder: Finder
-
-    def check(self, connection: Connection) -> None:
-        present = [column.name for column in self._table(connection).columns]
-        for name in self.finder.columns:
-            if name not in present:
-                raise UnknownName(f"the table {self.table!r} has no column {name!r}{closest(name, present)}")
-
-    def find(self, person: bytes, database: Database) -> Found:
-        parts: list[dict[str, Any]] = []
-        unreadable = 0
-        with database.transaction(write=False) as connection:
-            table = self._table(connection)
-            for values, rows, mine in self._identities(table, connection, person):
-                if mine is None:
-                    unreadable += rows
-                elif mine:
-                    self._verify(table, connection, values, person)
-                    found = connection.execute(select(table).where(self._where(table, values))).mappings()
-                    parts += [{str(key): value for key, value in row.items()} for row in found]
-        names = [column.name for column in table.columns]
-        return Found(pa.table({name: _column([row[name] for row in parts]) for name in names}), unreadable)
-
-    def remove(self, person: bytes, database: Database) -> Gone:
-        gone = unreadable = 0
-        with database.transaction(write=True) as connection:
-            table = self._table(connection)
-            for values, rows, mine in self._identities(table, connection, person):
-                if mine is None:
-                    unreadable += rows
-                elif mine:
-                    self._verify(table, connection, values, person)
-                    gone += connection.execute(table.delete().where(self._where(table, values))).rowcount
-        return Gone(gone, unreadable)
-
-    def _identities(
-        self, table: Table, connection: Connection, person: bytes
-    ) -> Iterator[tuple[tuple[Any, ...], int, bool | None]]:
-        """The different identities of the table, how many rows have each, and whether it is the person's."""
-        chosen = self._exact(table)
-        for *values, rows in connection.execute(select(*chosen, func.count()).group_by(*chosen)).all():
-            mask, unreadable = self.finder.mask([pa.array([value]) for value in values], person)
-            yield tuple(values), rows, None if unreadable else bool(mask[0])
-
-    def _where(self, table: Table, values: Sequence[Any]) -> Any:
-        return and_(*(column == value for column, value in zip(self._exact(table), values, strict=True)))
-
-    def _exact(self, table: Table) -> list[Any]:
-        """The identifying columns, compared byte by byte: a collation may take two people for one, as NOCASE does."""
-        chosen: list[Any] = [table.c[name] for name in self.finder.columns]
-        if table.info.get("sqlite"):
-            return [collate(column, "BINARY") for column in chosen]
-        texts = (String, DOMAIN, NullType)  # also citext, whose own equality ignores case
-        return [collate(cast(c, Text), "C") if isinstance(c.type, texts) else c for c in chosen]
-
-    def _verify(self, table: Table, connection: Connection, values: Sequence[Any], person: bytes) -> None:
-        """Refuse if the database takes rows of anyone else for this person's."""
-        for row in connection.execute(select(*self._exact(table)).where(self._where(table, values))):
-            mask, _ = self.finder.mask([pa.array([value]) for value in row], person)
-            if not mask[0]:
-                raise DiscreetError(
-                    f"the table {self.table!r} compares identities so that one person's rows match another's; "
-                    "nothing was read or removed: give its identifying columns a type that compares exactly"
-                )
-
-    def _table(self, connection: Connection) -> Table:
-        if not inspect(connection).has_table(self.table):
-            raise UnknownName(f"the database has no table {self.table!r}, registered as {self.name!r}; check its name")
-        known = {"sqlite": connection.dialect.name == "sqlite"}
-        return Table(self.table, MetaData(), autoload_with=connection, info=known)
-
-
-def _column(values: list[Any]) -> pa.Array:
-    try:
-        return pa.array(values)
-    except pa.ArrowException:
-        return pa.array([None if value is None else str(value) for value in values], pa.string())
+def under(version: int, tokens: Iterable[Any], counts: Iterable[int] | None) -> int:
+    """How many of the tokens are of a version."""
+    start = f"{version}."
+    return sum(
+        count
+        for token, count in zip(tokens, counts or itertools.repeat(1), strict=False)
+        if isinstance(token, str) and token.startswith(start)
+    )

@@ -8,6 +8,8 @@ at all.
     output = "patients-anonymous.csv"     # anonymize and pseudonymize
     report = "report.html"                # anonymize, if wanted
 
+    row_order = "kept"                    # anonymize and pseudonymize: not in a new random order
+
     [identity]                            # pseudonymize, access, erase
     keys = "keys.json"                    # a key file; or keys = "environment"
     domain = "people"
@@ -17,13 +19,14 @@ at all.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discreet.core.schema import closest
 from discreet.errors import InvalidRequest, UnsupportedFormat
+from discreet.protect.access import Access
 from discreet.protect.anonymous import Anonymized
 from discreet.protect.anonymous import anonymize as _anonymize
 from discreet.protect.hierarchies import read_columns
@@ -33,9 +36,14 @@ from discreet.protect.receipts import Receipt
 from discreet.protect.risk import Check
 from discreet.protect.risk import check as _check
 from discreet.protect.tables import Progress, open_table
-from discreet.protect.vault import Access, Vault
+from discreet.protect.upgrading import Upgraded
+from discreet.protect.upgrading import upgrade as _upgrade
+from discreet.protect.vault import Vault
+from discreet.protect.writing import write_whole
 
 _WANTED = ("k", "l", "t", "sensitive", "suppression", "metric", "diversity", "c", "order", "weights", "at_most")
+_LONGEST = 255  # bytes of the name of a file
+_KINDS = {"sensitive": str, "metric": str, "diversity": str, "weights": dict, "at_most": dict}
 
 
 @dataclass(frozen=True)
@@ -52,10 +60,10 @@ class Job:
         path = Path(source)
         try:
             facts = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as problem:
-            raise UnsupportedFormat(f"{path}: the job cannot be read ({problem}); check the path") from None
         except tomllib.TOMLDecodeError as problem:
             raise UnsupportedFormat(f"{path}: not valid TOML: {problem}") from None
+        except (OSError, ValueError, RecursionError) as problem:
+            raise UnsupportedFormat(f"{path}: the job cannot be read ({problem}); check the path") from None
         return Job(facts, path.parent, str(path))
 
     def only(self, *known: str) -> Job:
@@ -70,83 +78,129 @@ class Job:
         if key not in self.facts and default is not None:
             return default
         value = self.facts.get(key)
-        if not isinstance(value, kind):
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise UnsupportedFormat(f"{self.name}: {key} must be given as {kind.__name__}, got {value!r}")
         return value
 
     def path(self, key: str) -> Path:
         """The path under a key."""
-        return self.folder / str(self.get(key, str))
+        return self.folder / self._plain(key)
+
+    def names(self, key: str, default: list[str] | None = None) -> list[str]:
+        """A list of names under a key."""
+        found: list[str] = self.get(key, list, default)
+        if not all(isinstance(name, str) for name in found):
+            raise UnsupportedFormat(f"{self.name}: {key} must be a list of names, got {found!r}")
+        return found
+
+    def pairs(self, key: str) -> dict[str, str]:
+        """A table of names to names under a key; none where it is left out."""
+        found: dict[str, str] = self.get(key, dict, {})
+        if not all(isinstance(name, str) for name in found.values()):
+            raise UnsupportedFormat(f"{self.name}: {key} must say a name for each name, got {found!r}")
+        return found
+
+    def _plain(self, key: str) -> str:
+        text = str(self.get(key, str))
+        if (
+            not text
+            or "\0" in text
+            or any(len(part.encode("utf-8", "surrogatepass")) > _LONGEST for part in text.split("/"))
+        ):
+            raise UnsupportedFormat(f"{self.name}: {key} must be a path, got {text[:100]!r}")
+        return text
 
     def pseudonymizer(self) -> Pseudonymizer:
         """Who is one person, from the table ``identity``."""
         part = Job(self.get("identity", dict), self.folder, f"{self.name}, [identity]").only("keys", "domain", "fields")
-        where = part.get("keys", str)
+        where = part._plain("keys")
         keys: KeyStore = EnvironmentKeys() if where == "environment" else FileKeys(self.folder / where)
         return Pseudonymizer(part.get("fields", list), keys, part.get("domain", str, "people"))
 
     def vault(self) -> Vault:
         """The vault, from ``vault`` (the address of its database) and ``identity``."""
-        url = str(self.get("vault", str))
+        return Vault(self.address(), self.pseudonymizer())
+
+    def address(self) -> str:
+        """The address of the vault's database, from ``vault``."""
+        url = self._plain("vault")
         # A relative SQLite path means the job's folder, as every other path in the file does.
         start = "sqlite:///"
         if url.startswith(start) and not url.startswith("sqlite:////") and url != start:
             url = f"{start}{(self.folder / url.removeprefix(start)).absolute()}"
-        return Vault(url, self.pseudonymizer())
+        return url
 
 
 def pseudonymize(source: str | Path, progress: Progress | None = None) -> int:
     """Write the table with tokens, and return its rows.
 
-    Keys ``table``, ``output``, ``partner``, ``data_set``, ``column``, ``columns``, ``keep`` and ``identity``.
+    Keys ``table``, ``output``, ``partner``, ``data_set``, ``column``, ``columns``, ``keep``, ``row_order`` and ``identity``.
     """
-    job = Job.read(source).only("table", "output", "partner", "data_set", "column", "columns", "keep", "identity")
+    known = ("table", "output", "partner", "data_set", "column", "columns", "keep", "row_order", "identity")
+    job = Job.read(source).only(*known)
     return job.pseudonymizer().write(
         job.path("table"),
         job.path("output"),
         job.get("partner", str),
         job.get("data_set", str, "default"),
         progress=progress,
+        order=job.get("row_order", str, "shuffled"),
         column=job.get("column", str, "token"),
-        columns=job.get("columns", dict, {}),
+        columns=job.pairs("columns"),
         keep=job.facts.get("keep", False) is True,
     )
 
 
-def anonymize(source: str | Path, progress: Progress | None = None) -> Anonymized:
+def anonymize(source: str | Path, progress: Progress | None = None, *, override: bool = False) -> Anonymized:
     """Write the anonymous copy, and the report where one is named.
 
-    Keys ``table``, ``quasi_identifiers``, ``hierarchies`` (a table for each column), ``output``, ``report``, and those of
-    ``discreet.protect.anonymize``. Of the other columns, ``drop`` lists those that are left out, or ``keep`` those that
-    are copied.
+    Keys ``table``, ``quasi_identifiers``, ``hierarchies`` (a table for each column), ``output``, ``report``, ``row_order``,
+    and those of ``discreet.protect.anonymize``. Of the other columns, ``drop`` lists those that are left out, or ``keep``
+    those that are copied. With ``vault`` and ``identity``, ``table`` is the name of a registered table, ``recipient`` says
+    who gets the copy, and it leaves only if the copies that left before allow it, or with ``override``.
     """
-    job = Job.read(source).only("table", "output", "report", "quasi_identifiers", "hierarchies", "keep", "drop", *_WANTED)
+    known = ("table", "output", "report", "quasi_identifiers", "hierarchies", "keep", "drop", "row_order", *_WANTED)
+    job = Job.read(source)
+    registered = "vault" in job.facts
+    job.only(*known, *(("vault", "identity", "recipient") if registered else ()))
     job.get("k", int)
     for key in ("output", "report"):
         if key in job.facts and job.path(key).exists():
             raise InvalidRequest(f"the file to write must not exist yet, got {str(job.path(key))!r}; remove it")
     hierarchies = read_columns(job.get("hierarchies", dict), job.folder)
     options = {key: job.facts[key] for key in _WANTED if key in job.facts}
-    names = job.get("quasi_identifiers", list)
-    drop = _dropped(job, [*names, *([job.facts["sensitive"]] if "sensitive" in job.facts else [])])
-    result = _anonymize(job.path("table"), names, hierarchies, drop=drop, **options)
-    if "output" in job.facts:
-        result.write(job.path("output"), progress)
+    for key, kind in _KINDS.items():
+        if key in options:
+            job.get(key, kind)
+    names = job.names("quasi_identifiers")
+    used = [*names, *([options["sensitive"]] if "sensitive" in options else [])]
+    order = job.get("row_order", str, "shuffled")
+    if registered:
+        with job.vault() as vault:
+            name = job.get("table", str)
+            drop = _dropped(job, used, vault.paths(name))
+            options |= {"drop": drop, "row_order": order, "progress": progress, "override": override}
+            k, to = options.pop("k"), job.get("recipient", str)
+            result = vault.anonymize(name, job.path("output"), names, hierarchies, k, recipient=to, **options)
+    else:
+        result = _anonymize(job.path("table"), names, hierarchies, drop=_dropped(job, used, job.path("table")), **options)
+        if "output" in job.facts:
+            result.write(job.path("output"), progress, order=order)
     if "report" in job.facts:
         from discreet.protect.report import write
 
-        write(result, job.path("report"), f"Anonymous copy of {job.path('table').name}")
+        write(result, job.path("report"), f"Anonymous copy of {Path(job.get('table', str)).name}")
     return result
 
 
-def _dropped(job: Job, used: list[str]) -> list[str]:
+def _dropped(job: Job, used: list[str], where: Path | list[Path]) -> list[str]:
     """The columns to leave out: ``drop``, or all that are neither used nor in ``keep``."""
     if "keep" not in job.facts:
-        return list(job.get("drop", list, []))
+        return job.names("drop", [])
     if "drop" in job.facts:
         raise UnsupportedFormat(f"{job.name}: keep and drop say the same thing twice; give one of them")
-    keep = job.get("keep", list)
-    table = open_table(job.path("table"))
+    keep = job.names("keep")
+    table = open_table(where)
     table.check(keep)
     return [name for name in table.columns if name not in (*used, *keep)]
 
@@ -155,9 +209,12 @@ def check(source: str | Path) -> Check:
     """Measure a table; keys ``table``, ``quasi_identifiers``, ``sensitive``, ``l``, ``order``, ``population``."""
     job = Job.read(source).only("table", "quasi_identifiers", "sensitive", "l", "order", "population")
     options = {key: job.facts[key] for key in ("sensitive", "l", "order") if key in job.facts}
+    for key, kind in (("sensitive", str), ("l", int)):
+        if key in options:
+            job.get(key, kind)
     if "population" in job.facts:
         options["population"] = job.path("population")
-    return _check(job.path("table"), job.get("quasi_identifiers", list), **options)
+    return _check(job.path("table"), job.names("quasi_identifiers"), **options)
 
 
 def access(source: str | Path, identity: Mapping[str, str]) -> Access:
@@ -166,16 +223,94 @@ def access(source: str | Path, identity: Mapping[str, str]) -> Access:
         return vault.access(dict(identity))
 
 
-def erase(source: str | Path, identity: Mapping[str, str], *, override: bool = False) -> Receipt:
-    """Erase a person from everything a vault looks after; keys ``vault`` and ``identity``."""
+def erase(source: str | Path, identity: Mapping[str, str], *, override: bool = False, out: Path | None = None) -> Receipt:
+    """Erase a person from everything a vault looks after, and write the receipt to a new file where one is given."""
+    if out is not None and out.exists():
+        raise InvalidRequest(f"the receipt must go into a new file, got {str(out)!r}, which exists; choose another name")
     with _vault(source) as vault:
-        return vault.erase(dict(identity), override=override)
+        receipt = vault.erase(dict(identity), override=override)
+    if out is not None:
+        write_whole(out, receipt.to_json() + "\n")
+    return receipt
 
 
 def refuse(source: str | Path, identity: Mapping[str, str], ground: str, note: str = "") -> dict[str, Any]:
     """Record that an erasure is refused; keys ``vault`` and ``identity``."""
     with _vault(source) as vault:
         return vault.refuse(dict(identity), ground, note)
+
+
+def register(source: str | Path, name: str, files: Sequence[str], **facts: Any) -> None:
+    """Register a table with a vault; paths and patterns are taken from where the job lies."""
+    job = Job.read(source).only("vault", "identity")
+    given = [str(job.folder / path) for path in files]
+    with job.vault() as vault:
+        vault.register(name, given or None, **facts)
+
+
+def unregister(source: str | Path, name: str, reason: str, *, override: bool = False) -> None:
+    """Take a table out of a vault's care."""
+    with _vault(source) as vault:
+        vault.unregister(name, reason, override=override)
+
+
+def create_keys(source: str | Path) -> Path:
+    """Make the key file that the job names."""
+    keys = Job.read(source).only("vault", "identity").pseudonymizer().keys
+    if not isinstance(keys, FileKeys):
+        raise InvalidRequest('keys can be made in a file only, got keys = "environment"; export them instead')
+    return FileKeys.create(keys.path).path
+
+
+def keys(source: str | Path) -> dict[int, int]:
+    """How many keys of a vault are under each version of the master key."""
+    with _vault(source) as vault:
+        return vault.keys()
+
+
+def rotate(source: str | Path) -> tuple[int, int]:
+    """Make a new master key where there is a key file, and bring a vault's keys under the newest: how many, and which."""
+    job = Job.read(source).only("vault", "identity")
+    with job.vault() as vault:
+        store = vault.pseudonyms.keys
+        if isinstance(store, FileKeys):
+            store.add_version()
+        return vault.rotate(), vault.pseudonyms.newest()
+
+
+def retire(source: str | Path, version: int) -> None:
+    """Give up an old master key that nothing is under any more."""
+    with _vault(source) as vault:
+        vault.retire(version)
+
+
+def verify(source: str | Path) -> int:
+    """The number of rows of a vault's log, after checking all of it and every receipt."""
+    with _vault(source) as vault:
+        return vault.verify()
+
+
+def verify_receipt(receipt: str | Path, public_key: str) -> Receipt:
+    """The receipt in a file, after checking that it carries the signature of a public key."""
+    try:
+        text = Path(receipt).read_text(encoding="utf-8")
+    except (OSError, ValueError) as problem:
+        raise UnsupportedFormat(f"{receipt}: the receipt cannot be read ({problem}); check the path") from None
+    found = Receipt.from_json(text)
+    found.verify(public_key)
+    return found
+
+
+def export(source: str | Path, path: str | Path) -> Path:
+    """Write the record of processing of a vault to a new file."""
+    with _vault(source) as vault:
+        return vault.export(path)
+
+
+def upgrade(source: str | Path) -> Upgraded:
+    """Bring a vault of 0.1.0 up to date."""
+    job = Job.read(source).only("vault", "identity")
+    return _upgrade(job.address(), job.pseudonymizer())
 
 
 def _vault(source: str | Path) -> Vault:

@@ -1,14 +1,15 @@
 """Where secret keys come from: a file only its owner can read, the environment, or a call to a key service.
 
 A store gives keys of 32 bytes by name. The names used: ``identity`` (from an identity to its digest), ``master/1``,
-``master/2`` and so on (the versions that partners' keys are derived from) and ``receipts`` (signs receipts). They are
-independent: none can be computed from another.
+``master/2`` and so on (the versions that partners' keys are derived from, and that wrap the keys in a vault) and
+``receipts`` (signs receipts). They are independent: none can be computed from another.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import glob
 import json
 import os
 import re
@@ -25,6 +26,7 @@ from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.protect.writing import locked, sync
 
 _BYTES = 32
+_MASTER = "master/"
 
 
 class KeyStore(ABC):
@@ -38,6 +40,10 @@ class KeyStore(ABC):
     def version(self) -> int:
         """The newest version of the master key."""
 
+    def versions(self) -> tuple[int, ...]:
+        """Every version of the master key that was not retired."""
+        return tuple(range(1, self.version() + 1))
+
 
 def _check(key: object, name: str) -> bytes:
     if not isinstance(key, bytes) or len(key) != _BYTES:
@@ -46,8 +52,10 @@ def _check(key: object, name: str) -> bytes:
     return key
 
 
-def _newest(names: Iterable[str]) -> int:
-    return max([int(name.removeprefix("master/")) for name in names if re.fullmatch(r"master/[0-9]+", name)] or [1])
+def _numbers(names: Iterable[str], start: str) -> tuple[int, ...]:
+    """The versions among names such as ``master/2``."""
+    pattern = re.escape(start) + r"[1-9][0-9]{0,5}"
+    return tuple(sorted(int(name.removeprefix(start)) for name in names if re.fullmatch(pattern, name, re.ASCII)))
 
 
 @dataclass(frozen=True)
@@ -73,34 +81,63 @@ class FileKeys(KeyStore):
         return _check(keys[name], name)
 
     def version(self) -> int:
-        return _newest(self._read())
+        return max(self.versions(), default=1)
+
+    def versions(self) -> tuple[int, ...]:
+        return _numbers(self._read(), _MASTER)
 
     def add_version(self) -> int:
         """A fresh master key beside the old ones, from which partners' new keys are derived; its number."""
         with locked(self.path.parent, shared=False):  # two at once would each write a file without the other's key
+            self.sweep()
             keys = self._read()
-            number = _newest(keys) + 1
-            self._write(keys | {f"master/{number}": os.urandom(_BYTES)}, new=False)
+            number = max(_numbers(keys, _MASTER), default=0) + 1
+            self._write(keys | {f"{_MASTER}{number}": os.urandom(_BYTES)}, new=False)
         return number
+
+    def retire(self, version: int) -> None:
+        """Take an old master key out of the file for good: what is under it cannot be read any more.
+
+        ``Vault.retire`` first looks whether anything still is.
+        """
+        with locked(self.path.parent, shared=False):
+            self.sweep()
+            keys = self._read()
+            known = _numbers(keys, _MASTER)
+            if version not in known or version == max(known):
+                raise InvalidRequest(
+                    f"version must be an old one of {list(known)}, got {version!r}; the newest stays, so add one first"
+                )
+            self._write({name: key for name, key in keys.items() if name != f"{_MASTER}{version}"}, new=False)
+
+    def sweep(self) -> None:
+        """Remove copies of the keys that a killed process left beside the file; call it with the folder locked."""
+        for stale in self.path.parent.glob(f".{glob.escape(self.path.name)}.*.part"):
+            with suppress(OSError):
+                stale.unlink()
 
     def _read(self) -> dict[str, bytes]:
         try:
-            handle = os.open(self.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            handle = os.open(self.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         except OSError as problem:
             raise InvalidRequest(
                 f"the key file must be there and readable, got {str(self.path)!r} ({problem.strerror}); make one with "
                 "FileKeys.create, or give its path"
             ) from None
-        with os.fdopen(handle, "rb") as stored:
-            self._check_mode(os.fstat(stored.fileno()))
-            content = stored.read()
+        try:
+            self._check_mode(os.fstat(handle))
+            content = b"".join(iter(lambda: os.read(handle, 1 << 16), b""))
+        finally:
+            os.close(handle)
         try:
             doc = json.loads(content)
+            if not isinstance(doc, dict) or doc.get("kind") != "keys" or not isinstance(doc.get("schema"), int):
+                raise ValueError  # a refusal that quotes what is there instead could quote a key
             check_version(doc, "keys")
             return {str(name): base64.b64decode(text, validate=True) for name, text in doc["keys"].items()}
         except UnsupportedFormat:
             raise
-        except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error):
             raise UnsupportedFormat(f"{str(self.path)!r} is not a key file; make one with FileKeys.create") from None
 
     def _check_mode(self, state: os.stat_result) -> None:
@@ -158,16 +195,22 @@ class EnvironmentKeys(KeyStore):
             ) from None
 
     def version(self) -> int:
-        start = f"{self.prefix}MASTER_"
-        return max([int(n.removeprefix(start)) for n in os.environ if re.fullmatch(re.escape(start) + r"[0-9]+", n)] or [1])
+        return max(self.versions(), default=1)
+
+    def versions(self) -> tuple[int, ...]:
+        return _numbers(os.environ, f"{self.prefix}MASTER_")
 
 
 @dataclass(frozen=True)
 class CallableKeys(KeyStore):
-    """Keys from a function of their name, such as a call to a key service; each is asked for once."""
+    """Keys from a function of their name, such as a call to a key service; each is asked for once.
+
+    ``newest`` is the newest version of the master key there, and ``retired`` lists those that are gone.
+    """
 
     ask: Callable[[str], bytes]
     newest: int = 1
+    retired: tuple[int, ...] = ()
     _known: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
 
     def key(self, name: str) -> bytes:
@@ -181,3 +224,6 @@ class CallableKeys(KeyStore):
 
     def version(self) -> int:
         return self.newest
+
+    def versions(self) -> tuple[int, ...]:
+        return tuple(number for number in range(1, self.newest + 1) if number not in self.retired)

@@ -69,7 +69,7 @@ class Field:
             for key in given:
                 if key not in known:
                     raise InvalidRequest(f"a field has no key {key!r}{closest(key, known)}")
-            return Field(**given)
+            return Field(**given) if "name" in given else Field("")
         return Field(given)
 
     def canonical(self, text: str | None) -> str:

@@ -24,6 +24,7 @@ from discreet.core.schema import closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.protect.keys import FileKeys, KeyStore
 from discreet.protect.names import VAULT, Field, fields, partner_name, public_name
+from discreet.protect.shuffle import Order, Shuffle
 from discreet.protect.tables import Changed, Progress, Table, open_table
 from discreet.protect.tokens import Cipher, Digests, serialise, version_of
 
@@ -73,24 +74,32 @@ class Pseudonymizer:
 
     def cipher(self, partner: str, data_set: str = "default", version: int | None = None) -> Cipher:
         """The key of a partner for a data set; the newest version unless one is given."""
-        return self._cipher(partner_name(partner), data_set, version)
+        public_name(data_set, "data_set")
+        number = self.newest() if version is None else version
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise InvalidRequest(f"version must be a whole number of at least 1, got {version!r}")
+        return Cipher(partner_name(partner), data_set, number, self.derived("partner-key", partner, number))
 
-    def of_vault(self, name: str) -> Cipher:
-        """The key of a vault, which is no partner's: people are in its log under these tokens."""
-        return self._cipher(VAULT, name, 1)
+    def of_vault(self, name: str, key: bytes) -> Cipher:
+        """People are in the log of a vault under the tokens of this cipher, which is no partner's."""
+        return Cipher(VAULT, name, 1, key)
 
-    def _cipher(self, partner: str, data_set: str, version: int | None) -> Cipher:
+    def derived(self, purpose: str, holder: str, version: int) -> bytes:
+        """64 bytes from one version of the master key: HKDF-SHA-256 with the purpose, the holder and the version."""
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-        public_name(data_set, "data_set")
         store: KeyStore = self.keys  # type: ignore[assignment]
-        number = store.version() if version is None else version
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise InvalidRequest(f"version must be a whole number of at least 1, got {version!r}")
-        info = serialise("partner-key", partner, str(number))
-        key = HKDF(algorithm=SHA256(), length=64, salt=None, info=info).derive(store.key(f"master/{number}"))
-        return Cipher(partner, data_set, number, key)
+        info = serialise(purpose, holder, str(version))
+        return HKDF(algorithm=SHA256(), length=64, salt=None, info=info).derive(store.key(f"master/{version}"))
+
+    def versions(self) -> tuple[int, ...]:
+        """The versions of the master key that were not retired."""
+        return self.keys.versions()  # type: ignore[union-attr]
+
+    def newest(self) -> int:
+        """The newest version of the master key."""
+        return self.keys.version()  # type: ignore[union-attr]
 
     def tokens(
         self, identities: Iterable[Any], partner: str, data_set: str = "default", version: int | None = None
@@ -137,10 +146,24 @@ class Pseudonymizer:
         needs = self.columns(columns)
         return Tokenise(self.digests, self.cipher(partner, data_set, version), needs, column, () if keep else needs)
 
-    def table(self, table: Any, partner: str, data_set: str = "default", *, spark: Any = None, **options: Any) -> Any:
-        """The table with tokens, of the kind that was given; options as ``change`` takes them."""
+    def table(
+        self,
+        table: Any,
+        partner: str,
+        data_set: str = "default",
+        *,
+        spark: Any = None,
+        order: Order = "shuffled",
+        seed: int | None = None,
+        **options: Any,
+    ) -> Any:
+        """The table with tokens, of the kind that was given; options as ``change`` takes them.
+
+        Its rows are in a new random order, since two partners could join theirs by position: ``order="kept"`` leaves them
+        as they were, and ``seed`` fixes the random order, for tests.
+        """
         source, change = self._prepared(table, partner, data_set, spark, options)
-        return source.rewrite(change)
+        return source.rewrite(change, Shuffle(order, seed))
 
     def write(
         self,
@@ -150,11 +173,16 @@ class Pseudonymizer:
         data_set: str = "default",
         *,
         progress: Progress | None = None,
+        order: Order = "shuffled",
+        seed: int | None = None,
         **options: Any,
     ) -> int:
-        """The table with tokens as a new file, streamed, and how many rows it has; it appears whole or not at all."""
+        """The table with tokens as a new file, streamed, and how many rows it has; it appears whole or not at all.
+
+        ``order`` and ``seed`` as in ``table``.
+        """
         source, change = self._prepared(table, partner, data_set, None, options)
-        return source.write(change, path, progress)
+        return source.write(change, path, Shuffle(order, seed), progress)
 
     def columns(self, given: Mapping[str, str] | None = None) -> tuple[str, ...]:
         """The columns of a table that hold the fields, in the order of the fields."""

@@ -19,9 +19,10 @@ class Receipt:
     have to be notified; ``releases`` are the ledgers whose answers, given before, stay as they are. Their budget stays
     spent: an answer once given cannot be taken back.
 
-    ``document`` also says what may be left: ``not_reached`` (rows in tables that were unregistered before they could be
-    gone through), ``rows_without_identity`` (rows that nobody can be found in) and ``hard_links`` (other names of a
-    file, under which it is as it was), each by table.
+    ``document`` also says what was gone through and when (``looked_at``) and what may be left: ``missed`` (places that could
+    not be gone through, and why), ``not_reached`` (rows found before in such places or in tables that were unregistered),
+    ``rows_without_identity`` (rows that nobody can be found in), ``hard_links`` (other names of a file, under which it is as
+    it was), each by table, and ``database`` (what the vault's own database may still hold).
     """
 
     document: dict[str, Any]
@@ -42,6 +43,16 @@ class Receipt:
     def recipients(self) -> list[str]:
         """Who has to be notified."""
         return list(self.document["recipients"])
+
+    @property
+    def missed(self) -> dict[str, list[dict[str, Any]]]:
+        """The places that could not be gone through, by table: each with when and why."""
+        return dict(self.document.get("missed", {}))
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything registered was gone through."""
+        return not self.missed and not self.document.get("not_reached")
 
     @property
     def releases(self) -> list[dict[str, Any]]:
@@ -65,7 +76,7 @@ class Receipt:
         try:
             key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
             key.verify(bytes.fromhex(self.signature), canonical(self.document).encode("ascii"))
-        except (InvalidSignature, ValueError):
+        except (InvalidSignature, ValueError, TypeError, RecursionError):
             raise InvalidRequest(
                 "a receipt must carry the vault's signature, and this one does not; it was altered"
             ) from None
@@ -81,6 +92,20 @@ class Receipt:
         try:
             doc = json.loads(text)
             check_version(doc, "receipt")
-            return Receipt(dict(doc["receipt"]), str(doc["signature"]), str(doc["public_key"]))
-        except (ValueError, KeyError, TypeError) as problem:
-            raise UnsupportedFormat(f"this is not a receipt of erasure: {problem}") from None
+            made = Receipt(doc["receipt"], doc["signature"], doc["public_key"])
+        except UnsupportedFormat:
+            raise
+        except (ValueError, KeyError, TypeError, RecursionError) as problem:
+            raise UnsupportedFormat(f"this is not a receipt of erasure: {type(problem).__name__} {problem}") from None
+        if not isinstance(made.document, dict):
+            raise UnsupportedFormat("this is not a receipt of erasure: what it says must be an object")
+        for name, kind in (_FIELDS | {n: k for n, k in _LATER.items() if n in made.document}).items():
+            if not isinstance(made.document.get(name), kind):
+                raise UnsupportedFormat(f"this is not a receipt of erasure: it must say {name!r} as {kind.__name__}")
+        if not isinstance(made.signature, str) or not isinstance(made.public_key, str):
+            raise UnsupportedFormat("this is not a receipt of erasure: its signature and its key must be text")
+        return made
+
+
+_FIELDS = {"subject": str, "erased": str, "tables": dict, "recipients": list, "releases": list}
+_LATER = {"missed": dict, "not_reached": dict}  # 0.1.0 had no ``missed``

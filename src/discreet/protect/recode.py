@@ -60,22 +60,36 @@ class Recode:
 
     def __call__(self, columns: Mapping[str, Any]) -> Changed:
         new: dict[str, Any] = {}
-        coded: list[Ints] = []
-        for name, coarser in self.columns.items():
-            texts, index = encode(columns[name])
-            codes = np.array([_code(coarser, text, name) for text in texts], np.int64)
-            coded.append(codes[index])
+        coded = self._coded(columns)
+        for codes, (name, coarser) in zip(coded, self.columns.items(), strict=True):
             if coarser.labels is None:
                 new[name] = plain(columns[name])
             else:
                 words = pa.array(coarser.labels, pa.string())
-                new[name] = pc.take(words, pa.array(coded[-1]))
+                new[name] = pc.take(words, pa.array(codes))
         if not self.bad:
             return Changed(new)
         return Changed(new, self._stays(coded))
 
+    def classes(self, columns: Mapping[str, Any]) -> Ints:
+        """A number for each row, equal exactly where the copy shows two rows alike; -1 for a row that it leaves out."""
+        coded = self._coded(columns)
+        numbers, _ = mixed(coded, self._sizes)
+        return np.where(self._stays(coded), numbers, -1) if self.bad else numbers
+
+    def _coded(self, columns: Mapping[str, Any]) -> list[Ints]:
+        out = []
+        for name, coarser in self.columns.items():
+            texts, index = encode(columns[name])
+            out.append(np.array([_code(coarser, text, name) for text in texts], np.int64)[index])
+        return out
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [max(coarser.codes.values(), default=0) + 1 for coarser in self.columns.values()]
+
     def _stays(self, coded: Sequence[Ints]) -> npt.NDArray[np.bool_]:
-        sizes = [max(coarser.codes.values(), default=0) + 1 for coarser in self.columns.values()]
+        sizes = self._sizes
         if math.prod(sizes) >= _LARGEST:  # too many combinations for one number each: one row at a time
             rows = zip(*(codes.tolist() for codes in coded), strict=True)
             return np.fromiter((row not in self.bad for row in rows), bool, len(coded[0]))

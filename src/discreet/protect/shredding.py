@@ -8,22 +8,25 @@ from __future__ import annotations
 import os
 import sqlite3
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.protect.vault_log import VaultLog, subjects
+from discreet.protect.private import database_path
+from discreet.protect.vault_log import VaultLog
+from discreet.protect.wrapping import KeyRing
 
 _NONCE = 12
 
 
 class Shredder:
-    """The random keys of people, one row each in the vault's database.
+    """The random keys of people, one wrapped row each in the vault's database.
 
     Destroying a key helps only if the database with the keys is not in the same backups: keep it apart from them.
     """
 
-    def __init__(self, log: VaultLog) -> None:
+    def __init__(self, log: VaultLog, ring: KeyRing) -> None:
         self._log = log
+        self._ring = ring
 
     def seal(self, subject: str, data: bytes) -> bytes:
         """Encrypt under the person's key, which is made on first use (AES-256-GCM with a random nonce)."""
@@ -31,10 +34,10 @@ class Shredder:
 
         with self._log.database.transaction(write=True) as connection:
             self._log.lock(connection)
-            key = self._key(connection, subject)
+            key = self._ring.get(connection, self._log.id, subject)
             if key is None:
                 key = os.urandom(32)
-                connection.execute(subjects.insert(), {"vault": self._log.id, "subject": subject, "key": key.hex()})
+                self._ring.put(connection, self._log.id, subject, key)
         nonce = os.urandom(_NONCE)
         return nonce + AESGCM(key).encrypt(nonce, data, subject.encode())
 
@@ -44,7 +47,7 @@ class Shredder:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         with self._log.database.transaction(write=False) as connection:
-            key = self._key(connection, subject)
+            key = self._ring.get(connection, self._log.id, subject)
         if key is None:
             raise UnknownName("there is no key for this identity: nothing was sealed for it, or it was erased")
         try:
@@ -57,31 +60,28 @@ class Shredder:
     def holds(self, subject: str) -> bool:
         """Whether there is a key for the person."""
         with self._log.database.transaction(write=False) as connection:
-            return self._key(connection, subject) is not None
+            return self._ring.get(connection, self._log.id, subject) is not None
 
     def shred(self, connection: Connection, subject: str) -> bool:
         """Destroy the person's key inside a writing transaction; whether there was one."""
-        gone = connection.execute(subjects.delete().where(subjects.c.vault == self._log.id, subjects.c.subject == subject))
-        return gone.rowcount > 0
+        return self._ring.drop(connection, self._log.id, subject)
 
-    def emptied(self) -> bool:
+    def emptied(self, *, wait: bool = True) -> bool:
         """Empty SQLite's write-ahead log, which holds pages as they were; whether no other user of the file was in the way.
 
         PostgreSQL looks after its own log and its dead rows: they go with its next checkpoints and VACUUM.
         """
         database = self._log.database
-        if not database.sqlite or database.memory:
+        path = database_path(database)
+        if path is None:
             return True
         raw = database._engine.raw_connection()
         try:
+            if not wait:
+                raw.cursor().execute("PRAGMA busy_timeout=50")
             busy, *_ = raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.OperationalError:
             return False
         finally:
             raw.close()
         return not busy
-
-    def _key(self, connection: Connection, subject: str) -> bytes | None:
-        query = select(subjects.c.key).where(subjects.c.vault == self._log.id, subjects.c.subject == subject)
-        found = connection.execute(query).scalar_one_or_none()
-        return None if found is None else bytes.fromhex(found)

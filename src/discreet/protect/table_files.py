@@ -5,20 +5,22 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from discreet.errors import InvalidRequest, UnsupportedFormat
+from discreet.protect.reach import OutOfRoom, enough_room
+from discreet.protect.shuffle import Shuffle
 from discreet.protect.tables import COUNT, Change, Counts, Progress, Table, apply
 from discreet.protect.writing import compact, suffix
 from discreet.sources import cells
 from discreet.sources.files import DELIMITERS, PARQUET, describe_files, find_files
 
 _ROWS = 1 << 17
+_PARTS = (1, 8, 64)  # in how many passes groups are counted when they do not fit in one
 
 
 class FileTable(Table):
@@ -31,22 +33,33 @@ class FileTable(Table):
         self._table, self.columns = _describe(self.paths)
 
     def counted(self, names: Sequence[str]) -> tuple[list[Any], Counts | None]:
-        listed = ", ".join(map(_name, names))
-        query = f"SELECT {listed}, count(*) AS {_name(COUNT)} FROM {self._table} GROUP BY {listed}"  # noqa: S608
-        found = pa.Table.from_batches(list(self._read(query, ordered=False)) or [], schema=None) if names else None
-        if found is None:
+        if not names:
             raise InvalidRequest("at least one column must be counted, got none")
+        for parts in _PARTS:
+            try:
+                found = pa.concat_tables([self._counted(names, parts, part) for part in range(parts)])
+                break
+            except OutOfRoom:
+                if parts == _PARTS[-1]:
+                    raise
         counts = found.column(COUNT).cast(pa.int64()).to_numpy()
         return [cells.arrow(found.column(name)) for name in names], counts
 
-    def rewrite(self, change: Change) -> Any:
+    def _counted(self, names: Sequence[str], parts: int, part: int) -> pa.Table:
+        """The groups whose hash is ``part`` modulo ``parts``: many groups are counted some at a time, and none on a disk."""
+        listed = ", ".join(map(_name, names))
+        chosen = "" if parts == 1 else f" WHERE hash({listed}) % {parts} = {part}"
+        query = f"SELECT {listed}, count(*) AS {_name(COUNT)} FROM {self._table}{chosen} GROUP BY {listed}"  # noqa: S608
+        return pa.Table.from_batches(list(self._read(query, ordered=False)))
+
+    def rewrite(self, change: Change, shuffle: Shuffle) -> Any:
         parts = [compact(apply(change, batch)) for batch in self.batches()]
-        return pa.concat_tables(parts, promote_options="permissive")
+        return shuffle.table(pa.concat_tables(parts, promote_options="permissive"))
 
     def batches(self, progress: Progress | None = None) -> Iterator[pa.Table]:
         done = 0
         for batch in self._stream():
-            yield pa.Table.from_batches([batch])
+            yield batch
             done += batch.num_rows
             if progress is not None:
                 progress(done)
@@ -56,16 +69,16 @@ class FileTable(Table):
             )
 
     def _stream(self) -> Iterator[Any]:
-        import pyarrow.parquet
-
         if suffix(self.paths[0]) not in PARQUET:
-            yield from self._read(f"SELECT * FROM {self._table}", ordered=True)  # noqa: S608  paths are quoted
+            yield from map(pa.Table.from_batches, ([batch] for batch in self._read(self._all, ordered=True)))
             return
-        for path in self.paths:  # read as it was written, so that a rewritten file keeps its types
-            with pyarrow.parquet.ParquetFile(path) as file:
-                empty = file.schema_arrow.empty_table()  # not from_pylist, which forgets that a dictionary is ordered
-                yield pa.RecordBatch.from_arrays([column.combine_chunks() for column in empty.columns], schema=empty.schema)
-                yield from file.iter_batches(_ROWS)
+        for path in self.paths:
+            with enough_room(f"reading {path.name!r}"), path.open("rb") as source:
+                yield from parquet_batches(source, path)
+
+    @property
+    def _all(self) -> str:
+        return f"SELECT * FROM {self._table}"  # noqa: S608  paths are quoted
 
     @property
     def _listed(self) -> list[str]:
@@ -74,30 +87,55 @@ class FileTable(Table):
     def _read(self, query: str, *, ordered: bool) -> Iterator[Any]:
         import duckdb
 
-        with tempfile.TemporaryDirectory(prefix="discreet-") as spill:
-            connection = duckdb.connect(config={"memory_limit": self._memory, "temp_directory": spill, "threads": 2})
-            try:
-                connection.execute("SET enable_progress_bar = false")
-                connection.execute(f"SET preserve_insertion_order = {str(ordered).lower()}")
-                reader = connection.sql(query).to_arrow_reader(_ROWS)
-                empty = True
-                while True:
-                    try:
-                        batch = reader.read_next_batch()
-                    except StopIteration:
-                        break
-                    empty = False
-                    yield batch
-                if empty:
-                    yield pa.RecordBatch.from_pylist([], schema=reader.schema)
-            except (duckdb.Error, pa.ArrowException) as problem:
-                # The engine's own words may quote a record, and are left out.
-                kind = "memory ran out" if "Out of Memory" in str(problem) else "a line is no record, or bytes are no UTF-8"
-                raise UnsupportedFormat(
-                    f"a file of {self._listed} cannot be read whole: {kind}; repair or convert it"
+        # Nothing is spilled: what DuckDB writes to a disk is in clear, and a killed process leaves it there.
+        connection = duckdb.connect(config={"memory_limit": self._memory, "temp_directory": "", "threads": 2})
+        try:
+            connection.execute("SET enable_progress_bar = false")
+            connection.execute(f"SET preserve_insertion_order = {str(ordered).lower()}")
+            reader = connection.sql(query).to_arrow_reader(_ROWS)
+            empty = True
+            while True:
+                try:
+                    batch = reader.read_next_batch()
+                except StopIteration:
+                    break
+                empty = False
+                yield batch
+            if empty:
+                yield pa.RecordBatch.from_pylist([], schema=reader.schema)
+        except (duckdb.Error, pa.ArrowException, OSError, MemoryError) as problem:
+            # The engine's own words may quote a record, and are left out.
+            if _too_little(problem):
+                raise OutOfRoom(
+                    f"memory did not suffice for reading {self._listed}: {self._memory} for DuckDB, and what the machine "
+                    "has left; the files are not to blame"
                 ) from None
-            finally:
-                connection.close()
+            raise UnsupportedFormat(
+                f"a file of {self._listed} cannot be read whole: a line is no record, or bytes are no UTF-8; repair or "
+                "convert it"
+            ) from None
+        finally:
+            connection.close()
+
+
+def _too_little(problem: BaseException) -> bool:
+    words = str(problem)
+    return isinstance(problem, MemoryError) or "Out of Memory" in words or "could not allocate" in words.lower()
+
+
+def parquet_batches(source: BinaryIO, path: Path) -> Iterator[pa.Table]:
+    """The rows of a Parquet file, read as they were written, so that a rewritten file keeps its types."""
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(source) as file:
+            yield file.schema_arrow.empty_table()
+            for batch in file.iter_batches(_ROWS):
+                yield pa.Table.from_batches([batch])
+    except (pa.ArrowException, OSError) as problem:
+        if isinstance(problem, MemoryError) or getattr(problem, "errno", None):
+            raise
+        raise UnsupportedFormat(f"{path.name!r} is not a whole Parquet file; copy it again or rename it") from None
 
 
 def _describe(paths: Sequence[Path]) -> tuple[str, list[str]]:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.errors import InvalidRequest
+from discreet.protect.shuffle import Shuffle
 from discreet.protect.tables import COUNT, Change, Counts, Progress, Table, apply
 from discreet.protect.writing import settled
 from discreet.sources import cells
@@ -33,14 +34,21 @@ class SparkTable(Table):
         counts = found.column(COUNT).cast(pa.int64()).to_numpy()
         return [cells.arrow(found.column(name)) for name in names], counts
 
-    def rewrite(self, change: Change) -> Any:
+    def rewrite(self, change: Change, shuffle: Shuffle) -> Any:
+        from pyspark.sql import functions
         from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
         # The types of the result are what the change makes of no rows at all.
         empty = to_arrow_schema(self._frame.schema).empty_table()
         schema = from_arrow_schema(settled(apply(change, empty)).schema)
         with _quiet():
-            return self._frame.mapInArrow(_Worker(change), schema)
+            made = self._frame.mapInArrow(_Worker(change), schema)
+            if shuffle.kept:
+                return made
+            # Spark may compute a row twice, so its number is a keyed hash of its place and not drawn anew each time.
+            place = functions.monotonically_increasing_id().cast("string")
+            number = functions.sha2(functions.concat(functions.lit(shuffle.key.hex()), place), 256)
+            return made.withColumn(COUNT, number).orderBy(COUNT).drop(COUNT)
 
     def batches(self, progress: Progress | None = None) -> Iterator[pa.Table]:
         raise InvalidRequest("a Spark table is written by Spark: use the DataFrame in .table and its own writer")

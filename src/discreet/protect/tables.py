@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from discreet.core.schema import closest
 from discreet.errors import InvalidRequest, UnknownName
+from discreet.protect.shuffle import Shuffle
 from discreet.protect.writing import compact, writer
 from discreet.sources import cells
 
@@ -56,8 +57,8 @@ class Table(ABC):
         """Columns as Arrow or NumPy arrays, with how many rows each entry stands for (None: one each)."""
 
     @abstractmethod
-    def rewrite(self, change: Change) -> Any:
-        """The changed table, of the kind that was given; an Arrow table for files."""
+    def rewrite(self, change: Change, shuffle: Shuffle) -> Any:
+        """The changed table in the order of ``shuffle``, of the kind that was given; an Arrow table for files."""
 
     @abstractmethod
     def batches(self, progress: Progress | None = None) -> Iterator[pa.Table]:
@@ -71,14 +72,21 @@ class Table(ABC):
         if twice := sorted({name for name in names if list(names).count(name) > 1}):
             raise InvalidRequest(f"a column must be named once, got {twice[0]!r} twice; remove one")
 
-    def write(self, change: Change, path: str | Path, progress: Progress | None = None, expected: int | None = None) -> int:
+    def write(
+        self,
+        change: Change,
+        path: str | Path,
+        shuffle: Shuffle,
+        progress: Progress | None = None,
+        expected: int | None = None,
+    ) -> int:
         """The changed table in a new file, CSV or Parquet by its ending, and how many rows it has.
 
         The file appears whole or not at all: it is written beside its place under another name and moved there. Where
         the number of rows is ``expected``, another one means that the table changed meanwhile, and nothing appears.
         """
         with writer(path) as put:
-            rows = sum(put(apply(change, batch)) for batch in self.batches(progress))
+            rows = sum(map(put, shuffle.stream(apply(change, batch) for batch in self.batches(progress))))
             if expected is not None and rows != expected:
                 raise InvalidRequest(
                     f"the table must not change while it is copied: {expected} rows became {rows}; start again"
@@ -139,7 +147,7 @@ class MemoryTable(Table):
     def counted(self, names: Sequence[str]) -> tuple[list[Any], None]:
         return [self._column(name) for name in names], None
 
-    def rewrite(self, change: Change) -> Any:
+    def rewrite(self, change: Change, shuffle: Shuffle) -> Any:
         done = change({name: self._column(name) for name in change.needs})
         frame = self._frame
         backend = nw.get_native_namespace(frame)
@@ -157,6 +165,8 @@ class MemoryTable(Table):
             frame = frame.with_columns(*made)
         if done.keep is not None:
             frame = frame.filter(done.keep.tolist())
+        if not shuffle.kept:
+            frame = frame[shuffle.places(len(frame))]
         native = _compacted(frame.drop(list(done.drop)).to_native())
         return {name: native[name].to_numpy() for name in native.column_names} if self._plain else native
 

@@ -7,66 +7,43 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import event
-
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.ledger.database import Database
+from discreet.protect.access import Access, entry
+from discreet.protect.anonymous import Anonymized
+from discreet.protect.cleaning import clean
 from discreet.protect.erasure import Erasures, Register, holding, receipt_of
+from discreet.protect.facts import GROUNDS, facts_of, text
+from discreet.protect.hierarchies import Hierarchy
+from discreet.protect.holding_files import as_given, find_now
 from discreet.protect.holdings import Found
+from discreet.protect.leaving import Leaving
 from discreet.protect.names import check_new, partner_name, public_name
+from discreet.protect.private import open_private
 from discreet.protect.pseudonyms import Pseudonymizer
+from discreet.protect.reach import TROUBLE, Seen
 from discreet.protect.receipts import Receipt
 from discreet.protect.shredding import Shredder
-from discreet.protect.vault_log import Row, VaultLog
+from discreet.protect.shuffle import Order
+from discreet.protect.tables import Progress
+from discreet.protect.vault_keys import VaultKeys
+from discreet.protect.vault_log import VaultLog
+from discreet.protect.wrapping import KeyRing
+from discreet.protect.writing import write_whole
 from discreet.sources.files import find_files
-
-GROUNDS = {
-    "legal obligation": "GDPR 17(3)(b): the law demands that the data be kept",
-    "public interest": "GDPR 17(3)(b): a task in the public interest or official authority",
-    "public health": "GDPR 17(3)(c): public interest in the area of public health",
-    "expression": "GDPR 17(3)(a): freedom of expression and information",
-    "archiving": "GDPR 17(3)(d): archiving, research or statistics that erasure would defeat",
-    "legal claims": "GDPR 17(3)(e): establishing, exercising or defending legal claims",
-}
-
-
-@dataclass(frozen=True)
-class Access:
-    """What a vault holds about one person: rows by table, the facts of those tables, and the log of uses and requests.
-
-    ``unreadable`` counts rows, by table, whose identity is missing or cannot be read: they belong to nobody.
-    """
-
-    subject: str
-    rows: dict[str, Any]
-    facts: list[dict[str, Any]]
-    uses: list[dict[str, Any]]
-    requests: list[dict[str, Any]]
-    unreadable: dict[str, int]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything in what JSON can say."""
-        rows = {name: [{k: _plain(v) for k, v in row.items()} for row in t.to_pylist()] for name, t in self.rows.items()}
-        return {
-            "subject": self.subject,
-            "rows": rows,
-            "tables": self.facts,
-            "uses": self.uses,
-            "requests": self.requests,
-            "rows_without_identity": self.unreadable,
-        }
 
 
 class Vault:
     """Registered tables, the log of what is done with them, and the requests of people in them.
 
-    ``url`` is a database as a ledger has it; ``pseudonyms`` declares who is one person. Opening a vault finishes
-    erasures that a crash interrupted, unless ``resume`` is false.
+    ``url`` is a database as a ledger has it; an SQLite file is made readable by its owner alone. ``pseudonyms`` declares who
+    is one person, and its keys open the vault: keys in the database are encrypted under a master key that is not in it.
+    Opening a vault finishes erasures that a crash interrupted, unless ``resume`` is false, and removes what killed processes
+    left; an erasure that still cannot be finished stands in the way of nobody else and is in ``unfinished``.
 
     Proof that an erasure is never half-done and forgotten: before anything is removed, the intent is committed to the
     log; each removal takes out whatever is left, so doing it again does no harm; the receipt is committed only after
@@ -92,17 +69,21 @@ class Vault:
         self._pseudonyms = pseudonyms
         # Before the database is touched: a vault without its keys could neither find a person nor sign.
         self._seed = pseudonyms.keys.key("receipts")  # type: ignore[union-attr]
-        self._cipher = pseudonyms.of_vault(self.name)
-        self._database = Database(url, timeout)
-        if self._database.sqlite:  # freed bytes are overwritten, not only unlinked
-            event.listen(self._database._engine, "connect", lambda raw, _: raw.execute("PRAGMA secure_delete=ON"))
+        pseudonyms.derived("vault-key", self.name, pseudonyms.newest())
+        self._database = open_private(url, timeout)
         try:
-            self._log = VaultLog(self._database, self.name, who)
-            self._shredder = Shredder(self._log)
+            self._ring = KeyRing(pseudonyms, self.name)
+            self._log = VaultLog(self._database, self.name, who, self._ring.start)
+            with self._database.transaction(write=False) as connection:
+                self._cipher = pseudonyms.of_vault(self.name, self._ring.log_key(connection, self._log.id))
+            self._shredder = Shredder(self._log, self._ring)
             self._register = Register(self._log, pseudonyms)
             self._erasures = Erasures(self._log, self._register, self._shredder, self._cipher, self._seed)
+            self._keys = VaultKeys(self._log, self._ring, self._register, self._shredder)
             if resume:
-                self.resume()
+                clean(self._log, self._register, self._shredder)
+                with suppress(*TROUBLE):  # it stays unfinished, and others are served
+                    self.resume()
         except BaseException:
             self._database.close()
             raise
@@ -138,6 +119,8 @@ class Vault:
     ) -> None:
         """Register a table: CSV or Parquet files, or with ``database`` a table of the vault's own database.
 
+        A pattern such as ``visits-*.csv`` stands for the files there are at each request, not at registration.
+
         A person's rows are those whose identifying columns (``columns`` renames fields) give their digest, or with
         ``token=("column", "partner", "data set")`` those with their token. ``purpose``, ``categories`` of data,
         ``recipients`` and ``retention`` go into the record of processing; ``ledger`` names the ledger in this database
@@ -150,11 +133,12 @@ class Vault:
         paths = [str(path) for path in find_files(given)] if given else []
         facts = {
             "name": name,
+            "given": as_given(given),
             "paths": paths,
             "database": database,
             "columns": list(self._pseudonyms.columns(columns)) if token is None else [token[0]],
             "partner": None if token is None else [partner_name(token[1]), public_name(token[2], "data set")],
-            **_facts(purpose, categories, recipients, retention),
+            **facts_of(purpose, categories, recipients, retention),
             "ledger": ledger,
         }
         if any(path.lower().endswith(".gz") for path in paths):
@@ -164,7 +148,8 @@ class Vault:
             known = self._register.tables(connection)
             check_new(name, known, "a table")
             for other in known.values():
-                shared = set(paths) & set(other["paths"]) or ({database} - {None}) & {other["database"]}
+                here = {str(path) for path in find_now(other.get("given") or [], Seen())} | set(other["paths"])
+                shared = set(paths) & here or ({database} - {None}) & {other["database"]}
                 if shared:
                     raise InvalidRequest(f"a table must be registered once, and {shared.pop()!r} is, as {other['name']!r}")
             holding(facts, self._pseudonyms).check(connection)
@@ -187,7 +172,7 @@ class Vault:
                     f"the table {name!r} must stay registered while an erasure is unfinished; run resume() first, or pass "
                     "override=True if the table is lost"
                 )
-            self._log.append(connection, "unregister", {"name": name, "reason": _text(reason, "reason")})
+            self._log.append(connection, "unregister", {"name": name, "reason": text(reason, "reason")})
 
     def processing(
         self,
@@ -202,8 +187,8 @@ class Vault:
         security: str = "",
     ) -> None:
         """Record an activity of processing; the same activity again replaces what is said of it."""
-        extra = {"activity": _text(activity, "activity"), "people": people, "transfers": transfers, "security": security}
-        self._log.write("processing", extra | _facts(purpose, categories, recipients, retention))
+        extra = {"activity": text(activity, "activity"), "people": people, "transfers": transfers, "security": security}
+        self._log.write("processing", extra | facts_of(purpose, categories, recipients, retention))
 
     def use(self, table: str, purpose: str, recipient: str | None = None) -> None:
         """Log that a registered table was used, and by whom it was received, if by someone else."""
@@ -213,7 +198,7 @@ class Vault:
             if table not in known:
                 raise UnknownName(f"no table is registered as {table!r}; known: {', '.join(known)}")
             self._log.append(
-                connection, "use", {"table": table, "purpose": _text(purpose, "purpose"), "recipient": recipient}
+                connection, "use", {"table": table, "purpose": text(purpose, "purpose"), "recipient": recipient}
             )
 
     def seal(self, identity: Any, data: bytes) -> bytes:
@@ -229,27 +214,32 @@ class Vault:
         person = self._pseudonyms.digest(identity)
         subject = self._subject(person)
         found = self._find(person)
+        missed = {name: part.seen.missed for name, part in found.items() if part.seen.missed}
         counts = {name: part.rows.num_rows for name, part in found.items()}
         here = {name for name, rows in counts.items() if rows}
         earlier = self._log.rows(("access", "erase", "refuse", "receipt"), subject)
-        self._log.write("access", {"tables": counts}, subject)
+        self._log.write("access", {"tables": counts, "missed": missed}, subject)
         if not here and not earlier and not self._shredder.holds(subject):
-            raise self._absent()
+            raise self._absent(missed)
         with self._database.transaction(write=False) as connection:
             known = self._register.tables(connection)
-        uses = [row for row in self._log.rows(("use",)) if row.document["table"] in here]
+        uses = [row for row in self._log.rows(("use", "copy")) if row.document["table"] in here]
         return Access(
             subject,
             {name: found[name].rows for name in found if name in here},
             [known[name] for name in known if name in here],
-            [_entry(row) for row in uses],
-            [_entry(row) for row in earlier],
+            [entry(row) for row in uses],
+            [entry(row) for row in earlier],
             {name: part.unreadable for name, part in found.items() if part.unreadable},
+            {name: part.seen.looked for name, part in found.items()},
+            missed,
         )
 
     def erase(self, identity: Any, *, override: bool = False) -> Receipt:
         """Remove a person's rows from every registered table, and return the signed receipt.
 
+        The receipt lists what was gone through and what could not be; a place that is there again at a later opening is gone
+        through then, with a receipt of its own.
         A person who was erased before and has no rows now gets that receipt again. Nothing released before is undone,
         and no budget is refunded. Rows that arrive later are not kept out: stop the supply as well. Where a refusal is
         on record, the law may demand that the rows be kept: they go only with ``override``.
@@ -272,7 +262,7 @@ class Vault:
             receipts = self._log.rows(("receipt",), subject)
             if receipts:
                 return receipt_of(receipts[-1])
-            raise self._absent()
+            raise self._absent({name: part.seen.missed for name, part in found.items() if part.seen.missed})
         links = {name: part.links for name, part in found.items() if part.links and counts[name]}
         facts = {"tables": counts, "sealed": sealed, "hard_links": links, "override": override}
         return self._erasures.finish(self._log.write("erase", facts, subject))
@@ -283,15 +273,88 @@ class Vault:
             raise InvalidRequest(f"ground must be one of {', '.join(GROUNDS)}, got {ground!r}")
         person = self._pseudonyms.digest(identity)
         subject = self._subject(person)
-        if not any(part.rows.num_rows for part in self._find(person).values()) and not self._shredder.holds(subject):
-            raise self._absent()
+        found = self._find(person)
+        if not any(part.rows.num_rows for part in found.values()) and not self._shredder.holds(subject):
+            raise self._absent({name: part.seen.missed for name, part in found.items() if part.seen.missed})
         if any(row.subject == subject for row in self._erasures.unfinished()):
             raise InvalidRequest("this person's erasure has begun and cannot be refused any more; finish it with resume()")
-        return _entry(self._log.write("refuse", {"ground": ground, "law": GROUNDS[ground], "note": note}, subject))
+        return entry(self._log.write("refuse", {"ground": ground, "law": GROUNDS[ground], "note": note}, subject))
 
     def resume(self) -> list[Receipt]:
-        """Finish every erasure that was begun and has no receipt."""
-        return [self._erasures.finish(intent) for intent in self._erasures.unfinished()]
+        """Finish every erasure that was begun and has no receipt, and those that missed a place which is there again.
+
+        All are tried; what still stands in the way of one is raised after the others are done.
+        """
+        done, trouble = [], []
+        for intent in [*self._erasures.unfinished(), *self._erasures.again()]:
+            try:
+                done.append(self._erasures.finish(intent))
+            except TROUBLE as problem:
+                trouble.append(problem)
+        if trouble:
+            raise trouble[0]
+        return done
+
+    @property
+    def unfinished(self) -> list[str]:
+        """The people, as the log knows them, whose erasure was begun and has no receipt yet."""
+        return [row.subject or "" for row in self._erasures.unfinished()]
+
+    @property
+    def pseudonyms(self) -> Pseudonymizer:
+        """Who is one person, with the keys of the vault."""
+        return self._pseudonyms
+
+    def paths(self, name: str) -> list[Path]:
+        """The files of a registered table that there are now; refused where one that was named is lost."""
+        return Leaving(self._log, self._register).paths(name)
+
+    def keys(self) -> dict[int, int]:
+        """How many keys in the database are under each version of the master key."""
+        return self._keys.counts()
+
+    def rotate(self) -> int:
+        """Bring every key in the database under the newest master key; how many there were to bring.
+
+        ``keys.add_version()`` makes a new one first. What the old one wrapped is overwritten.
+        """
+        return self._keys.rotate()
+
+    def retire(self, version: int) -> None:
+        """Give up an old master key: refused while a key in the database or a token in a registered table is under it.
+
+        It is taken out of a key file; in the environment or a key service, remove it there. Tokens that partners hold under
+        it cannot be translated afterwards: rotate them first. Copies of the key file, as in backups, keep it.
+        """
+        self._keys.retire(version)
+
+    def anonymize(
+        self,
+        name: str,
+        path: str | Path,
+        quasi_identifiers: Sequence[str],
+        hierarchies: Mapping[str, Hierarchy],
+        k: int,
+        *,
+        recipient: str,
+        override: bool = False,
+        progress: Progress | None = None,
+        row_order: Order = "shuffled",
+        seed: int | None = None,
+        **options: Any,
+    ) -> Anonymized:
+        """Write an anonymous copy of a registered table for a recipient, unless it breaks what earlier copies promised.
+
+        Before a copy leaves, its classes are joined with those of every copy of the table that left before: where a joint
+        class has fewer than k rows, for the largest k that was promised, it is refused; ``override`` lets it leave, and the
+        log says so. What left is kept in the log as how it was made, and computed again on the table as it is. ``options``
+        are those of ``discreet.protect.anonymize``; ``row_order`` and ``seed`` say the order of its rows.
+        """
+        made = Leaving(self._log, self._register).check(
+            name, path, quasi_identifiers, hierarchies, k, recipient=recipient, override=override, **options
+        )
+        made.write(path, progress, order=row_order, seed=seed)
+        return made
 
     def receipts(self) -> list[Receipt]:
         """Every receipt, in order."""
@@ -299,7 +362,7 @@ class Vault:
 
     def log(self) -> list[dict[str, Any]]:
         """Every row of the log, in order."""
-        return [_entry(row) for row in self._log.rows()]
+        return [entry(row) for row in self._log.rows()]
 
     def verify(self) -> int:
         """The number of rows of the log, after checking the chain of all and the signature of every receipt."""
@@ -314,12 +377,12 @@ class Vault:
         with self._database.transaction(write=False) as connection:
             known = self._register.tables(connection)
         activities = {row.document["activity"]: row.document for row in rows if row.kind == "processing"}
-        kinds = ("access", "erase", "receipt", "refuse", "use")
+        kinds = ("access", "copy", "erase", "receipt", "refuse", "use")
         return {
             "kind": "record of processing",
             "vault": self.name,
             "activities": list(activities.values()),
-            "tables": [{k: v for k, v in facts.items() if k != "paths"} for facts in known.values()],
+            "tables": [{k: v for k, v in facts.items() if k not in ("paths", "given")} for facts in known.values()],
             "requests": {kind: sum(row.kind == kind for row in rows) for kind in kinds},
         }
 
@@ -327,8 +390,7 @@ class Vault:
         """The record of processing as a new JSON file."""
         place = Path(path)
         try:
-            with place.open("x", encoding="utf-8") as out:
-                out.write(json.dumps(self.record(), indent=1, ensure_ascii=False) + "\n")
+            write_whole(place, json.dumps(self.record(), indent=1, ensure_ascii=False) + "\n")
         except OSError as problem:
             raise InvalidRequest(f"the record must go into a new file, and {str(place)!r}: {problem.strerror}") from None
         return place
@@ -336,39 +398,13 @@ class Vault:
     def _subject(self, person: bytes) -> str:
         return self._cipher.tokens([person])[0]
 
-    def _absent(self) -> UnknownName:
+    def _absent(self, missed: dict[str, list[dict[str, Any]]]) -> UnknownName:
         # Nothing about who was asked for: the message may be shown or kept.
-        return UnknownName("no registered table holds this identity; check its spelling and which tables are registered")
+        places = [f"{place['place']} ({place['reason']})" for parts in missed.values() for place in parts]
+        also = f"; not looked into: {', '.join(places)}" if places else ""
+        return UnknownName(
+            f"no registered table holds this identity; check its spelling and which tables are registered{also}"
+        )
 
     def _find(self, person: bytes) -> dict[str, Found]:
         return {table.name: table.find(person, self._database) for table in self._register.holdings()}
-
-
-def _facts(purpose: str, categories: Sequence[str], recipients: Sequence[str], retention: str) -> dict[str, Any]:
-    """What the record of processing says of a table or an activity."""
-    return {
-        "purpose": _text(purpose, "purpose"),
-        "categories": _texts(categories, "categories"),
-        "recipients": _texts(recipients, "recipients") if recipients else [],
-        "retention": _text(retention, "retention"),
-    }
-
-
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidRequest(f"{what} must be said in words, got {value!r}")
-    return value
-
-
-def _texts(values: Any, what: str) -> list[str]:
-    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-        raise InvalidRequest(f"{what} must be a list of words, got {values!r}; write ['...']")
-    return [_text(value, what) for value in values]
-
-
-def _entry(row: Row) -> dict[str, Any]:
-    return {"number": row.number, "time": row.time, "who": row.who, "kind": row.kind, **row.document}
-
-
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, str | int | float) else str(value)

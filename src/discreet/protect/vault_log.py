@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,13 +62,15 @@ log = Table(
     Index("discreet_vault_log_kind", "vault", "kind"),
     Index("discreet_vault_log_subject", "vault", "subject"),
 )
-subjects = Table(
-    "discreet_vault_subjects",
+wrapped = Table(  # keys, each encrypted under a master key that is not in this database
+    "discreet_vault_keys",
     metadata,
     Column("vault", _ID, ForeignKey(vaults.c.id), primary_key=True),
-    Column("subject", String(100), primary_key=True),
-    Column("key", String(64), nullable=False),
+    Column("holder", String(100), primary_key=True),  # a person's token, or LOG
+    Column("version", Integer, nullable=False),  # of the master key
+    Column("key", String(200), nullable=False),
 )
+LOG = "log"
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ class Row:
 class VaultLog:
     """The log of one vault."""
 
-    def __init__(self, database: Database, name: str, who: str | None) -> None:
+    def __init__(self, database: Database, name: str, who: str | None, started: Callable[[Connection, int], None]) -> None:
+        """``started`` is called once, with the vault's number, in the transaction that makes a new vault."""
         self.database = database
         self.name = name
         self.who = who or _user()
@@ -98,6 +101,7 @@ class VaultLog:
                 row = {"name": name, "created": created, "number": 0, "head": _origin(name, created)}
                 connection.execute(vaults.insert(), row)
                 found = connection.execute(select(vaults).where(vaults.c.name == name)).one()
+                started(connection, found.id)
         self.id: int = found.id
 
     def append(self, connection: Connection, kind: str, document: Mapping[str, Any], subject: str | None = None) -> Row:

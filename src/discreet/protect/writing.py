@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import glob
 import io
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,83 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
+from discreet.protect.reach import enough_room
 from discreet.sources.files import DELIMITERS, PARQUET
 
 
 @contextmanager
-def writer(path: str | Path, *, replace: bool = False) -> Iterator[Callable[[pa.Table], int]]:
-    """A function that takes rows, and a file that appears whole at the end or not at all."""
-    from pyarrow.parquet import ParquetWriter
-
+def writer(path: str | Path) -> Iterator[Callable[[pa.Table], int]]:
+    """A function that takes rows, and a new file that appears whole at the end or not at all, readable by its owner."""
     path = Path(path)
     kind = suffix(path)
     if kind.endswith(".gz"):
         raise UnsupportedFormat(f"a new file must end in .csv, .tsv, .parquet or .pq, got {path.name!r}; compress it later")
-    if path.exists() and not replace:
+    if path.exists():
         raise InvalidRequest(f"the file to write must not exist yet, got {str(path)!r}; choose another name or remove it")
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
+    with new_file(path) as name, rows_to(name, kind) as put:
+        yield put
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[str]:
+    """The name to write a new file under; at the end it is on the disk, and moved to its place.
+
+    What is written is locked until then, so that what a killed process left can be told from what another writes now.
+    """
+    try:
+        for stale in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+            remove_abandoned(stale)
+        handle, name = _held(path)
+    except OSError as problem:
+        raise InvalidRequest(f"the file {str(path)!r} cannot be written: {problem.strerror}; check its folder") from None
+    try:
+        with enough_room(f"writing {str(path)!r}"):
+            yield name
+            sync(name)
+            os.replace(name, path)
+            sync(path.parent)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _held(path: Path) -> tuple[int, str]:
+    """A new file beside a path, with its lock; another process may take it for abandoned before it is locked."""
+    while True:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        _hold(handle, wait=True)
+        if os.path.exists(name):
+            return handle, name
+        os.close(handle)
+
+
+def remove_abandoned(stale: Path) -> None:
+    """Remove a file that was being written, unless another process is still writing it."""
+    with suppress(OSError), stale.open("rb") as stored:
+        if _hold(stored.fileno(), wait=False):
+            stale.unlink()
+
+
+def _hold(handle: int, *, wait: bool) -> bool:
+    """Lock a file; whether that could be done at once, or at all on this system."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def rows_to(name: str, kind: str) -> Iterator[Callable[[pa.Table], int]]:
+    """A function that writes rows to a file, CSV or Parquet by ``kind``; the first rows say the columns."""
+    from pyarrow.parquet import ParquetWriter
+
     sink: list[Any] = []
 
     def put(rows: pa.Table) -> int:
@@ -42,20 +104,12 @@ def writer(path: str | Path, *, replace: bool = False) -> Iterator[Callable[[pa.
 
     try:
         yield put
-        if sink:
-            sink[0].close()
-        sync(name)
-        if path.exists():
-            os.chmod(name, path.stat().st_mode & 0o777)
-        else:
-            os.chmod(name, 0o600)
-        os.replace(name, path)
-        sync(path.parent)
     except BaseException:
-        if sink:
+        with suppress(Exception):  # what went wrong is told already
             sink[0].close()
-        Path(name).unlink(missing_ok=True)
         raise
+    if sink:
+        sink[0].close()
 
 
 class _CsvWriter:
@@ -90,6 +144,14 @@ class _CsvWriter:
 
     def close(self) -> None:
         self._out.close()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """A new file with a text, whole or not at all, readable by its owner."""
+    if path.exists():
+        raise InvalidRequest(f"the text must go into a new file, got {str(path)!r}, which exists; choose another name")
+    with new_file(path) as name, Path(name).open("w", encoding="utf-8") as out:
+        out.write(text)
 
 
 def sync(path: str | Path) -> None:

@@ -97,10 +97,15 @@ def _answer(number: int, ask: Mapping[str, Any], result: Result) -> dict[str, An
 def main_interval(numbers: Sequence[Any]) -> tuple[Any, Any, Any]:
     """Value, low and high of one line of an answer: of the population where that was asked for, else of the table."""
     value, low, high, _, *population = numbers
-    return (value, *population) if population else (value, low, high)  # type: ignore[return-value]
+    return (value, *population) if population else (value, low, high)
 
 
 def _declared(name: str, doc: Mapping[str, Any]) -> tuple[str, str]:
+    if "private" in (doc.get("values"), doc.get("bounds")):
+        outer = "" if "outer" not in doc else f" from {shown(doc['outer'][0])} to {shown(doc['outer'][1])}"
+        return name, (
+            "labels" if doc["type"] == "category" else f"a number{outer}, with bounds"
+        ) + " that were not looked for"
     if doc["type"] == "category":
         return name, "one of " + ", ".join(map(str, doc["values"]))
     low, high = doc["bounds"]

@@ -35,6 +35,12 @@ _LAWS = {
     "likely, and one person changes no candidate's chance by more than a factor e^ε.",
     "spherical_laplace": "Spherical Laplace noise: Laplace noise for a whole vector, the same in every direction.",
     "randomized_response": "Randomised response: the truth with a known probability, otherwise another category.",
+    "optimal_keys": "Optimal naming: a label is named with a probability that grows with the number of people who have it "
+    "as fast as e^ε and δ allow; a label of one person is named with probability δ at most.",
+    "truncated_keys": "Truncated discrete Laplace noise: a label is shown with its noisy count where that exceeds the "
+    "largest noise that can be drawn; a label of one person is shown with probability δ at most.",
+    "thresholded_keys": "Noise and a threshold: a label is shown with its noisy number where that is so large that a label "
+    "of one person reaches it with probability δ at most.",
     "tulap": "Tulap noise: discrete Laplace noise and a uniform number between -1/2 and 1/2, for exact tests of a share.",
     "no_noise": "No noise: for tests only. Nothing is protected.",
 }
@@ -216,6 +222,9 @@ def sentence(ask: Mapping[str, Any], result: Result) -> str:
     """The answer in one sentence; a hypothesis test in its own words."""
     if is_test(result):
         return describe(result)
+    told: str | None = result.reading.sentence(result.releases)
+    if told is not None:
+        return told
     if result.labels:
         count, whose = np.size(result.value), _WHOSE[result.scope]
         return f"{count} numbers, each with the interval that holds {whose} one with 95 % probability."

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Literal, Self, TypeVar
 
@@ -13,9 +14,10 @@ import numpy as np
 
 from discreet.core.numbers import Number, rational
 from discreet.core.random import Random, chosen
-from discreet.core.schema import Categories, Label, Schema, canonical, closest
+from discreet.core.schema import Categories, Column, Label, Schema, canonical, closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.sources.batch import Batch, Rules
+from discreet.sources.ids import Identities, Words
 from discreet.sources.people import ALL, DEFAULT_SALT, Choice, divide, public_key
 
 S = TypeVar("S")
@@ -44,8 +46,9 @@ class Selection:
         """The chosen records of a batch. A person's rows are filtered before they are counted against max_rows."""
         mask = np.ones(batch.size, bool)
         for choice in self.choices:
+            inputs: Words | Identities
             if choice.by == "person":
-                inputs = batch.identities()[1]
+                inputs = batch.identities()
             else:
                 inputs = batch.value_hashes() if choice.by == "values" else batch.row_numbers()
             mask &= choice.mask(inputs, 0 if choice.by == "values" else batch.stream)
@@ -60,7 +63,7 @@ class BaseSource(ABC):
     def __init__(self, schema: Schema, salt: int = DEFAULT_SALT, batch_rows: int = BATCH_ROWS) -> None:
         if batch_rows < 1:
             raise InvalidRequest(f"batch_rows must be at least 1, got {batch_rows}")
-        self.schema = schema
+        self.schema = self._as_declared = schema
         self._batch_rows = batch_rows
         self._selection = Selection(Rules(schema, salt))
         self._declared: str | None = None
@@ -93,6 +96,23 @@ class BaseSource(ABC):
             conditions.append((name, tuple(sorted({lookup[canonical(v)] for v in labels}))))
         return self._with(where=(*self._selection.where, *conditions))
 
+    def found(self, columns: Mapping[str, Column]) -> Self:
+        """The same table with declarations that were found. Asked before any ``where``, ``split`` or ``sample``.
+
+        Its version stays that of the declared schema: within one ledger what was found follows from that and the version of
+        the table, and a question says the bounds and labels that it uses.
+        """
+        if self._selection:
+            raise InvalidRequest("declarations are found for a whole table; find them before choosing rows")
+        made = copy.copy(self)
+        made.schema = replace(self.schema, columns={**self.schema.columns, **columns})
+        made._selection = Selection(Rules(made.schema, self._selection.rules.salt))
+        made._read_again(columns)
+        return made
+
+    def _read_again(self, columns: Iterable[str]) -> None:  # noqa: B027  most sources keep nothing
+        """Forget what was worked out of columns under another declaration."""
+
     def split(self, parts: int, seed: int | Random | None = None) -> list[Self]:
         """``parts`` sources on disjoint people that together are this one.
 
@@ -111,8 +131,8 @@ class BaseSource(ABC):
     def sample(self, rate: Number, seed: int | Random | None = None) -> Self:
         """Each person (each row, without a person column) independently with probability ``rate``.
 
-        The key is drawn anew at every call and stays with the source it makes (``seed`` is for tests). The probability
-        is rounded down to a multiple of 2**-64.
+        The key is secret, drawn anew at every call, and stays with the source it makes (``seed`` is for tests). The
+        probability is rounded down to a multiple of 2**-64.
         """
         exact = rational(rate, "rate")
         if not 0 < exact <= 1:
@@ -129,10 +149,12 @@ class BaseSource(ABC):
         """
         selection = self._selection
         facts = [
-            json.dumps(self.schema.to_dict(), sort_keys=True),
+            json.dumps(self._as_declared.to_dict(), sort_keys=True),
             str(selection.rules.salt),
             str(selection.where),
             *(choice.describe() for choice in selection.choices),
+            # The places of labels that were found mean something only beside the labels.
+            *(str(pair) for pair in self.restriction if self.schema[pair[0]] != self._as_declared[pair[0]]),
             self._content() if self._declared is None else f"declared {self._declared}",
         ]
         return blake2b("\n".join(facts).encode(), digest_size=16).hexdigest()
@@ -191,7 +213,12 @@ class LocalSource(BaseSource):
 
 
 def check_columns(schema: Schema, present: Sequence[str]) -> None:
-    """Refuse a schema that names columns the table does not have."""
-    for name in [*schema.columns, *([] if schema.person is None else [schema.person])]:
+    """Refuse a schema that names columns the table does not have.
+
+    Nothing is said of the table's other names: where a file has no header its first line is a person's record.
+    """
+    declared = [*schema.columns, *([] if schema.person is None else [schema.person])]
+    for name in declared:
         if name not in present:
-            raise UnknownName(f"the table has no column {name!r}{closest(name, present)}")
+            here = ", ".join(repr(known) for known in dict.fromkeys(declared) if known in present) or "none"
+            raise UnknownName(f"the table has no column {name!r}; of the declared columns it has {here}; mend the schema")

@@ -16,7 +16,8 @@ from discreet.core.grid import quantise
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.sources import cells
-from discreet.sources.cells import Codes, Column, Floats, Keys, Words
+from discreet.sources.cells import Codes, Column, Floats
+from discreet.sources.ids import NO_ID, Identities, Keys, Words, identities
 from discreet.sources.people import Mask, row_hashes, smallest_rows
 
 Rows = slice | npt.NDArray[np.intp]
@@ -32,9 +33,12 @@ class Rules:
         self.salt = salt
         self.numeric: dict[str, float | None] = {}
         self.category: dict[str, tuple[dict[str, int], int, int]] = {}
+        self.private: set[str] = set()  # columns whose labels are yet to be found
         for name, column in schema.columns.items():
             if isinstance(column, Categories):
                 relation = schema.neighbors
+                if column.private:
+                    self.private.add(name)
                 self.category[name] = (column.lookup(), column.stray(relation), column.fill(relation))
             else:
                 self.numeric[name] = column.fill(schema.neighbors)
@@ -58,7 +62,7 @@ class Batch:
         rows: Rows | None = None,
         start: int = 0,
         stream: int = 0,
-        identities: tuple[Keys, Words] | None = None,
+        identities: Identities | None = None,
         ready: Mapping[str, Codes] = _NONE,
     ) -> None:
         self.size = size
@@ -102,6 +106,18 @@ class Batch:
         self._keep(name, values)
         return values
 
+    def present(self, name: str) -> Floats:
+        """The column as doubles as they are stored: NaN where a cell is missing, whatever a missing value becomes."""
+        if name not in self._rules.numeric or name not in self._columns:
+            raise self._refusal(name, "categories; ask for its codes")
+        return cells.numbers(self._pick(self._columns[name]))
+
+    def keys(self, name: str) -> tuple[list[str], cells.Places]:
+        """Of a column whose labels are private: the different ones here, and for every row the place of its own or -1."""
+        if name not in self._rules.private or name not in self._columns:
+            raise self._refusal(name, "labels or numbers that are known; ask for its codes or values")
+        return cells.keys(self._pick(self._columns[name]))
+
     @property
     def people(self) -> Keys | None:
         """For every row the number of its person, 0 .. people in this batch - 1; None without a person column."""
@@ -119,8 +135,7 @@ class Batch:
 
         A row without an id is nobody's and is not kept: kept, all of them would have to share one person's allowance,
         and one more of them would push another out. The rows with the smallest hash of their quantised codes are kept;
-        see ``people.smallest_rows`` for why that
-        depends neither on the order of rows nor on the engine.
+        see ``people.smallest_rows`` for why that depends neither on the order of rows nor on the engine.
         """
         most = self._rules.schema.max_rows
         if most is None:
@@ -131,9 +146,9 @@ class Batch:
             return known
         for name in wanted:
             self._rules.schema[name]  # an unknown name is refused whether or not any person has too many rows
-        keys, hashes = self.identities()
+        keys, hashes = self.identities()[:2]
         mask = smallest_rows(keys, hashes, most, lambda rows: [self.grid(name, rows) for name in wanted])
-        mask &= keys != cells.NO_ID
+        mask &= keys != NO_ID
         self._keep(wanted, mask)
         return mask
 
@@ -146,13 +161,13 @@ class Batch:
         gone = np.isnan(values)
         return np.where(gone, _MISSING, np.where(gone, 0.0, values).astype(np.int64))
 
-    def identities(self) -> tuple[Keys, Words]:
+    def identities(self) -> Identities:
         """The key and the salted hash of every row's person."""
         if self._identities is None:
             person = self._rules.schema.person
             if person is None:
                 raise InvalidRequest("this needs a person column, and the schema has none; declare person= and max_rows=")
-            self._identities = cells.identities(self._pick(self._columns[person]), self._rules.salt)
+            self._identities = identities(self._pick(self._columns[person]), self._rules.salt)
         return self._identities
 
     def row_numbers(self) -> Words:
@@ -173,7 +188,7 @@ class Batch:
             inside = rows + (self._rows.start or 0)
         elif self._rows is not None:
             inside = self._rows[rows]
-        picked = None if known is None else (known[0][rows], known[1][rows])
+        picked = None if known is None else known.take(rows)
         return Batch(self._rules, self._columns, len(rows), inside, self.start, self.stream, picked, self._ready)
 
     def _pick(self, column: Column) -> Column:

@@ -1,17 +1,19 @@
-"""What one cell means: as a number, as a category, as a person's id. One meaning for every engine.
+"""What one cell means: as a number and as a label. One meaning for every engine, and for every row by itself.
 
 Engines hand over columns as NumPy or Arrow arrays; everything after that is the code below, so a table gives the same
-records from memory, from a file and from a cluster. Nothing here raises or warns because of what a cell holds.
+records from memory, from a file and from a cluster. Nothing here raises or warns because of what a cell holds, and what
+one cell holds changes nothing about how another is read: no type is inferred from cells of several kinds.
 
 The rules. A number is a number, true is 1, and text is a number when it reads as a decimal (spaces around it are
 ignored); anything else is missing. As a label, a cell is its canonical text: whole numbers without a point, true and
-false in lower case, bytes decoded. NaN, null and the empty text are missing.
+false in lower case, bytes decoded as UTF-8 (those that are none written as ``\\xff``), dates and times as ISO 8601 writes
+them with a space between, those with a time zone in UTC. NaN, null and the empty text are missing. Bytes and text that
+are the same in UTF-8 are the same cell.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -26,24 +28,26 @@ from discreet.core.schema import canonical
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
-Keys = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.intp]
 Column: TypeAlias = Any  # a NumPy array or an Arrow array
 
 # What the Arrow cast from text to double accepts, written out: a test holds the two against each other.
 _DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?(?i:inf|infinity)$"
-_SMALL_WHOLE = "^(0|-?[1-9][0-9]{0,17})$"  # at most 18 digits: always fits 64 bits, and has one spelling only
-_WHOLE_LIMIT = 10**18
-NO_ID = -(2**63)  # the key of every row without an id; no small whole number reaches it
-# Cells that, beside one another, end the process inside Arrow: they are read one at a time.
-_ARROW_CRASHES = (np.complexfloating, np.datetime64, np.timedelta64)
+WHOLE_LIMIT = 10**18
 _NUMBERS = (int, float, Decimal, Fraction, np.number, np.bool_)
+# What Arrow holds exactly as Python does: a column of cells of one of these types, and of None, may become Arrow's.
+_EXACT: dict[type, Any] = {
+    str: pa.large_string(), bytes: pa.large_binary(), bool: pa.bool_(), int: pa.int64(), float: pa.float64(),
+    dt.date: pa.date32(),
+}  # fmt: skip
+_NESTED = (list, tuple, dict, set, frozenset, np.ndarray)  # no category: a library may hand over one for another
+_REMEMBERED = frozenset({str, bytes, bool, int, float, type(None)})  # equal cells of these types have one label
 
 
 def numbers(column: Column) -> Floats:
     """Every cell as a double, NaN where it is missing. The caller's own memory where that holds doubles already."""
     if isinstance(column, np.ndarray) and not isinstance(column, np.ma.MaskedArray):
-        if column.dtype == np.float64:
+        if column.dtype == np.float64 and column.dtype.isnative:
             return column
         if column.dtype.kind in "fiub":
             with np.errstate(all="ignore"):  # a long double beyond the doubles becomes infinite, and is clipped later
@@ -54,99 +58,138 @@ def numbers(column: Column) -> Floats:
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _spread(numbers(column.dictionary), column.indices, np.nan)
-    if _is_text(kind):
+    if is_text(kind) or is_bytes(kind):
         return _text_numbers(column)
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
         if pa.types.is_boolean(kind):
             column = column.cast(pa.uint8())
         values: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return values
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        return _object_numbers(objects(column.to_pylist()))
     return np.full(len(column), np.nan)
 
 
 def codes(column: Column, lookup: Mapping[str, int], stray: int, missing: int) -> Codes:
     """Every cell as the code of its label; ``stray`` for an undeclared label and ``missing`` for none."""
-    values, index = _distinct(column)
+    values, index = distinct(column)
     table = np.empty(len(values) + 1, np.int32)
     table[-1] = missing
     for place, value in enumerate(values):
-        text = label(value)
+        text = None if isinstance(value, _NESTED) else label(value)
         table[place] = missing if text is None else lookup.get(text, stray)
     return table[index]
 
 
-def identities(column: Column, salt: int) -> tuple[Keys, Words]:
-    """For every row a key, equal exactly for rows of the same person in this column, and a salted 64-bit hash.
-
-    The hash of a person is the same on every engine and in every process. Keys, not hashes, decide who is one person:
-    two people whose hashes agree would otherwise share one allowance of rows, and one could push out the other's.
-    Rows without an id get the key ``NO_ID``; they are nobody's, and count for nothing.
-    """
-    whole = _whole(column)
-    if whole is not None:
-        return whole, hash_whole(whole, salt)
-    values, index = _distinct(column)
+def keys(column: Column) -> tuple[list[str], Places]:
+    """The different labels of a column, and for every row the place of its own; -1 where it has none."""
+    values, index = distinct(column)
     known: dict[str, int] = {}
-    keys = np.empty(len(values) + 1, np.int64)
-    hashes = np.empty(len(values) + 1, np.uint64)
-    keys[-1], hashes[-1] = NO_ID, _hash_id(None, salt)
+    places = np.full(len(values) + 1, -1, np.intp)
     for place, value in enumerate(values):
-        text = label(value)
-        keys[place] = NO_ID if text is None else known.setdefault(text, len(known))
-        hashes[place] = _hash_id(text, salt)
-    return keys[index], hashes[index]
+        text = None if isinstance(value, _NESTED) else label(value)
+        if text is not None:
+            places[place] = known.setdefault(text, len(known))
+    return list(known), places[index]
 
 
 def label(cell: Any) -> str | None:
     """The canonical text of one cell, None where it is missing."""
-    if isinstance(cell, np.generic):
-        cell = float(cell) if isinstance(cell, np.floating) else cell.item()  # a long double is its own item
     try:
+        if isinstance(cell, np.generic):
+            cell = _plain(cell)
         if cell is None or not cell == cell:  # noqa: PLR0124, SIM201  NaN and NaT differ from themselves
             return None
         if isinstance(cell, bytes | bytearray | memoryview):
-            cell = bytes(cell).decode("utf-8", "backslashreplace")
-        if isinstance(cell, float | Decimal | Fraction) and -_WHOLE_LIMIT < cell < _WHOLE_LIMIT and cell == int(cell):
+            return bytes(cell).decode("utf-8", "backslashreplace") or None
+        if isinstance(cell, float | Decimal | Fraction) and -WHOLE_LIMIT < cell < WHOLE_LIMIT and cell == int(cell):
             cell = int(cell)
         if isinstance(cell, Decimal):
-            cell = format(cell.normalize(), "f")
+            cell = _decimal(cell)
+        elif isinstance(cell, dt.datetime | dt.timedelta):
+            cell = _moment(cell)
         text = canonical(cell).encode("utf-8", "backslashreplace").decode()
     except Exception:  # whatever an odd object does when it is compared or written, it is a missing cell
         return None
     return text or None
 
 
-def hash_whole(values: Keys, salt: int) -> Words:
-    """A salted hash of whole numbers; one-to-one, so two of them never meet."""
-    return mix(values.view(np.uint64) + np.uint64(salt & (2**64 - 1)))
+def _plain(cell: Any) -> Any:
+    """A scalar of NumPy as Python's own; a long double is its own item, and a date in nanoseconds a bare number."""
+    if isinstance(cell, np.floating):
+        return float(cell)
+    if isinstance(cell, np.datetime64 | np.timedelta64):
+        if np.isnat(cell):
+            return None
+        found = cell.astype(f"{cell.dtype.kind}8[us]").item() if np.datetime_data(cell.dtype)[0] != "D" else cell.item()
+        return None if isinstance(found, int) else found  # beyond the calendar
+    return cell.item()
 
 
-def mix(words: Words) -> Words:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014): a one-to-one scrambling of 64-bit words."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+def _decimal(cell: Decimal) -> str:
+    """The digits of a decimal without zeros at the end; written out where that is short."""
+    sign, digits, exponent = cell.as_tuple()
+    if not isinstance(exponent, int):
+        return str(cell)
+    text = "".join(map(str, digits))
+    kept = text.rstrip("0")
+    exponent += len(text) - len(kept)
+    if -100 <= exponent <= 100:
+        return format(Decimal((sign, tuple(map(int, kept)), exponent)), "f")
+    return f"{'-' if sign else ''}{kept}e{exponent}"
+
+
+def _moment(cell: Any) -> str:
+    """A moment or a length of time, of pandas or of Python, as Python writes it; with a time zone in UTC."""
+    if isinstance(cell, dt.timedelta):
+        text = str(dt.timedelta(cell.days, cell.seconds, cell.microseconds))
+        small = getattr(cell, "nanoseconds", 0)
+    else:
+        zone = dt.UTC if cell.utcoffset() is not None else None
+        cell = cell.astimezone(zone) if zone is not None else cell
+        small = getattr(cell, "nanosecond", 0)
+        text = str(dt.datetime(cell.year, cell.month, cell.day, cell.hour, cell.minute, cell.second, cell.microsecond, zone))
+    return f"{text} {small}ns" if small else text
 
 
 def arrow(column: Column) -> Column:
-    """As one Arrow array where Arrow can hold the cells, else as a NumPy array of objects."""
+    """As one Arrow array where Arrow holds every cell as it is, else as a NumPy array of objects.
+
+    Cells of one Python type become Arrow's; of several they stay objects, so that none decides what another becomes.
+    """
     if isinstance(column, pa.ChunkedArray):
-        return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        return _joined(column)
     if isinstance(column, pa.Array):
         return column
     if isinstance(column, np.ma.MaskedArray):
         column = objects(column.tolist())
-    if column.dtype == object and any(isinstance(cell, _ARROW_CRASHES) for cell in column):
+    if column.dtype == object or column.dtype.kind in "US":  # Arrow would end such a text at its first NUL
+        return _of_one_type(column.astype(object))
+    try:
+        return pa.array(column, from_pandas=True)
+    except Exception:  # text that is not Unicode, units and sizes that Arrow does not have: read one at a time
+        return objects(list(column) if column.dtype.kind in "mM" else column.tolist())
+
+
+def _joined(column: Any) -> Any:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    try:
+        return column.combine_chunks()
+    except pa.ArrowInvalid:  # more than two thousand million bytes of text
+        return column.cast(pa.large_string() if is_text(column.type) else pa.large_binary()).combine_chunks()
+
+
+def _of_one_type(column: npt.NDArray[np.object_]) -> Column:
+    kinds = set(map(type, column))
+    kinds.discard(type(None))
+    if not kinds:
+        return pa.nulls(len(column))
+    wanted = _EXACT.get(kinds.pop()) if len(kinds) == 1 else None
+    if wanted is None:
         return column
     try:
-        made = pa.array(column, from_pandas=True)
-    except Exception:  # mixed cells, huge whole numbers, odd objects: they are read one at a time
-        return column if column.dtype == object else objects(column.tolist())
-    # Among objects Arrow rounds a whole number because another row holds a fraction; a cell must not do that to another.
-    blended = column.dtype == object and (pa.types.is_floating(made.type) or pa.types.is_decimal(made.type))
-    return column if blended else made
+        return pa.array(column, wanted, from_pandas=True)
+    except Exception:  # a lone surrogate, a whole number of more than 64 bits
+        return column
 
 
 def objects(cells: Sequence[Any]) -> npt.NDArray[np.object_]:
@@ -157,14 +200,43 @@ def objects(cells: Sequence[Any]) -> npt.NDArray[np.object_]:
     return out
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
+def is_bytes(kind: Any) -> bool:
+    """Whether an Arrow type is one of bytes."""
+    tests = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    return any(test(kind) for test in tests)
+
+
+def as_bytes(column: Any) -> Any:
+    """A column of text or bytes as bytes: whether text is Unicode is not asked here."""
+    if pa.types.is_binary(column.type):
+        return column
+    return column.cast(pa.binary() if pa.types.is_string(column.type) else pa.large_binary())
+
+
+def readable(column: Any) -> Any:
+    """A column of text or bytes as text, null where a cell is not UTF-8."""
+    column = as_bytes(column)
+    kind = pa.string() if pa.types.is_binary(column.type) else pa.large_string()
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        return pa.array([None if cell is None else _decoded(cell) for cell in column.to_pylist()], kind)
+
+
+def _decoded(cell: bytes) -> str | None:
+    try:
+        return cell.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 def _text_numbers(column: Any) -> Floats:
-    if pa.types.is_string_view(column.type):
-        column = column.cast(pa.large_string())
-    column = pc.utf8_trim_whitespace(column)
+    column = pc.utf8_trim_whitespace(readable(column))
     try:
         values = column.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -178,7 +250,7 @@ def _object_numbers(column: npt.NDArray[np.object_]) -> Floats:
     out = np.full(len(column), np.nan)
     texts: list[tuple[int, str]] = []
     for place, cell in enumerate(column):
-        if isinstance(cell, str | bytes):
+        if isinstance(cell, str | bytes | bytearray | memoryview):
             text = label(cell)
             if text is not None:
                 texts.append((place, text))
@@ -194,27 +266,55 @@ def _object_numbers(column: npt.NDArray[np.object_]) -> Floats:
     return out
 
 
-def _distinct(column: Column) -> tuple[list[Any], npt.NDArray[np.intp]]:
-    """The distinct cells, and for every row the place of its cell; a null row points one past the end."""
+def distinct(column: Column) -> tuple[list[Any], Places]:
+    """The different cells, and for every row the place of its cell; a null row points one past the end."""
     column = arrow(column)
+    if isinstance(column, np.ndarray):
+        return _distinct_objects(column)
+    if is_text(column.type) or is_bytes(column.type):
+        column = as_bytes(column)
     try:
         encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        values = encoded.dictionary.to_pylist()
+        values = _cells(encoded.dictionary)
         index = encoded.indices.cast(pa.int64()).fill_null(len(values)).to_numpy()
-    except Exception:  # objects, and nested or unreadable cells: every row is its own
-        values = list(column) if isinstance(column, np.ndarray) else _cells(column)
-        index = np.arange(len(values))
+    except pa.ArrowException:  # nested cells: every row is its own
+        values, index = _cells(column), np.arange(len(column))
+    return values, index
+
+
+def _distinct_objects(column: npt.NDArray[np.object_]) -> tuple[list[Any], Places]:
+    values: list[Any] = []
+    known: dict[Any, int] = {}
+    index = np.empty(len(column), np.intp)
+    for row, cell in enumerate(column):
+        kind = type(cell)
+        if kind in _REMEMBERED:
+            place = known.setdefault((kind, cell), len(values))
+            if place == len(values):
+                values.append(cell)
+        else:
+            place = len(values)
+            values.append(cell)
+        index[row] = place
     return values, index
 
 
 def _cells(column: Any) -> list[Any]:
-    out: list[Any] = []
-    for cell in column:
-        try:
-            out.append(cell.as_py())
-        except Exception:  # text that is not valid UTF-8, a date outside the calendar
-            out.append(None)
-    return out
+    """The cells of an Arrow array as Python's; None for one that Python cannot hold."""
+    if is_text(column.type):
+        column = as_bytes(column)
+    try:
+        found: list[Any] = column.to_pylist()
+    except Exception:  # a date outside the calendar, text inside a list that is not UTF-8
+        found = [_cell(cell) for cell in column]
+    return found
+
+
+def _cell(cell: Any) -> Any:
+    try:
+        return cell.as_py()
+    except Exception:  # as above, for this cell alone
+        return None
 
 
 def _spread(table: Floats, indices: Any, missing: float) -> Floats:
@@ -222,31 +322,3 @@ def _spread(table: Floats, indices: Any, missing: float) -> Floats:
     places = indices.cast(pa.int64()).fill_null(len(table)).to_numpy()
     spread: Floats = np.append(table, missing)[places]
     return spread
-
-
-def _whole(column: Column) -> Keys | None:
-    """The ids as whole numbers of at most 18 digits, or None where some id is something else."""
-    column = arrow(column)
-    if isinstance(column, np.ndarray):
-        return None
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
-        if not pc.all(pc.match_substring_regex(column, _SMALL_WHOLE), min_count=0).as_py():
-            return None
-    elif not pa.types.is_integer(column.type) or column.type == pa.uint64():
-        return None
-    column = column.cast(pa.int64())
-    smallest, largest = (side.as_py() for side in pc.min_max(column).values())
-    if smallest is not None and not -_WHOLE_LIMIT < smallest <= largest < _WHOLE_LIMIT:
-        return None
-    keys: Keys = column.fill_null(NO_ID).to_numpy(zero_copy_only=False)
-    return keys
-
-
-def _hash_id(text: str | None, salt: int) -> int:
-    if text is None:
-        return int(hash_whole(np.array([NO_ID]), salt)[0])
-    if re.match(_SMALL_WHOLE, text) and "\n" not in text:
-        return int(hash_whole(np.array([int(text)]), salt)[0])
-    key = (salt & (2**64 - 1)).to_bytes(8, "little")
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8, key=key).digest(), "little")

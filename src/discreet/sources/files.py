@@ -1,32 +1,29 @@
-"""CSV and Parquet files of any size, streamed through DuckDB in bounded memory.
+"""CSV and Parquet files of any size, read a batch at a time in bounded memory.
 
-Only the needed columns are read. With a person column the rows come in the order of the id (an external sort that
-spills to disk), so that a person's rows lie together. A CSV file is read as text and means what text means
-everywhere. Neighbouring tables are compared record by record as they are parsed, so a CSV file must come from something
-that writes CSV: a quote that one line opens and never closes swallows the lines after it, and is not one person's doing in
-a well-written file. A line that is no record, or longer than ten million bytes, contributes
-nothing.
+Only the needed columns are read. With a person column the rows come in the order of the id (an external sort by DuckDB that
+spills to disk), so that a person's rows lie together. The cells of a CSV file are bytes and mean what bytes mean
+everywhere; ``csv_lines`` says what its records are. Neighbouring tables are compared record by record as they are parsed.
 """
 
 from __future__ import annotations
 
-import csv
 import glob
-import gzip
-import io
 import os
-import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.sources import stream
+from discreet.sources import cells, csv_lines, stream
 from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
 from discreet.sources.batch import Batch
+from discreet.sources.ids import check_kind
 from discreet.sources.people import DEFAULT_SALT
+from discreet.sources.spill import spill_folder
 
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 PARQUET = (".parquet", ".pq")
@@ -51,34 +48,62 @@ class FileSource(LocalSource):
         super().__init__(schema, salt, batch_rows)
         self._memory = memory
         self._paths = find_files(paths)
-        self._table, types = _describe(self._paths)
-        check_columns(schema, list(types))
-        self._types = types
+        self._types = _describe(self._paths)
+        check_columns(schema, self._types.names)
+        if schema.person is not None:
+            check_kind(self._types.field(schema.person).type)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the files, from header or footer."""
+        return list(self._types.names)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        # A table is never read with no column at all: its rows still have to be counted.
+        read = list(columns) or self._types.names[:1]
+        rules = self._selection.rules
+        if self.schema.person is None:
+            yield from stream.plain(_read(self._arrived(read), self._paths), rules)
+        else:
+            yield from self._in_order(read, self.schema.person)
+
+    def _arrived(self, read: Sequence[str], coded: bool = True) -> Iterator[Any]:
+        """The record batches of all files, in the order of their rows; ``coded`` text of Parquet stays as it is stored."""
+        if delimiter := DELIMITERS.get(_suffix(self._paths[0])):
+            yield from csv_lines.batches(self._paths, self._types.names, read, delimiter)
+            return
+        from pyarrow import parquet
+
+        texts = [name for name in read if coded and cells.is_text(self._types.field(name).type)]
+        for path in self._paths:
+            with parquet.ParquetFile(path, read_dictionary=texts) as stored:
+                for found in stored.iter_batches(self._batch_rows, columns=list(read)):
+                    yield found.select(list(read))
+
+    def _in_order(self, read: Sequence[str], person: str) -> Iterator[Batch]:
+        """Whole people, by a sort on disk."""
         import duckdb
 
-        person = self.schema.person
-        counted = any(choice.by in ("row", "remainder") for choice in self._selection.choices)
-        # A table is never read with no column at all: its rows still have to be counted.
-        read = list(columns) or [next(iter(self._types))]
-        query = f"SELECT {', '.join(map(_name, read))} FROM {self._table}"  # noqa: S608  names and paths are quoted
-        if person is not None:
-            query += f" ORDER BY {_one_missing(person, self._types[person])}"
-        with tempfile.TemporaryDirectory(prefix="discreet-") as spill:
+        kinds = [self._types.field(name) for name in read]
+        with spill_folder() as spill:
             limits = {"memory_limit": self._memory, "temp_directory": spill, "threads": _THREADS}
             connection = duckdb.connect(config=limits)
             try:
                 connection.execute("SET enable_progress_bar = false")  # how far a scan is, is not for standard output
-                # Row numbers mean something only in the order of the file; otherwise order costs memory for nothing.
-                connection.execute(f"SET preserve_insertion_order = {str(counted).lower()}")
-                # A relation streams; the result of ``execute`` would be copied whole into memory first.
-                arrived = _read(connection.sql(query).to_arrow_reader(self._batch_rows), self._paths)
-                rules = self._selection.rules
-                if person is None:
-                    yield from stream.plain(arrived, rules)
+                connection.execute("SET preserve_insertion_order = false")  # a sort follows, and order costs memory
+                if _suffix(self._paths[0]) in PARQUET and not any(_may_hold_text(field.type) for field in kinds):
+                    table = f"read_parquet([{', '.join(_text(glob.escape(str(path))) for path in self._paths)}])"
                 else:
-                    yield from stream.whole_people(arrived, rules, self._batch_rows)
+                    # DuckDB refuses a file for one text that is not UTF-8; bytes are not looked into.
+                    fields = [pa.field(field.name, _as_bytes(field.type)) for field in kinds]
+                    arrived = _as(pa.schema(fields), self._arrived(read, coded=False))
+                    connection.register("arrived", pa.RecordBatchReader.from_batches(pa.schema(fields), arrived))
+                    table = "arrived"
+                order = _one_missing(person, self._types.field(person).type)
+                query = f"SELECT {', '.join(map(_name, read))} FROM {table} ORDER BY {order}"  # noqa: S608  names are quoted
+                # A relation streams; the result of ``execute`` would be copied whole into memory first.
+                ordered = connection.sql(query).to_arrow_reader(self._batch_rows)
+                yield from stream.whole_people(_read(ordered, self._paths), self._selection.rules, self._batch_rows)
             except duckdb.Error:
                 raise _damaged(self._paths) from None
             finally:
@@ -92,7 +117,7 @@ def _read(arrived: Any, paths: Sequence[Path]) -> Iterator[Any]:
     """The record batches of a reader; what goes wrong in it is the file's fault, or the memory's, not a record's."""
     while True:
         try:
-            found = arrived.read_next_batch()
+            found = next(arrived)
         except StopIteration:
             return
         except Exception as problem:
@@ -100,6 +125,25 @@ def _read(arrived: Any, paths: Sequence[Path]) -> Iterator[Any]:
                 raise InvalidRequest("memory must be larger to put these files in order; pass memory='1GB'") from None
             raise _damaged(paths) from None
         yield found
+
+
+def _may_hold_text(kind: Any) -> bool:
+    """Whether text may be in a cell of this type; lists and the like are taken for it."""
+    return cells.is_text(kind) or pa.types.is_nested(kind) or pa.types.is_dictionary(kind)
+
+
+def _as_bytes(kind: Any) -> Any:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.large_binary() if cells.is_text(kind) or cells.is_bytes(kind) else kind
+
+
+def _as(wanted: Any, arrived: Iterator[Any]) -> Iterator[Any]:
+    """Record batches without dictionaries, their texts as bytes."""
+    for found in arrived:
+        columns = [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in found.columns]
+        yield pa.RecordBatch.from_arrays([column.cast(field.type) for column, field in zip(columns, wanted, strict=True)],
+                                         schema=wanted)  # fmt: skip
 
 
 def find_files(paths: Path_ | Sequence[Path_]) -> list[Path]:
@@ -140,65 +184,49 @@ def _suffix(path: Path) -> str:
     raise UnsupportedFormat(f"a table file must end in one of {kinds}, got {path.name!r}; rename or convert it")
 
 
-def _describe(paths: Sequence[Path]) -> tuple[str, dict[str, str]]:
-    """The table in SQL and its columns with their types, from headers and footers alone."""
-    listed = f"[{', '.join(_text(glob.escape(str(path))) for path in paths)}]"
-    kinds = {path: _suffix(path) for path in paths}
-    parquet = kinds[paths[0]] in PARQUET
-    types = [_footer(path) if parquet else _header(path, DELIMITERS[kinds[path]]) for path in paths]
+def _describe(paths: Sequence[Path]) -> Any:
+    """The columns of the files with their types, from headers and footers alone: nothing is guessed from records."""
+    kinds = [_suffix(path) for path in paths]
+    if len({DELIMITERS.get(kind) for kind in kinds}) > 1:
+        raise InvalidRequest("the files of a table must be all .csv or all .tsv, got both; open them one by one")
+    types = [_footer(path) if kind in PARQUET else _header(path, kind) for path, kind in zip(paths, kinds, strict=True)]
     for path, found in zip(paths, types, strict=True):
         if found != types[0]:
             raise UnsupportedFormat(f"the files of a table must have the same columns, {path.name!r} differs from the first")
-    if parquet:
-        return f"read_parquet({listed})", types[0]
-    columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in types[0])
-    delimiters = {DELIMITERS[kind] for kind in kinds.values()}
-    if len(delimiters) > 1:
-        raise InvalidRequest("the files of a table must be all .csv or all .tsv, got both; open them one by one")
-    # Everything is said, nothing is guessed from records: a guess could change, or fail, because of one of them.
-    options = (
-        f"auto_detect=false, header=true, delim={_text(delimiters.pop())}, quote='\"', escape='\"', parallel=false, "
-        "null_padding=true, strict_mode=false, ignore_errors=true, max_line_size=10000000"
-    )
-    return f"read_csv({listed}, columns={{{columns}}}, {options})", types[0]
+    return types[0]
 
 
-def _footer(path: Path) -> dict[str, str]:
-    import duckdb
+def _footer(path: Path) -> Any:
+    from pyarrow import parquet
 
-    with duckdb.connect() as connection:
-        try:
-            table = f"read_parquet({_text(glob.escape(str(path)))})"
-            rows = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()  # noqa: S608  the path is quoted
-        except duckdb.Error as problem:
-            raise UnsupportedFormat(
-                f"{path.name!r} is not a whole Parquet file ({str(problem).splitlines()[0]}); copy it again or rename it"
-            ) from None
-    return {str(row[0]): str(row[1]) for row in rows}
-
-
-def _header(path: Path, delimiter: str) -> dict[str, str]:
     try:
-        with path.open("rb") as stored:
-            content = gzip.GzipFile(fileobj=stored) if path.suffix.lower() == ".gz" else stored
-            # Bytes that are no text are let through here: the buffer reaches past the header, into the records.
-            lines = io.TextIOWrapper(content, encoding="utf-8-sig", errors="surrogateescape", newline="")
-            names = next(csv.reader(lines, delimiter=delimiter), [])
-            "".join(names).encode()
-    except (OSError, UnicodeEncodeError, csv.Error, EOFError, zlib.error):
+        found = parquet.read_schema(path).remove_metadata()
+    except (OSError, pa.ArrowException):
+        raise UnsupportedFormat(f"{path.name!r} is not a whole Parquet file; copy it again or rename it") from None
+    if len(set(found.names)) != len(found.names):
+        raise UnsupportedFormat(f"the columns of {path.name!r} must have different names, got one name twice; rename one")
+    return pa.schema([field.remove_metadata() for field in found])
+
+
+def _header(path: Path, kind: str) -> Any:
+    """The columns of a CSV file. Refusals show nothing of its first line: without a header that is a record."""
+    try:
+        names = csv_lines.header(path, DELIMITERS[kind])
+    except (OSError, ValueError, EOFError, zlib.error):
         names = ["\0"]
     if any("\0" in name for name in names):
         raise UnsupportedFormat(f"{path.name!r} is not a CSV file in UTF-8; convert it or give it its proper ending")
-    if not names or len(set(names)) != len(names):
-        raise UnsupportedFormat(f"{path.name!r} must begin with a header of different column names, got {names}")
-    return dict.fromkeys(names, "VARCHAR")
+    if names == [""] or len(set(names)) != len(names):
+        raise UnsupportedFormat(f"{path.name!r} must begin with a line of different column names; write one")
+    return pa.schema([pa.field(name, pa.binary()) for name in names])
 
 
-def _one_missing(name: str, kind: str) -> str:
-    """The id with all that is missing as one NULL: the empty text and NaN are missing ids too."""
-    if kind == "VARCHAR":
-        return f"nullif({_name(name)}, '')"
-    return f"CASE WHEN isnan({_name(name)}) THEN NULL ELSE {_name(name)} END" if kind in ("FLOAT", "DOUBLE") else _name(name)
+def _one_missing(name: str, kind: Any) -> str:
+    """The id with all that is missing as one NULL, and one zero: the empty text and NaN are missing ids too."""
+    kind, quoted = _as_bytes(kind), _name(name)
+    if pa.types.is_large_binary(kind):
+        return f"nullif({quoted}, ''::BLOB)"
+    return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} + 0 END" if pa.types.is_floating(kind) else quoted
 
 
 def _name(name: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -16,7 +17,8 @@ from discreet.errors import InvalidRequest
 from discreet.sources import cells
 from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
 from discreet.sources.batch import Batch, Rules
-from discreet.sources.cells import Codes, Column, Keys, Words
+from discreet.sources.cells import Codes, Column
+from discreet.sources.ids import Identities, identities
 from discreet.sources.people import DEFAULT_SALT
 
 
@@ -37,6 +39,7 @@ class MemorySource(LocalSource):
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         table, rules = self._table, self._selection.rules
         numeric = {name: table.numeric(name) for name in columns if name in rules.numeric}
+        numeric |= {name: table.raw(name) for name in columns if name in rules.private}
         ready = {name: table.codes(name) for name in columns if name in rules.category}
         step = self._batch_rows
         if self.schema.person is None:
@@ -44,17 +47,20 @@ class MemorySource(LocalSource):
                 stop = min(start + step, table.size)
                 yield Batch(rules, numeric, stop - start, slice(start, stop), start, 0, None, ready)
             return
-        keys, hashes, order, ends = table.people()
+        people, order, ends = table.people()
         start = 0
         while start < table.size:
             # The last person to begin within the step goes in whole.
             stop = int(ends[np.searchsorted(ends, min(start + step, table.size))])
             rows = slice(start, stop) if order is None else order[start:stop]
-            yield Batch(rules, numeric, stop - start, rows, start, 0, (keys[start:stop], hashes[start:stop]), ready)
+            yield Batch(rules, numeric, stop - start, rows, start, 0, people.take(slice(start, stop)), ready)
             start = stop
 
     def _content(self) -> str:
         return self._own_word
+
+    def _read_again(self, columns: Iterable[str]) -> None:
+        self._table = self._table.under(self._selection.rules, set(columns))
 
 
 class _Table:
@@ -64,7 +70,7 @@ class _Table:
         self._rules = rules
         self._raw: dict[str, Column] = {}
         self._known: dict[str, Any] = {}
-        self._people: tuple[Keys, Words, npt.NDArray[np.intp] | None, npt.NDArray[np.intp]] | None = None
+        self._people: tuple[Identities, npt.NDArray[np.intp] | None, npt.NDArray[np.intp]] | None = None
         schema = rules.schema
         person = [] if schema.person is None or schema.person in schema.columns else [schema.person]
         if isinstance(table, np.ndarray):
@@ -87,6 +93,13 @@ class _Table:
                 ) from None
             check_columns(schema, self._frame.columns)
             self.size = len(self._frame)
+
+    def under(self, rules: Rules, changed: set[str]) -> _Table:
+        """The same table under other declarations of the ``changed`` columns."""
+        made = copy.copy(self)
+        made._rules = rules
+        made._known = {name: known for name, known in self._known.items() if name not in changed}
+        return made
 
     def raw(self, name: str) -> Column:
         """A column as it is stored, as a NumPy or an Arrow array."""
@@ -115,17 +128,16 @@ class _Table:
         known: Codes = self._known[name]
         return known
 
-    def people(self) -> tuple[Keys, Words, npt.NDArray[np.intp] | None, npt.NDArray[np.intp]]:
-        """Keys and hashes person by person, the order of rows that puts them so (None: as they lie), and the ends."""
+    def people(self) -> tuple[Identities, npt.NDArray[np.intp] | None, npt.NDArray[np.intp]]:
+        """Who the rows belong to person by person, the order of rows that puts them so (None: as they lie), the ends."""
         if self._people is None:
-            person = self._rules.schema.person
-            keys, hashes = cells.identities(self.raw(person or ""), self._rules.salt)
+            who = identities(self.raw(self._rules.schema.person or ""), self._rules.salt)
             order = None
-            if len(keys) and (keys[1:] < keys[:-1]).any():
-                order = np.argsort(keys, kind="stable")
-                keys, hashes = keys[order], hashes[order]
-            ends = np.append(np.flatnonzero(keys[1:] != keys[:-1]) + 1, len(keys))
-            self._people = keys, hashes, order, ends
+            if len(who.keys) and (who.keys[1:] < who.keys[:-1]).any():
+                order = np.argsort(who.keys, kind="stable")
+                who = who.take(order)
+            ends = np.append(np.flatnonzero(who.keys[1:] != who.keys[:-1]) + 1, len(who.keys))
+            self._people = who, order, ends
         return self._people
 
 
@@ -159,7 +171,14 @@ def _column(given: Any, name: str) -> Column:
 def _series(series: Any) -> Column:
     if series.dtype == nw.Float64:
         return series.to_numpy()
+    native = series.to_native()
+    pandas = series.implementation.is_pandas_like()
+    if series.dtype == nw.Object or (pandas and native.dtype == object):
+        return cells.objects(series.to_list())  # a type that Arrow infers is one that cells decide for each other
+    if pandas and native.dtype == "category" and native.cat.categories.dtype == object:
+        labels = cells.objects([*native.cat.categories.tolist(), None])
+        return labels[native.cat.codes.to_numpy()]  # the code of a missing cell is -1
     try:
         return cells.arrow(series.to_arrow())
-    except Exception:  # objects that Arrow cannot hold: read one at a time
+    except Exception:  # cells that Arrow cannot hold: read one at a time
         return cells.objects(series.to_list())

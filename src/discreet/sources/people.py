@@ -14,9 +14,8 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from discreet.sources.cells import Keys, Words, mix
+from discreet.sources.ids import Identities, Keys, Words, cipher_words, mix
 
 Mask = npt.NDArray[np.bool_]
 ALL = 1 << 64  # one more than the largest word
@@ -75,16 +74,6 @@ def row_hashes(codes: Sequence[Keys], start: Words) -> Words:
     return words
 
 
-def cipher_words(key: bytes, inputs: Words, stream: int = 0) -> Words:
-    """One pseudorandom word per input: AES of (input, stream) under the key, the first half of each block."""
-    blocks = np.empty((len(inputs), 2), np.uint64)
-    blocks[:, 0] = inputs
-    blocks[:, 1] = stream
-    # One block per input is the cipher as a plain function, which is what is wanted here: nothing is being hidden.
-    cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305
-    return np.frombuffer(cipher.update(blocks.tobytes()), np.uint64)[::2]
-
-
 def public_key(salt: int, depth: int) -> bytes:
     """The key of a split by person: a function of the salt, another one for every split of a split."""
     return blake2b(f"discreet split {salt} {depth}".encode(), digest_size=16).digest()
@@ -94,8 +83,8 @@ def public_key(salt: int, depth: int) -> bytes:
 class Choice:
     """Part of the people: those whose word lies in ``[lo, hi)``, or whose row number is ``lo`` modulo ``hi``.
 
-    ``by`` is what is chosen: a person (by the hash of the id), a row (by its number in the table), the values of a row,
-    or the remainder of a row's number.
+    ``by`` is what is chosen: a person (by a keyed hash of the id), a row (by its number in the table), the values of a
+    row, or the remainder of a row's number.
 
     Proof: the ranges of a split divide all 64-bit words, so every person or row is in exactly one part, which is found
     from that person's id (or that row's number and the key) alone. By person: adding, removing or changing the rows
@@ -104,7 +93,8 @@ class Choice:
     is replaced its number stays, and one part changes. By remainder: the same under replace, with public part sizes.
     By values: adding or removing a row touches the part its own values send it to; replacing one may touch two, so
     it is offered under add/remove only. A sample takes each person or row with probability ``hi`` / 2**64,
-    independently as far as AES cannot be told from a random function.
+    independently, because its key is secret and made for it: see ``Identities.words`` for people; the numbers of rows
+    are all different. The key of a split by person is public: its parts have to be disjoint, not independent.
     """
 
     by: Literal["person", "row", "values", "remainder"]
@@ -112,12 +102,15 @@ class Choice:
     lo: int
     hi: int
 
-    def mask(self, inputs: Words, stream: int = 0) -> Mask:
+    def mask(self, inputs: Words | Identities, stream: int = 0) -> Mask:
         """Which of the people, rows or values (one word each) are chosen."""
-        if self.by == "remainder":
+        if isinstance(inputs, Identities):
+            words = inputs.words(self.key)
+        elif self.by == "remainder":
             remainder: Mask = inputs % np.uint64(self.hi) == np.uint64(self.lo)
             return remainder
-        words = cipher_words(self.key, inputs, stream)
+        else:
+            words = cipher_words(self.key, inputs, stream)
         chosen: Mask = words >= np.uint64(self.lo)
         if self.hi < ALL:
             chosen &= words < np.uint64(self.hi)

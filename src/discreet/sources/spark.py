@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from discreet.core.random import system
@@ -23,6 +24,11 @@ from discreet.sources.files import DELIMITERS, PARQUET, describe_files
 from discreet.sources.people import DEFAULT_SALT
 
 S = TypeVar("S")
+_TEXTS = ("string", "char", "varchar")
+_OTHER_IDS = (
+    "binary", "boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "date", "time", "timestamp",
+    "timestamp_ntz", "void",
+)  # fmt: skip
 
 
 class SparkSource(BaseSource):
@@ -49,6 +55,8 @@ class SparkSource(BaseSource):
         if type(self._frame).__module__.startswith("pyspark.sql.connect"):
             raise InvalidRequest("a Spark table must come from a classic session, got a remote one; submit the job instead")
         check_columns(schema, self._frame.columns)
+        if schema.person is not None:
+            _check_kind(self._frame.schema[schema.person].dataType)
 
     def fold(self, map: Callable[[Batch], S], combine: Callable[[S, S], S], columns: Sequence[str]) -> S:  # noqa: A002
         work = _Work(map, combine, self._selection, self._batch_rows)
@@ -69,12 +77,17 @@ class SparkSource(BaseSource):
         frame = self._frame.select(*(_quoted(name) for name in columns or self._frame.columns[:1]))
         if person is None:
             return frame
-        kind = dict(self._frame.dtypes)[person]
+        kind = self._frame.schema[person].dataType.typeName()
         column = functions.col(_quoted(person))
-        if kind == "string":
-            frame = frame.withColumn(person, functions.when(column != "", column))
+        if kind in _TEXTS:
+            # As bytes: two texts that a collation takes for one would be cut apart in the middle of their rows.
+            column = column.cast("binary")
+        if kind in _TEXTS or kind == "binary":
+            column = functions.when(functions.length(column) > 0, column)
         elif kind in ("float", "double"):
-            frame = frame.withColumn(person, functions.when(~functions.isnan(column), column))
+            zero = functions.when(column == 0, 0.0).otherwise(column)  # -0.0 is the same person
+            column = functions.when(~functions.isnan(column), zero)
+        frame = frame.withColumn(person, column)
         return frame.repartition(_quoted(person)).sortWithinPartitions(_quoted(person))
 
     def _split_by(self) -> Literal["person", "row", "values", "remainder"]:
@@ -112,8 +125,9 @@ class _Work:
         else:
             found = stream.whole_people(arrived, rules, self.rows)
         total: tuple[Any, ...] = ()
-        for batch in found:
-            total = self.join(total, (self.map(self.selection.apply(batch) if self.selection else batch),))
+        with np.errstate(all="ignore"):  # as in the runner: a worker writes no warning because of what a record holds
+            for batch in found:
+                total = self.join(total, (self.map(self.selection.apply(batch) if self.selection else batch),))
         yield total
 
     def join(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -144,12 +158,22 @@ def _open(path: str, session: Any) -> Any:
         for ending, delimiter in DELIMITERS.items():
             if name.endswith(ending):
                 # The types of a CSV file are not guessed from its records: everything is text.
-                return session.read.csv(path, header=True, inferSchema=False, sep=delimiter, quote='"', escape='"')
+                # Whole lines are parsed whatever is asked for, and a line that does not fit has missing cells.
+                read = session.read.option("columnPruning", "false").option("mode", "PERMISSIVE")
+                return read.csv(path, header=True, inferSchema=False, sep=delimiter, quote='"', escape='"')
         if name.endswith(PARQUET) or Path(path).is_dir():
             return session.read.parquet(path)
     except Exception as problem:
         raise UnsupportedFormat(f"Spark cannot open {path!r} ({type(problem).__name__}); check the path") from None
     raise UnsupportedFormat(f"a table must end in one of {', '.join((*DELIMITERS, *PARQUET))}, got {path!r}")
+
+
+def _check_kind(kind: Any) -> None:
+    """Refuse a person column of a type whose cells have no one form; see ``ids.check_kind``."""
+    if kind.typeName() not in (*_TEXTS, *_OTHER_IDS):
+        raise InvalidRequest(
+            f"a person column must hold text, bytes, numbers, dates or times, got {kind.simpleString()}; convert it first"
+        )
 
 
 def _quoted(name: str) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from discreet.sources import cells
 from discreet.sources.batch import Batch, Rules
+from discreet.sources.ids import identities
 
 
 def plain(arrived: Iterable[Any], rules: Rules, stream: int = 0) -> Iterator[Batch]:
@@ -35,13 +36,13 @@ def whole_people(arrived: Iterable[Any], rules: Rules, rows: int) -> Iterator[Ba
         if count < limit:
             continue
         table = pa.Table.from_batches(held).combine_chunks()
-        keys, hashes = cells.identities(table[person], rules.salt)
-        changes = np.flatnonzero(keys[1:] != keys[:-1])
+        who = identities(table[person], rules.salt)
+        changes = np.flatnonzero(who.keys[1:] != who.keys[:-1])
         if not len(changes):
             held, limit = table.to_batches(), 2 * count  # doubling: the rows of a long person are joined few times
             continue
         cut = int(changes[-1]) + 1
-        yield Batch(rules, _columns(table.slice(0, cut)), cut, identities=(keys[:cut], hashes[:cut]))
+        yield Batch(rules, _columns(table.slice(0, cut)), cut, identities=who.take(slice(0, cut)))
         held, limit = table.slice(cut).to_batches(), rows
         count -= cut
     if count:

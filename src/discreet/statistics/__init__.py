@@ -1,6 +1,8 @@
 """Private statistics, one per file. Importing this package fills the registries of queries, readings and statistics."""
 
 from discreet.statistics import (
+    bounds,
+    categories,
     count,
     covariance,
     distribution,
@@ -13,4 +15,17 @@ from discreet.statistics import (
     variance,
 )
 
-__all__ = ["count", "covariance", "distribution", "histogram", "mean", "quantile", "share", "sum", "survival", "variance"]
+__all__ = [
+    "bounds",
+    "categories",
+    "count",
+    "covariance",
+    "distribution",
+    "histogram",
+    "mean",
+    "quantile",
+    "share",
+    "sum",
+    "survival",
+    "variance",
+]

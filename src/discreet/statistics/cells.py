@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.schema import check_apart
 from discreet.errors import InvalidRequest
 
 Kind = Literal["category", "bins", "linear", "square", "quartic", "level", "signed"]
@@ -33,6 +35,7 @@ Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 WIDTH: dict[str, int] = {"linear": 2, "square": 3, "quartic": 5, "level": 1, "signed": 1}
+_NARROWEST_BIN = 1e-120  # the narrowest bounds in as many bins as are allowed, and a density is still finite
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,11 @@ class Factor:
             raise InvalidRequest(f"a factor is one of category, bins, {', '.join(WIDTH)}, got {self.kind!r}")
         object.__setattr__(self, "edges", tuple(float(e) for e in self.edges))
         object.__setattr__(self, "labels", tuple(self.labels))
+        check_apart(self.lo, self.hi, "bounds")
+        if self.edges:
+            check_apart(self.edges[0], self.edges[-1], "the first and the last of the edges")
+        for lo, hi in pairwise(self.edges):
+            check_apart(lo, hi, "edges", _NARROWEST_BIN)
 
     @property
     def size(self) -> int:

@@ -247,6 +247,26 @@ def share(x: Any, *, categories: Sequence[Any], **setting: Unpack[Setting]) -> R
     return ask_of_arrays({"x": (np.asarray(x), Categories(tuple(categories)))}, setting, "share", "x")
 
 
+def bounds(
+    x: Any, *, outer: Bounds, unit: Number | None = None, bins: int | None = None, **setting: Unpack[Setting]
+) -> Result:
+    """Bounds for ``x``, found within the wide public range ``outer``: ``lo, hi = bounds(...).value``.
+
+    People are counted in bins by powers of two of either sign, values below ``unit`` with zero; or in ``bins`` even ones.
+    Where no bin has enough people the bounds are ``outer`` and ``note`` says so.
+    """
+    return ask_of_arrays(_x(x, outer), setting, "bounds", "x", unit=unit, bins=bins)
+
+
+def categories(x: Any, *, minimum: int | None = None, counts: bool = True, **setting: Unpack[Setting]) -> Result:
+    """The labels in ``x`` that enough people have, with how many; needs ``epsilon`` and ``delta``.
+
+    ``minimum`` hides what is counted, with its noise, less often; ``counts=False`` gives the names alone, more of them.
+    """
+    declared = Categories("private")  # type: ignore[arg-type]
+    return ask_of_arrays({"x": (x, declared)}, setting, "categories", "x", minimum=minimum, counts=counts)
+
+
 def together(
     x: Any, statistics: Sequence[str], *, bounds: Bounds, shares: Sequence[Number] | None = None, **setting: Unpack[Setting]
 ) -> list[Result]:
@@ -263,5 +283,5 @@ _KEYWORDS = """
     or "both". ``ledger`` is a Ledger that pays; ``seed`` is for tests only and makes what it touches not private.
 """
 for _function in (count, sum, mean, variance, std, covariance, correlation, pooled_variance, pooled_covariance, histogram,
-                  crosstab, quantile, median, distribution, share, together):  # fmt: skip
+                  crosstab, quantile, median, distribution, share, bounds, categories, together):  # fmt: skip
     _function.__doc__ = (_function.__doc__ or "").rstrip() + _KEYWORDS

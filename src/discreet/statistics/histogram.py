@@ -15,6 +15,8 @@ from discreet.statistics.count import counts
 from discreet.statistics.question import Question, Table, axes, for_population, statistic
 from discreet.statistics.reading import CellReading, Floats, labelled
 
+_MOST_BINS = 1 << 24  # what their counts and noise take has to fit into memory
+
 
 @statistic("histogram")
 def histogram(
@@ -50,15 +52,15 @@ def bin_edges(table: Table, column: str, bins: int | Sequence[float]) -> tuple[f
     """Public edges: a number of even bins over the bounds, or the edges given."""
     number = table.number(column)
     if isinstance(bins, int) and not isinstance(bins, bool):
-        if bins < 1:
-            raise InvalidRequest(f"bins must be at least 1, got {bins}")
+        if not 1 <= bins <= _MOST_BINS:
+            raise InvalidRequest(f"bins must be between 1 and {_MOST_BINS}, got {bins}")
         return tuple(np.linspace(float(number.lo), float(number.hi), bins + 1).tolist())
     try:
         edges = tuple(float(e) for e in bins)  # type: ignore[union-attr]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidRequest(f"bins must be a whole number or a list of edges, got {bins!r}") from None
-    if len(edges) < 2 or not np.isfinite(edges).all() or any(a >= b for a, b in pairwise(edges)):
-        raise InvalidRequest(f"edges must be finite and increase, at least two of them, got {list(edges)}")
+    if not 2 <= len(edges) <= _MOST_BINS + 1 or not np.isfinite(edges).all() or any(a >= b for a, b in pairwise(edges)):
+        raise InvalidRequest(f"edges must be finite and increase, 2 to {_MOST_BINS + 1} of them, got {list(edges[:9])}")
     return edges
 
 

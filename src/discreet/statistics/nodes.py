@@ -121,4 +121,4 @@ def least_squares(branches: tuple[int, ...]) -> Floats:
     if len(branches) == 1:
         return np.eye(branches[0])
     a = incidence(branches)
-    return np.linalg.solve(a.T @ a, a.T)
+    return np.asarray(np.linalg.solve(a.T @ a, a.T), np.float64)

@@ -47,11 +47,16 @@ class Table:
             )
         return declared
 
-    def categories(self, column: str) -> Categories:
-        """The declaration of a column of categories; refuses one of numbers."""
+    def categories(self, column: str, *, found: bool = True) -> Categories:
+        """The declaration of a column of categories; refuses one of numbers, and labels that are yet to be ``found``."""
         declared = self.schema[column]
         if not isinstance(declared, Categories):
             raise InvalidRequest(f"column {column!r} holds numbers; grouping and tables need declared Categories")
+        if found and declared.private:
+            raise InvalidRequest(
+                f"the labels of column {column!r} are private and have no price; declare price={{'epsilon': ..., 'delta': "
+                "...}, or ask for categories and declare what they find"
+            )
         return declared
 
     def factor(self, kind: Kind, column: str, edges: Sequence[float] = ()) -> Factor:

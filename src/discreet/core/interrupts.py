@@ -1,0 +1,54 @@
+"""Signals wait while an answer is on its way from the table to the store.
+
+Between the mark that an entry is looked for and the row that answers it, an interrupt would leave an answer that is paid for
+and must be withheld (``ledger.answers`` proves why). So SIGINT and SIGTERM take effect after the row is stored.
+Python runs handlers in the main thread alone: elsewhere there is nothing to hold back.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Hold signals back until the end of the block, then let them act as they would have."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        if not waiting:
+            sys.stderr.write("discreet: stopping once the answer that is paid for is stored\n")
+        waiting.append(number)
+
+    before: dict[int, Any] = {}
+    try:
+        for number in _SIGNALS:
+            before[number] = signal.getsignal(number)
+            if before[number] is not None:  # None: installed by something other than Python, and left alone
+                signal.signal(number, note)
+        yield
+    finally:
+        for each, handler in before.items():
+            if handler is not None:
+                signal.signal(each, handler)
+        if waiting:
+            _act(waiting[0], before[waiting[0]])
+
+
+def _act(number: int, handler: Any) -> None:
+    if callable(handler):
+        handler(number, None)
+    elif handler == signal.SIG_DFL:
+        os.kill(os.getpid(), number)

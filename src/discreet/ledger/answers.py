@@ -1,0 +1,368 @@
+"""A charge and its one answer: pay, claim, mark, look, draw, store, and hand out what a read of the store returns.
+
+*Order.* ``buy`` pays: an entry e binds the question, its law, the relation, the rows and the version of the table, and
+stands in ``discreet_pending`` as *paid*, claimed by whoever paid. ``look`` marks it *looked*, durably, before the first
+record is read. The runner looks and draws. ``store`` writes the release under the key of e and takes e out of the pending
+ones, in one transaction, if e is still claimed by the same claimant; then it reads the row back, and that is what is handed
+out.
+
+*Theorem.* If (i) nothing leaves but stored rows, (ii) a row for e is written at most once ever, (iii) there is one living
+claimant of e at a time, and (iv) deaths, and every interrupt that someone who sees elapsed time can set off, do not depend
+on records or draws, then what leaves under e has exactly the law M(D) that was paid for, and an e without a row may be
+answered later at no charge.
+
+*Proof.* By (iii) and (iv) which draw is stored is independent of all draws, so the row is one fresh draw of M(D), whoever
+made it. By (i) nobody saw another. Composition counts e once.
+
+*Why the conditions hold here.* (i) ``Desk.answer`` returns what ``store`` read. Steps of a plan and lots of it are not
+stored: they are never answered a second time either, and ``buy`` is not asked for them. (ii) The key is unique and e leaves
+``discreet_pending`` with the row that is written; what is not pending is never redeemed: entries of before schema 2,
+entries given up (``forgo``), and all entries of a ledger that was restored (``adopt``), since they may have been answered
+after the copy was made. (iii) A claim changes hands in a writing transaction only, and only if the claimant before is dead:
+its lock is a record lock of its process beside an SQLite file, or the advisory lock of its session on PostgreSQL, without a
+time-out. A session that was cut off has lost its claim, and cannot store. (iv) An e that is *paid* was not looked for:
+whoever asks the same of the same version redeems it. From *looked* on a death may depend on time, and time on the draw, so
+nobody but the custodian, who may see the table anyway, can have e answered (``redeem``); and signals wait from the mark
+until the row is stored (``core.interrupts``).
+
+*The attack that this refuses.* An analyst interrupts whenever no answer has come by time c, and asks again. If the second
+asking were free, noise would be conditioned on having been drawn quickly: with a sampler whose time grows with the noise, ε
+= 1 gives a hockey-stick divergence of .21 at c = 1 and the exact answer at c = 0. Here the interrupt waits for the row, or,
+if it kills, e is withheld.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from discreet.core.cost import Cost
+from discreet.core.query import Relation
+from discreet.core.release import Entry, Release
+from discreet.core.runner import Bill, Paid
+from discreet.errors import InvalidRequest, LedgerUnavailable, Withheld
+from discreet.ledger import tables, tally
+from discreet.ledger.books import Books, on_account
+from discreet.ledger.database import Work
+from discreet.ledger.events import Draft, canonical, read_cost
+from discreet.ledger.journal import Journal
+from discreet.ledger.releases import seal, stored
+
+PAID, LOOKED = "paid", "looked"
+_PAUSE = 0.005  # between two looks at an entry that somebody else is answering
+
+
+class _Busy(Exception):
+    """Somebody living answers the same question now."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A bill with the event it would be, and the key of its answer: None where the answer may not serve again."""
+
+    bill: Bill
+    draft: Draft
+    key: str | None
+    older: str | None  # the key that version 0.1.0 stored the same answer under
+
+
+@dataclass(frozen=True)
+class Bought(Paid):
+    """What was paid, with what was wanted for it."""
+
+    wanted: Wanted | None = None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The entries of one journal on their way to an answer."""
+
+    journal: Journal
+
+    def buy(self, wanted: Sequence[Wanted], bind: Callable[[str | None], str | None]) -> list[Paid]:
+        """Find, redeem or pay each, in one transaction; waits where somebody else is answering the same question.
+
+        ``bind`` is told the unit the ledger has and says which one the first event binds it to, or refuses.
+        """
+        database = self.journal.database
+        deadline = time.monotonic() + database.timeout
+        while True:
+            try:
+                return self._buy(wanted, bind)
+            except _Busy as busy:
+                if time.monotonic() > deadline:
+                    raise LedgerUnavailable(
+                        f"the same question is being answered by another process, entry {busy}, for longer than "
+                        f"{database.timeout:g} s; ask again later, it is then free. Nothing was charged"
+                    ) from None
+            time.sleep(_PAUSE)
+
+    def _buy(self, wanted: Sequence[Wanted], bind: Callable[[str | None], str | None]) -> list[Paid]:
+        journal, database = self.journal, self.journal.database
+        paid: list[Paid | None] = [None] * len(wanted)
+        taken: set[int] = set()
+        # A mark follows that waits for the disk; where there is nothing to mark, this is the wait.
+        durable = any(each.key is None for each in wanted)
+        first: dict[str, int] = {}
+        fresh: list[int] = []
+        with self._claiming(taken), database.work(write=True, durable=durable) as work:
+            books = journal.lock(work)
+            bound = bind(books.unit)
+            holder = database.claim()
+            for place, each in enumerate(wanted):
+                if each.key is not None:
+                    if each.key in first:
+                        continue  # the same question twice in one batch is one question
+                    first[each.key] = place
+                    paid[place] = self._found(work, each) or self._redeemed(work, each, holder, taken)
+                if paid[place] is None:
+                    fresh.append(place)
+            entries = journal.post(work, books, self._drafts(work, books, [wanted[p] for p in fresh], bound))
+            for place, entry in zip(fresh, entries, strict=True):
+                paid[place] = Bought(entry, wanted=wanted[place])
+            rows = [
+                {"ledger": journal.id, "number": e.number, "key": wanted[p].key, "state": PAID, "holder": holder}
+                for p, e in zip(fresh, entries, strict=True)
+                if wanted[p].key is not None
+            ]
+            work.write_all(tables.insert_pending, rows)
+            taken.update(e.number for p, e in zip(fresh, entries, strict=True) if wanted[p].key is not None)
+            database.working.update(taken)  # before anyone else can see that they are paid
+        for place, entry in zip(fresh, entries, strict=True):
+            tally.paid(entry, wanted[place].bill.cost)
+        return [bought or paid[first[each.key or ""]] for bought, each in zip(paid, wanted, strict=True)]  # type: ignore[misc]
+
+    @contextmanager
+    def _claiming(self, taken: set[int]) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.journal.database.working.difference_update(taken)
+            raise
+
+    def _drafts(self, work: Work, books: Books, wanted: list[Wanted], bound: str | None) -> list[Draft]:
+        """The events of what has to be paid; of a ledger without a unit the first binds it."""
+        drafts = []
+        for each in wanted:
+            account = each.bill.ask.account
+            drafts.append(each.draft if account is None else on_account(each.draft, self.journal.load(work, books, account)))
+        if drafts and bound is not None:
+            drafts[0] = replace(drafts[0], unit=bound)
+        return drafts
+
+    def _found(self, work: Work, each: Wanted) -> Paid | None:
+        for key in (each.key, each.older):
+            found = None if key is None else self.journal.find_release(work, key)
+            if found is not None:
+                release = Release.from_json(found[0])
+                assert release.entry is not None
+                return Paid(release.entry, release)
+        return None
+
+    def _redeemed(self, work: Work, each: Wanted, holder: int, taken: set[int]) -> Paid | None:
+        """The entry that was paid for the same and has no answer yet, if nobody has looked for it; claimed from now on."""
+        journal = self.journal
+        found = work.row(tables.find_pending, {"of_ledger": journal.id, "of_key": each.key})
+        if found is None:
+            return None
+        number, state, claimed = found
+        if journal.database.alive(claimed, number, work):
+            raise _Busy(number)
+        if state != PAID:
+            raise Withheld(withheld(journal, number, each.bill.cost))
+        values = {"of_ledger": journal.id, "of_number": number, "new_state": PAID, "new_holder": holder}
+        work.write(tables.update_pending, values)
+        sealed = work.row(tables.hash_of_event, values)
+        if sealed is None:
+            raise InvalidRequest(f"entry {number} is pending and no event paid for it; run verify() and restore a copy")
+        taken.add(number)
+        return Bought(Entry(journal.name, number, str(sealed[0])), wanted=each)
+
+    def look(self, paid: Sequence[Paid]) -> None:
+        """Mark what is about to be looked for; durable when this returns, and with it what was paid."""
+        journal, database = self.journal, self.journal.database
+        numbers = self._claimed(paid)
+        if not numbers:
+            return
+        with database.work(write=True) as work:
+            for number in numbers:
+                values = {"of_ledger": journal.id, "of_number": number}
+                found = work.row(tables.read_pending, values)
+                if found is None or (found[1], found[2]) != (PAID, database.holder):
+                    raise LedgerUnavailable(
+                        f"the claim on entry {number} was lost with the connection to the ledger. Nothing was looked at; "
+                        "it is paid, and asking the same again is free"
+                    )
+                work.write(tables.update_pending, values | {"new_state": LOOKED, "new_holder": database.holder})
+        for number in numbers:
+            tally.looked(journal.name, number)
+
+    def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
+        """Store each release that was made, all in one transaction, and return what a read of the store returns."""
+        fresh: list[tuple[Wanted, Entry, Release]] = []
+        for bought, release in zip(paid, made, strict=True):
+            if bought.release is not None or release is None:
+                continue
+            wanted = bought.wanted if isinstance(bought, Bought) else None
+            if (
+                wanted is None
+                or release.query is not wanted.bill.ask.query
+                or release.mechanism is not wanted.bill.ask.mechanism
+                or release.cost is not wanted.bill.cost
+                or release.entry != bought.entry
+            ):
+                raise InvalidRequest(
+                    f"a ledger stores only what it was paid for, and event {bought.entry.number} did not pay for this "
+                    "release; store a release as the runner made it"
+                )
+            fresh.append((wanted, bought.entry, release))
+        once = {entry.number: (self.key_of(each, entry), each, entry, release) for each, entry, release in fresh}
+        documents = {number: release.to_json() for number, (_, _, _, release) in once.items()}
+        try:
+            self._write(once, documents)
+        except LedgerUnavailable:
+            # The commit may have been made although we were not told: only a read says.
+            if not self._is_stored(once, documents):
+                raise
+        self._free(once)
+        read: dict[int, Release] = {}
+        with self.journal.database.work(write=False) as work:
+            for number, (key, wanted, _, release) in once.items():
+                found = self.journal.find_release(work, key)
+                if found is None:
+                    raise Withheld(withheld(self.journal, number, wanted.bill.cost))
+                read[number] = release if found[0] == documents[number] else Release.from_json(found[0])
+        return [read[p.entry.number] if p.release is None else p.release for p in paid]
+
+    def _write(self, once: dict[int, tuple[str, Wanted, Entry, Release]], documents: dict[int, str]) -> None:
+        journal, database = self.journal, self.journal.database
+        rows, drafts = [], []
+        prices = ", ".join(str(each.bill.cost) for _, each, _, _ in once.values())
+        asked = ", ".join(str(number) for number in once)
+        otherwise = (
+            f"The answer was not stored and is withheld; entry {asked} ({prices}) stays paid, and the custodian can have it "
+            f"answered once more: discreet ledger redeem LEDGER {next(iter(once), '')}"
+        )
+        if not once:
+            return
+        with database.work(write=True, otherwise=otherwise) as work:
+            books = journal.lock(work)
+            for number, (key, each, _, release) in once.items():
+                if each.key is not None:
+                    place = {"of_ledger": journal.id, "of_number": number}
+                    found = work.row(tables.read_pending, place)
+                    if found is None or (found[1], found[2]) != (LOOKED, database.holder):
+                        raise Withheld(withheld(journal, number, each.bill.cost))
+                    work.write(tables.delete_pending, place)
+                document = documents[number]
+                rows.append(
+                    {"ledger": journal.id, "key": key, "number": number, "document": document,
+                     "hash": seal(key, number, document)}
+                )  # fmt: skip
+                drafts.append(_stored(key, number, document, release.relation or each.draft.relation))
+            work.write_all(tables.insert_release, rows)
+            journal.post(work, books, drafts)
+
+    def _is_stored(self, once: dict[int, tuple[str, Wanted, Entry, Release]], documents: dict[int, str]) -> bool:
+        try:
+            with self.journal.database.work(write=False) as work:
+                found = {number: self.journal.find_release(work, key) for number, (key, _, _, _) in once.items()}
+        except LedgerUnavailable:
+            return False
+        return all(found[number] == (documents[number], number) for number in once)
+
+    def _free(self, numbers: Iterable[int]) -> None:
+        numbers = list(numbers)
+        self.journal.database.working.difference_update(numbers)
+        for number in numbers:
+            tally.stored(self.journal.name, number)
+
+    def give_up(self, paid: Sequence[Paid]) -> None:
+        """Let go of claims after an error: what was not looked for can be redeemed at once, by anyone who asks the same."""
+        journal, database = self.journal, self.journal.database
+        numbers = self._claimed(paid)
+        database.working.difference_update(numbers)
+        if not numbers:
+            return
+        try:
+            with database.work(write=True) as work:
+                for number in numbers:
+                    values = {"of_ledger": journal.id, "of_number": number}
+                    found = work.row(tables.read_pending, values)
+                    if found is not None and found[2] == database.holder:
+                        work.write(tables.update_pending, values | {"new_state": found[1], "new_holder": 0})
+        except LedgerUnavailable:
+            return  # the claim dies with this process
+
+    def _claimed(self, paid: Sequence[Paid]) -> list[int]:
+        working = self.journal.database.working
+        return list(dict.fromkeys(p.entry.number for p in paid if p.release is None and p.entry.number in working))
+
+    def key_of(self, each: Wanted, entry: Entry) -> str:
+        """Where the answer of an entry is stored: under its question, or under its own number where it serves only once."""
+        return each.key if each.key is not None else seal("", entry.number, entry.hash)
+
+    def redeem(self, number: int) -> Cost:
+        """The custodian's word that an entry, whose holder died after looking, may be answered once more; what it cost.
+
+        The conditions of the theorem are then the custodian's to judge: whoever could choose the moment of the death by the
+        time that had passed must not be the one who is answered.
+        """
+        return self._decide("redeem", number, keep=True)
+
+    def forgo(self, number: int) -> Cost:
+        """The custodian's word that an entry will not be answered: the same question is paid for anew."""
+        return self._decide("forgo", number, keep=False)
+
+    def _decide(self, kind: str, number: int, *, keep: bool) -> Cost:
+        journal, database = self.journal, self.journal.database
+        with database.work(write=True) as work:
+            books = journal.lock(work)
+            place = {"of_ledger": journal.id, "of_number": number}
+            found = work.row(tables.read_pending, place)
+            if found is None:
+                raise InvalidRequest(
+                    f"only an entry that is paid and not answered can be decided on, and entry {number} of {journal.name!r} "
+                    "is not one; discreet ledger show lists them"
+                )
+            if database.alive(found[2], number, work):
+                raise InvalidRequest(
+                    f"entry {number} is being answered by a living process now; wait for it, or end it first"
+                )
+            if keep:
+                work.write(tables.update_pending, place | {"new_state": PAID, "new_holder": 0})
+            else:
+                work.write(tables.delete_pending, place)
+            question = canonical({"name": kind, "entry": number})
+            draft = Draft(kind=kind, question=question, relation=_relation(work, journal, number), cost=Cost.nothing())
+            journal.post(work, books, [draft])
+            return _cost(work, journal, number)
+
+
+def withheld(journal: Journal, number: int, cost: Cost) -> str:
+    """The one line about an entry whose holder died after looking."""
+    return (
+        f"entry {number} of the ledger {journal.name!r} paid {cost} for this question, and whoever looked for it ended "
+        "before the answer was stored: it is withheld, because an end that depended on the noise would tell of it. Nothing "
+        f"more was charged; the custodian can have it answered (discreet ledger redeem LEDGER {number}) or given up and "
+        f"paid for anew (discreet ledger redeem LEDGER {number} --forgo)"
+    )
+
+
+def _stored(key: str, number: int, document: str, relation: Relation) -> Draft:
+    return Draft(kind="store", question=stored(key, number, document), relation=relation, cost=Cost.nothing())
+
+
+def _relation(work: Work, journal: Journal, number: int) -> Relation:
+    found = work.row(tables.relation_of_event, {"of_ledger": journal.id, "of_number": number})
+    assert found is not None
+    relation: Relation = found[0]
+    return relation
+
+
+def _cost(work: Work, journal: Journal, number: int) -> Cost:
+    found = work.row(tables.cost_of_event, {"of_ledger": journal.id, "of_number": number})
+    assert found is not None
+    return read_cost(found[0])

@@ -1,0 +1,245 @@
+"""What lies beside an SQLite ledger: its head, its locks and its key.
+
+``ledger.db.head`` holds, for each ledger of the file, the number and the hash of its last event. A file that was set back,
+by a copy put in its place or a lost log, then has fewer events than were seen, and is refused. Two records take turns, each
+with a checksum, so a record torn by a power cut leaves the one before it: the head is a lower bound, and a lower bound is
+all it has to be. The same file carries the locks: one byte for whoever writes, and one for each living claimant.
+
+``ledger.db.key`` is the key of the digests by which stored answers are found (``Keys``).
+
+Both are readable by their owner alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+
+from discreet.errors import LedgerCorrupt, LedgerUnavailable
+
+_MAGIC = b"discreet heads 1\n".ljust(128)
+_RECORD = 128
+_WRITER = 1 << 40  # the byte that a writer locks; claimants lock bytes further out, and nothing is ever written there
+_CLAIMS = 1 << 61
+_KEY_BYTES = 32
+
+
+class Beside:
+    """The files beside one SQLite ledger, shared by all connections of this process.
+
+    Locks are POSIX record locks: they belong to a process, not to a connection, are not inherited by a fork, and the kernel
+    drops them when the process ends in whatever way. Closing any descriptor of the file would drop them too, so there is one
+    descriptor for the whole process, and threads are kept apart by a lock of their own.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.head = path.with_name(path.name + ".head")
+        self.key = path.with_name(path.name + ".key")
+        self._threads = threading.Lock()
+        self._descriptor: int | None = None
+        self._process = 0
+
+    def close(self) -> None:
+        """Close the head file, and with it every lock that this process holds there."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None and self._process == os.getpid():
+            os.close(descriptor)
+
+    def _file(self) -> int:
+        """The one descriptor of the head file, which is made empty where there is none."""
+        if self._process != os.getpid():  # after a fork: the locks stayed with the parent
+            self._descriptor, self._process = None, os.getpid()
+        if self._descriptor is None:
+            try:
+                self._descriptor = os.open(self.head, os.O_RDWR | os.O_CLOEXEC | os.O_CREAT, 0o600)
+            except OSError as problem:
+                raise LedgerUnavailable(
+                    f"the head file {self.head} must be readable and writable: {problem.strerror}; check its owner and the "
+                    "folder. Nothing was charged"
+                ) from None
+        return self._descriptor
+
+    @contextmanager
+    def writing(self, timeout: float) -> Iterator[None]:
+        """The turn of one writer among all processes; SQLite's own lock stays below it for whoever does not know this one.
+
+        A head file that was taken away or put in another's place took its locks with it: nobody goes on then.
+        """
+        deadline = time.monotonic() + timeout
+        if not self._threads.acquire(timeout=max(timeout, 0.001)):
+            raise self._busy(timeout)
+        try:
+            descriptor = self._file()
+            held = os.fstat(descriptor)
+            try:
+                there = os.stat(self.head)
+            except FileNotFoundError:
+                there = None
+            if there is None or (there.st_dev, there.st_ino) != (held.st_dev, held.st_ino):
+                raise LedgerCorrupt(
+                    f"the head file {self.head} was removed or replaced while the ledger was open; close everything that "
+                    f"uses the ledger, and run: discreet ledger adopt {self.path}. Nothing was charged"
+                )
+            self._wait(descriptor, deadline, timeout)
+            try:
+                yield
+            finally:
+                fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, _WRITER)
+        finally:
+            self._threads.release()
+
+    def _wait(self, descriptor: int, deadline: float, timeout: float) -> None:
+        pause = 0.0001
+        while True:
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _WRITER)
+                return
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise self._busy(timeout) from None
+                time.sleep(pause)
+                pause = min(2 * pause, 0.002)
+
+    def _busy(self, timeout: float) -> LedgerUnavailable:
+        return LedgerUnavailable(
+            f"the ledger at {self.path} must be free within {timeout:g} s, and another process writes to it; wait for the "
+            "other user. Nothing was charged"
+        )
+
+    def claim(self, holder: int) -> None:
+        """Hold the claimant's byte for as long as this process lives, or until ``unclaim``."""
+        fcntl.lockf(self._file(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _CLAIMS + holder)
+
+    def unclaim(self, holder: int) -> None:
+        if self._process == os.getpid() and self._descriptor is not None:
+            fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, _CLAIMS + holder)
+
+    def alive(self, holder: int) -> bool:
+        """Whether another process holds a claimant's byte. Of this process's own claimants the caller knows."""
+        descriptor = self._file()
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _CLAIMS + holder)
+        except OSError:
+            return True
+        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, _CLAIMS + holder)
+        return False
+
+    def seen(self, ledger: int) -> tuple[int, str] | None:
+        """The last event of a ledger that was noted here; None where none ever was."""
+        descriptor = self._file()
+        if os.fstat(descriptor).st_size == 0:
+            return None
+        records = os.pread(descriptor, 2 * _RECORD, _place(ledger, 0))
+        found = [_read(records[i : i + _RECORD], ledger) for i in (0, _RECORD)]
+        known = [f for f in found if f is not None]
+        if os.pread(descriptor, _RECORD, 0) != _MAGIC or (not known and records.strip(b"\0")):
+            raise LedgerCorrupt(
+                f"the head file {self.head} is damaged; check the ledger against a head noted elsewhere (discreet ledger "
+                f"verify --head), and then run: discreet ledger adopt {self.path}. Nothing was charged"
+            )
+        return max(known, default=None)
+
+    def note(self, ledger: int, number: int, head: str) -> None:
+        """Note the last event of a ledger; only in a writer's turn, so that the number never falls."""
+        descriptor = self._file()
+        if os.fstat(descriptor).st_size == 0:
+            os.pwrite(descriptor, _MAGIC, 0)
+        os.pwrite(descriptor, _write(ledger, number, head), _place(ledger, number % 2))
+
+    def forget(self, ledger: int) -> None:
+        """Take out what was noted of a ledger, so that ``note`` may begin anew."""
+        descriptor = self._file()
+        os.pwrite(descriptor, _MAGIC, 0)
+        os.pwrite(descriptor, bytes(2 * _RECORD), _place(ledger, 0))
+
+    def flush(self) -> None:
+        """See to it that the head is on the disk."""
+        if self._process == os.getpid() and self._descriptor is not None:
+            os.fsync(self._descriptor)
+
+    def read_key(self) -> bytes | None:
+        """The key; None where there is no file."""
+        try:
+            found = self.key.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            raise LedgerUnavailable(
+                f"the key file {self.key} must be readable: {problem.strerror}; check its owner"
+            ) from None
+        return found
+
+    def make_key(self) -> bytes:
+        """A new key, on the disk before it is used; in a writer's turn."""
+        made = secrets.token_bytes(_KEY_BYTES)
+        write_private(self.key, made)
+        return made
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """A file for its owner alone, whole or not at all, and on the disk when this returns."""
+    beside = path.with_name(path.name + ".new")
+    with suppress(FileNotFoundError):
+        beside.unlink()
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(descriptor, content)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.replace(beside, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _place(ledger: int, turn: int) -> int:
+    return _RECORD * (2 * ledger - 1 + turn)
+
+
+def _write(ledger: int, number: int, head: str) -> bytes:
+    text = f"{ledger} {number} {head}"
+    return f"{text} {sha256(text.encode()).hexdigest()[:24]}\n".encode().ljust(_RECORD, b"\0")
+
+
+def _read(record: bytes, ledger: int) -> tuple[int, str] | None:
+    try:
+        owner, number, head, _ = record.rstrip(b"\0").decode("ascii").split()
+        whole = record == _write(int(owner), int(number), head)
+    except ValueError:
+        return None
+    return (int(number), head) if whole and int(owner) == ledger else None
+
+
+_known: dict[Path, Beside] = {}
+_knowing = threading.Lock()
+
+
+def beside(path: str, *, fresh: bool) -> Beside:
+    """What lies beside the ledger at ``path``: one object for the whole process.
+
+    With ``fresh``, where nobody in this process has the ledger open or it is gone, the head file is opened anew: it may be
+    another one by now.
+    """
+    real = Path(os.path.realpath(path))
+    with _knowing:
+        found = _known.setdefault(real, Beside(real))
+        if fresh:
+            found.close()
+        return found
+
+
+def forget_threads() -> None:
+    """In a forked child: locks that threads of the parent held have nobody left to release them."""
+    for each in _known.values():
+        each._threads = threading.Lock()

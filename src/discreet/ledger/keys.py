@@ -1,0 +1,67 @@
+"""The key of the digests by which stored answers are found.
+
+A question asked again is found by a digest of the question, its law, the relation and the version of the table; and the
+version of a file is its path, its size and its time of change. From a digest without a key anyone who may read a ledger
+could try out paths and times until one fits. So the digest is keyed (HMAC-SHA256).
+
+What it protects against: whoever has the ledger, a copy of it, an export or a released document, but not the key, can
+neither test a guess of the version nor tell that two ledgers tell of one table. The key of an SQLite ledger lies beside it
+in a file for its owner alone, ``ledger.db.key``; hand out the ledger without it. On PostgreSQL it is a row of the table
+``discreet_keys``, which is in no export and which the owner may close to other roles; someone who may read that table is
+not kept out. It does not protect against whoever can read the custodian's files, and it need not: they can read the table
+too.
+
+A lost key loses no budget and no answer already given. Stored answers can then not be found, and the ledger says so instead
+of charging for them a second time.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from hashlib import sha256
+
+from sqlalchemy import Connection, select
+
+from discreet.errors import LedgerCorrupt
+from discreet.ledger import tables
+from discreet.ledger.database import Database
+
+
+def digest_with(key: bytes, text: str) -> str:
+    """The keyed digest of a text, in hexadecimal."""
+    return hmac.digest(key, text.encode(), "sha256").hex()
+
+
+def fingerprint(key: bytes) -> str:
+    """What a ledger keeps of its key: enough to know it again."""
+    return sha256(b"the key of a ledger's digests\0" + key).hexdigest()
+
+
+def find_or_make(database: Database, connection: Connection) -> bytes:
+    """The key of a database, made where there is none; inside a writing transaction."""
+    if database.beside is not None:
+        return database.beside.read_key() or database.beside.make_key()
+    found = connection.execute(select(tables.keys.c.secret)).scalar()
+    if found is None:
+        found = secrets.token_hex(32)
+        connection.execute(tables.keys.insert(), {"id": 1, "secret": found})
+    return bytes.fromhex(found)
+
+
+def find(database: Database, keyed: str | None) -> bytes:
+    """The key of a database, which must be the one a ledger was made with."""
+    if database.beside is not None:
+        found = database.beside.read_key()
+        where = str(database.beside.key)
+    else:
+        with database.transaction(write=False) as connection:
+            secret = connection.execute(select(tables.keys.c.secret)).scalar()
+        found, where = None if secret is None else bytes.fromhex(secret), "the table discreet_keys"
+    if found is None or fingerprint(found) != keyed:
+        state = "missing" if found is None else "another one, or damaged"
+        raise LedgerCorrupt(
+            f"the key of the ledger's digests, {where}, is {state}: answers stored before cannot be found, and would be "
+            "paid for again; restore it from a backup. Nothing was charged"
+        )
+    return found

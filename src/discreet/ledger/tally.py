@@ -1,0 +1,60 @@
+"""What this process has paid and what became of it, for the one line with which it ends when it is interrupted."""
+
+from __future__ import annotations
+
+import threading
+
+from discreet.core.cost import Cost
+from discreet.core.release import Entry
+
+_lock = threading.Lock()
+_charged = Cost.nothing()
+_open: dict[tuple[str, int], str] = {}
+
+
+def paid(entry: Entry, cost: Cost) -> None:
+    """An entry was charged."""
+    global _charged
+    with _lock:
+        _charged = _charged + cost
+        _open[entry.ledger, entry.number] = "paid"
+
+
+def looked(ledger: str, number: int) -> None:
+    """An entry is looked for from now on."""
+    with _lock:
+        _open[ledger, number] = "looked"
+
+
+def stored(ledger: str, number: int) -> None:
+    """An entry has its answer."""
+    with _lock:
+        _open.pop((ledger, number), None)
+
+
+def clear() -> None:
+    """Begin anew: for a command that is run as a function."""
+    global _charged
+    with _lock:
+        _charged = Cost.nothing()
+        _open.clear()
+
+
+def in_words() -> str:
+    """What was charged by this process and what asking again costs."""
+    with _lock:
+        if _charged is Cost.nothing():
+            return "nothing was charged"
+        withheld = sorted(number for (_, number), state in _open.items() if state == "looked")
+        waiting = sorted(number for (_, number), state in _open.items() if state == "paid")
+    told = [f"{_charged} was charged"]
+    if withheld:
+        told.append(
+            f"entry {', '.join(map(str, withheld))} was looked for and not answered: it is withheld until the custodian "
+            "runs discreet ledger redeem"
+        )
+    if waiting:
+        told.append(f"entry {', '.join(map(str, waiting))} is paid and nobody looked: asking the same again is free")
+    if not (withheld or waiting):
+        told.append("every answer is stored: asking the same again is free")
+    return "; ".join(told)

@@ -1,0 +1,108 @@
+"""Anonymous copies that left: what they show together, computed before the next one leaves.
+
+Each copy is k-anonymous by itself. Whoever holds two of them looks a person up in both, and is left with the rows that
+share the person's class in the first *and* in the second: a joint class. Which rows a copy leaves out counts as well, since
+to be missing from a copy is also seen.
+
+Proof that joint classes bound what quasi-identifiers tell: a row shows in copy j as the class c_j(row), a function of its
+quasi-identifiers alone, or is not in it. What someone who knows a person's quasi-identifiers can pick out of all copies
+together, even if every row of one could be linked to itself in another, are the rows with the same (c_1, ..., c_m): if each
+such set of rows that is not left out of all copies has k rows, the person is one of k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import DiscreetError, InvalidRequest
+from discreet.protect.anonymous import Anonymized, histogram_of
+from discreet.protect.diversity import Demand
+from discreet.protect.hierarchies import read_columns
+from discreet.protect.histogram import Ints
+from discreet.protect.incognito import View
+from discreet.protect.recode import Recode
+from discreet.protect.tables import Table
+
+
+@dataclass(frozen=True)
+class Joint:
+    """The classes of several copies together: how many, the smallest, how many are smaller than ``k``, and single rows."""
+
+    k: int
+    copies: int
+    classes: int
+    smallest: int
+    below: int
+    single: int
+
+    def to_dict(self) -> dict[str, int]:
+        """As JSON says it."""
+        return dict(vars(self))
+
+
+def described(made: Anonymized, hierarchies: Mapping[str, Any], sensitive: str | None) -> dict[str, Any]:
+    """What a log keeps of a copy: how it was made, and nothing that the table holds."""
+    demand = made.demand
+    order = demand.order
+    said = order if order is None or isinstance(order, str) else [str(value) for value in order]
+    plain = {"k": demand.k, "diversity": demand.diversity, "order": said}
+    numbers = {name: None if (value := getattr(demand, name)) is None else str(value) for name in ("l", "t", "c")}
+    return {
+        "levels": made.levels,
+        "hierarchies": {name: hierarchies[name].to_dict() for name in made.levels},
+        "sensitive": sensitive,
+        "demand": plain | numbers,
+        "rows": made.rows,
+        "suppressed": made.suppressed,
+    }
+
+
+def joint(source: Table, made: Anonymized, earlier: Sequence[dict[str, Any]]) -> Joint:
+    """The joint classes of a new copy of a table and earlier ones, computed on the table as it is now."""
+    recodes = [_change(made), *(_again(source, copy) for copy in earlier)]
+    names = list(dict.fromkeys(name for recode in recodes for name in recode.needs))
+    columns, found = source.counted(names)
+    cells = dict(zip(names, columns, strict=True))
+    counts = np.ones(len(columns[0]), np.int64) if found is None else found
+    classes = [recode.classes({name: cells[name] for name in recode.needs}) for recode in recodes]
+    shown = np.any([part >= 0 for part in classes], axis=0)
+    sizes = _sizes([part[shown] for part in classes], counts[shown])
+    k = max([made.demand.k, *(int(copy["demand"]["k"]) for copy in earlier)])
+    smallest = int(sizes.min()) if len(sizes) else 0
+    return Joint(k, len(recodes), len(sizes), smallest, int((sizes < k).sum()), int((sizes == 1).sum()))
+
+
+def _sizes(classes: Sequence[Ints], counts: Ints) -> Ints:
+    ids = np.zeros(len(counts), np.int64)
+    for part in classes:
+        _, codes = np.unique(part, return_inverse=True)
+        _, ids = np.unique(ids * (codes.max(initial=0) + 1) + codes, return_inverse=True)
+    return np.bincount(ids, counts).astype(np.int64)
+
+
+def _change(made: Anonymized) -> Recode:
+    change: Any = getattr(made.change, "change", made.change)  # below the columns that are left out
+    assert isinstance(change, Recode)
+    return change
+
+
+def _again(source: Table, copy: Mapping[str, Any]) -> Recode:
+    """The change that an earlier copy was made with."""
+    try:
+        levels: dict[str, int] = copy["levels"]
+        demand = Demand(**copy["demand"])
+        hierarchies = read_columns(copy["hierarchies"])
+        secret = copy["sensitive"] if demand.needs_sensitive else None
+        source.check([*levels, *([] if secret is None else [secret])])
+        base = histogram_of(source, list(levels), hierarchies, secret, demand.order)
+        rules = demand.rules(base.shares() if base.sensitive is not None else None, base.values)
+        return Recode.at(View(base, rules), tuple(levels.values()))[0]
+    except DiscreetError as problem:
+        raise InvalidRequest(
+            f"an earlier copy of this table cannot be laid beside the new one: {problem}; register the table that it was "
+            "made of, or pass override=True if the two have no person in common"
+        ) from None

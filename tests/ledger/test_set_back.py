@@ -1,0 +1,231 @@
+"""A ledger that was copied, set back, cut or damaged: found, or harmless; never a smaller sum that verifies."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from discreet.core.ask import Ask
+from discreet.core.budget import Budget
+from discreet.core.random import Random
+from discreet.core.runner import Desk
+from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt
+from discreet.ledger import Ledger, keeping
+
+from .laws import People, Sevens, eps
+
+
+def ask(ledger: Ledger, topic: str, cost: str = "0.01") -> None:
+    Desk(People(), ledger, Random(), "add_remove").answer((Ask(Sevens(topic), eps(cost)),))
+
+
+def settled(path: Path) -> None:
+    """Wait until the file alone holds what was committed."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        copy = path.with_name("probe.db")
+        shutil.copy(path, copy)
+        probe = sqlite3.connect(copy)
+        try:
+            found = probe.execute("SELECT number FROM discreet_ledgers").fetchone()[0]
+        except sqlite3.DatabaseError:
+            found = None  # copied in the middle of it
+        probe.close()
+        with sqlite3.connect(path) as whole:
+            all_of_it = whole.execute("SELECT number FROM discreet_ledgers").fetchone()[0]
+        whole.close()
+        copy.unlink()
+        if found == all_of_it:
+            return
+        time.sleep(0.02)
+    raise AssertionError("the log was not brought into the file")
+
+
+def test_the_file_alone_is_the_ledger_while_it_is_open(file: str, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        for place in range(5):
+            ask(ledger, str(place))
+        settled(path)
+        copy = tmp_path / "copy.db"
+        shutil.copy(path, copy)
+        with Ledger(f"sqlite:///{copy}") as read:
+            assert read.spent() == ledger.spent()
+            assert read.verify() == 10
+            with pytest.raises(LedgerCorrupt, match=r"is a copy, or it was restored.*discreet ledger adopt"):
+                read.charge(eps("0.1"))
+
+
+@pytest.mark.parametrize("keep", [0, 1, 4])
+def test_a_file_put_in_the_place_of_a_newer_one_is_found(file: str, tmp_path: Path, keep: int) -> None:
+    path, older = tmp_path / "ledger.db", tmp_path / "older.db"
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        for place in range(keep):
+            ask(ledger, str(place))
+        ledger.close()
+    shutil.copy(path, older)
+    with Ledger(file) as ledger:
+        ask(ledger, "more")
+    shutil.copy(older, path)
+    with Ledger(file) as ledger:
+        for act in (lambda: ask(ledger, "again"), ledger.verify):
+            with pytest.raises(
+                LedgerCorrupt, match=rf"set back or replaced: it has {2 * keep} events, and {2 * keep + 2} were"
+            ):
+                act()
+
+
+@pytest.mark.parametrize("noted", range(5))
+def test_a_head_that_was_not_noted_in_time_is_a_lower_bound(file: str, tmp_path: Path, noted: int) -> None:
+    """A process may die between its commit and the note of it, at any number of events and also at the first."""
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        hashes = [ledger.head]
+        for _ in range(4):
+            hashes.append(ledger.charge(eps("0.01")).hash)
+        ledger._database.beside.forget(1)
+        ledger._database.beside.note(1, noted, hashes[noted])
+        assert ledger.charge(eps("0.01")).number == 5
+        ledger._database.beside.forget(1)
+        ledger._database.beside.note(1, noted, "0" * 64)
+        with pytest.raises(LedgerCorrupt, match="set back or replaced"):
+            ledger.charge(eps("0.01"))
+
+
+def test_a_lost_file_does_not_begin_anew(file: str, tmp_path: Path) -> None:
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        ask(ledger, "one")
+    (tmp_path / "ledger.db").unlink()
+    with pytest.raises(LedgerCorrupt, match="tells of a ledger with 2 events"):
+        Ledger(file, Budget(epsilon=1))
+
+
+def test_the_log_is_emptied_into_the_file(file: str, tmp_path: Path) -> None:
+    """So there is nothing in it to lose; and one that is cut before that is found, or was told of to nobody."""
+    log = tmp_path / "ledger.db-wal"
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        for place in range(4):
+            ask(ledger, str(place))
+        deadline = time.monotonic() + 20
+        while log.stat().st_size and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert log.stat().st_size == 0
+        assert ledger.verify() == 8
+
+
+def damage(content: bytes, chance: random.Random) -> bytes:
+    kind, size = chance.randrange(5), max(1, len(content))
+    place = chance.randrange(size)
+    if kind == 0:
+        return content[:place]
+    if kind == 1:
+        return b""
+    if kind == 2:  # a bit
+        return content[:place] + bytes([content[place] ^ (1 << chance.randrange(8))]) + content[place + 1 :]
+    length = chance.randrange(1, 600)
+    blot = bytes(length) if kind == 3 else chance.randbytes(length)
+    return (content[:place] + blot + content[place + length :])[:size]
+
+
+def judged(folder: Path, truth: float) -> str:
+    """What a damaged ledger does: "found", or "harmless" where it knows all that was spent and goes on."""
+    try:
+        with Ledger(f"sqlite:///{folder}/ledger.db") as ledger:
+            ledger.verify()
+            ask(ledger, "after the damage")
+            ledger.verify()
+            spent = float(ledger.spent().epsilon or 0)
+    except DiscreetError:
+        return "found"
+    return "harmless" if spent >= truth else f"set back to {spent}"
+
+
+@pytest.mark.parametrize("which", ["ledger.db", "ledger.db-wal", "ledger.db.head"])
+def test_damages_are_found_or_harmless(file: str, tmp_path: Path, which: str) -> None:
+    """Twelve here, a hundred of each in the study of kills. Deterministic: any "set back" is a defect."""
+    files = written(tmp_path / "original", which)
+    outcomes = damaged(files, which, tmp_path, random.Random(7), 12)
+    assert set(outcomes) <= {"found", "harmless"}, outcomes
+
+
+def written(folder: Path, which: str) -> dict[str, bytes]:
+    """The files of a ledger that spent 0.06; with everything in its log where that is to be damaged, as after a kill."""
+    folder.mkdir()
+    with Ledger(f"sqlite:///{folder}/ledger.db", Budget(epsilon=1)) as ledger:
+        if which.endswith("-wal"):
+            ledger._database._settler.soon = lambda: None
+        for place in range(6):
+            ask(ledger, str(place))
+        if not which.endswith("-wal"):
+            settled(folder / "ledger.db")
+        return {p.name: p.read_bytes() for p in folder.iterdir() if not p.name.endswith("-shm")}
+
+
+def damaged(files: dict[str, bytes], which: str, folder: Path, chance: random.Random, times: int) -> list[str]:
+    """What became of ``times`` damages to one of the files of a ledger that spent 0.06."""
+    outcomes = []
+    for turn in range(times):
+        there = folder / f"damage{turn}"
+        there.mkdir()
+        for name, content in files.items():
+            (there / name).write_bytes(damage(content, chance) if name == which else content)
+        outcomes.append(judged(there, 0.06))
+        shutil.rmtree(there)
+    return outcomes
+
+
+def test_a_backup_is_of_one_moment_and_is_adopted_only_by_word(file: str, tmp_path: Path) -> None:
+    copy = tmp_path / "backup.db"
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        ask(ledger, "one")
+        paid = ledger.buy([], "add_remove")
+        assert paid == []
+        assert keeping.backup(file, copy) == ["default"]
+        with pytest.raises(InvalidRequest, match="exists already"):
+            keeping.backup(file, copy)
+        ask(ledger, "two")
+    assert (copy.stat().st_mode & 0o777, Path(f"{copy}.key").stat().st_mode & 0o777) == (0o600, 0o600)
+    with Ledger(f"sqlite:///{copy}") as restored:
+        assert restored.verify() == 2
+        with pytest.raises(LedgerCorrupt, match="adopt"):
+            ask(restored, "three")
+    assert keeping.adopt(f"sqlite:///{copy}") == {"default": 0}
+    with Ledger(f"sqlite:///{copy}") as restored:
+        ask(restored, "one")  # found again by the key that came with it
+        assert restored.spent().epsilon * 100 == 1
+        ask(restored, "three")
+        assert restored.verify() == 5
+
+
+def test_what_waited_for_an_answer_is_given_up_by_a_restore(file: str, tmp_path: Path) -> None:
+    """It may have been answered after the copy was made: answered again it would be a second draw for one price."""
+    from .test_order import ASK, abandon, answer
+
+    copy = tmp_path / "backup.db"
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        abandon(ledger, ASK)
+        keeping.backup(file, copy)
+        answer(ledger, ASK)
+    assert keeping.adopt(f"sqlite:///{copy}") == {"default": 1}
+    with Ledger(f"sqlite:///{copy}") as restored:
+        assert answer(restored, ASK)[0].entry.number == 3
+        assert str(restored.spent()) == "ε=0.6"
+        restored.verify()
+
+
+def test_a_lost_key_is_told_and_adopting_makes_a_new_one(file: str, tmp_path: Path) -> None:
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        ask(ledger, "one")
+    os.unlink(tmp_path / "ledger.db.key")
+    with Ledger(file) as ledger, pytest.raises(LedgerCorrupt, match=r"key.*is missing.*Nothing was charged"):
+        ask(ledger, "one")
+    keeping.adopt(file)
+    with Ledger(file) as ledger:
+        ask(ledger, "one")
+        assert ledger.spent().epsilon * 100 == 2
+        ledger.verify()
