@@ -182,6 +182,29 @@ def test_a_signal_waits_for_the_answer_to_be_stored(
     assert ledger.unanswered() == []
 
 
+class Deaf:
+    """A standard error that cannot be written to: its reader is gone."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError("nobody reads")
+
+
+@pytest.mark.parametrize("stream", [None, Deaf()])
+def test_a_signal_that_cannot_be_told_of_waits_all_the_same(
+    file: str, stream: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where standard error is gone, the note that a signal waits must not become an error between look and store."""
+    monkeypatch.setitem(queries._known, Interrupted.name, Interrupted)
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        ask = Ask(Interrupted(), eps("0.3"))
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stderr", stream)
+            with pytest.raises(KeyboardInterrupt):
+                answer(ledger, ask)
+        assert ledger.unanswered() == []
+        assert ledger.recall(ask, People(), "add_remove").value == 7
+
+
 def test_in_another_thread_nothing_is_held_back(make: Make) -> None:
     found: list[Release] = []
     ledger = make(Budget(epsilon=1))
