@@ -181,8 +181,9 @@ class Desk:
             people = self._people(ask)  # a filter that names nothing is refused here, before anything is paid
             distance = ask.query.distance(self.relation)
             bills.append(Bill(ask, distance, ask.mechanism.cost(distance), people, _repeats(ask)))
-        paid = self.ledger.buy(bills, self.relation, self._unit)
+        paid: list[Paid] = []
         try:
+            paid = self.ledger.buy(bills, self.relation, self._unit)
             with deferred() if self.ledger.keeps else nullcontext():
                 self.ledger.look(paid)
                 return tuple(self.ledger.store(paid, self._draw(bills, paid)))
