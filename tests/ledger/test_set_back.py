@@ -267,3 +267,22 @@ def test_whoever_dies_while_adopting_leaves_nothing_to_redeem(
         with Ledger(f"sqlite:///{torn}") as restored:
             assert answer(restored, ASK)[0].entry.number != 1
             restored.verify()
+
+
+@pytest.mark.parametrize("events", [1, 2, 3, 4])
+def test_a_torn_record_leaves_the_one_before_it(file: str, tmp_path: Path, events: int) -> None:
+    """However many events a transaction has: the bound falls back by one transaction, and no further."""
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        ask(ledger, "first")
+        for _ in range(5):
+            before = ledger.count
+            Desk(People(), ledger, Random(), "add_remove").answer(
+                tuple(Ask(Sevens(f"{before} {place}"), eps("0.01")) for place in range(events))
+            )
+        files, last = beside.beside(str(tmp_path / "ledger.db"), fresh=False), ledger.count
+        assert files.seen(1) == (last, ledger.head)
+        head = tmp_path / "ledger.db.head"
+        content = bytearray(head.read_bytes())
+        content[content.index(f"1 {last} ".encode()) + 20] ^= 1
+        head.write_bytes(content)
+        assert files.seen(1)[0] == last - events
