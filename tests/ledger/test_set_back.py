@@ -260,9 +260,8 @@ def test_whoever_dies_while_adopting_leaves_nothing_to_redeem(
             patch.setattr(beside.Beside, dies, ended)
             with pytest.raises(KeyboardInterrupt):
                 keeping.adopt(f"sqlite:///{torn}")
-        with Ledger(f"sqlite:///{torn}") as restored:
-            with contextlib.suppress(LedgerCorrupt):
-                assert answer(restored, ASK)[0].entry.number != 1  # paid anew
+        with Ledger(f"sqlite:///{torn}") as restored, contextlib.suppress(LedgerCorrupt):
+            assert answer(restored, ASK)[0].entry.number != 1  # paid anew
         keeping.adopt(f"sqlite:///{torn}")
         with Ledger(f"sqlite:///{torn}") as restored:
             assert answer(restored, ASK)[0].entry.number != 1

@@ -101,7 +101,7 @@ def adopt(url: str) -> dict[str, int]:
 
 
 def _adopt(ledger: Ledger) -> int:
-    """One transaction, and the head after it: whoever ends in between leaves a file that is refused, or one that was adopted.
+    """One transaction, and the head after it: whoever ends in between leaves a file that is refused, or an adopted one.
 
     Were the head noted while entries still wait, a question asked in between would redeem one that may have been answered.
     """
