@@ -30,6 +30,7 @@ SCHEMA: dict[str, Column] = {
     "arm": Categories(("a", "b"), missing="a"),
 }
 ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "bounds": (("y",), {"unit": "0.125"}),
     "count": ((), {"by": "g"}),
     "sum": (("y",), {}),
     "mean": (("x",), {"by": "g"}),
@@ -48,6 +49,15 @@ ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "ttest_1samp": (("x",), {"popmean": 0.5}),
     "ttest_ind": (("x",), {"by": "arm"}),
     "ttest_rel": (("x", "y"), {}),
+    "binomtest": (("arm",), {}),
+    "chi2_contingency": (("g", "arm"), {}),
+    "chisquare": (("arm",), {}),
+    "compare": (("x",), {"by": "arm"}),
+    "equal_variances": (("x",), {"by": "arm"}),
+    "f_oneway": (("x",), {"by": "g"}),
+    "ks_2samp": (("x",), {"by": "arm", "bins": 4}),
+    "linregress": (("x", "y"), {}),
+    "pearsonr": (("x", "y"), {}),
 }
 PEOPLE: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {"mean": (("x",), {"of": "population"})}
 _MOST_ROWS = 3  # of one person, where people have several

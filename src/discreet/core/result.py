@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from discreet.core.documents import parsed, reading
 from discreet.core.numbers import Number
 from discreet.core.registry import SCHEMA_VERSION, Named, Registry, check_version
 from discreet.core.release import Release
-from discreet.errors import InvalidRequest
+from discreet.errors import InvalidRequest, UnknownName
 
 
 class Reading(Named, ABC):
@@ -35,6 +35,18 @@ class Reading(Named, ABC):
     @abstractmethod
     def expected_error(self, releases: Sequence[Release]) -> Any:
         """The root mean square error the noise is expected to cause."""
+
+    def axes(self, releases: Sequence[Release]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        """The axes of an answer with several numbers: their names and labels."""
+        return tuple(getattr(self, "labels", ()))
+
+    def note(self, releases: Sequence[Release]) -> str | None:
+        """What has to be known to use the answer, if anything."""
+        return None
+
+    def sentence(self, releases: Sequence[Release]) -> str | None:
+        """The answer in words of its own, where a number with its interval does not say it."""
+        return None
 
     @property
     def about_population(self) -> bool:
@@ -91,7 +103,15 @@ class Reading(Named, ABC):
         """The reading of a contrast of groups, or of the ratio of two of them."""
         raise InvalidRequest("a contrast is of means by one column of groups, asked with by= and of='population'")
 
+    def test(self, name: str, releases: Sequence[Release], **options: Any) -> Reading:
+        """A hypothesis test that is read off the same releases."""
+        if name not in tests_read_off:
+            raise UnknownName(f"no test called {name!r} is read off a release; known: {', '.join(sorted(tests_read_off))}")
+        return tests_read_off[name](self, releases, **options)
 
+
+# Tests by name, each a function from the reading of an answer and its releases to that of the test; hypotheses fill it.
+tests_read_off: dict[str, Callable[..., Reading]] = {}
 readings: Registry[Reading] = Registry("reading")
 SCOPES = ("table", "population")
 _WHOSE = {"table": "this table (noise only)", "population": "the population (sampling and noise)"}
@@ -177,6 +197,14 @@ class Result:
         """How the p-value of a hypothesis test was found: exact, asymptotic or by Monte Carlo."""
         return self.reading.method
 
+    def test(self, name: str, **options: Any) -> Result:
+        """A hypothesis test of what was released already, such as the "chi2_contingency" of a crosstab. Costs nothing more.
+
+        It costs no epsilon; but several tests of one release are several chances of a false alarm: see
+        ``discreet.hypotheses.holm``.
+        """
+        return replace(self, reading=self.reading.test(name, self.releases, **options))
+
     def confidence_interval(self, confidence_level: float = 0.95) -> Interval:
         """The interval of the effect in the population, as SciPy's tests name it."""
         return Interval(*self.interval(confidence_level, of="population"))
@@ -208,7 +236,12 @@ class Result:
     @property
     def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         """The axes of an answer with several numbers: their names and labels."""
-        return tuple(getattr(self.reading, "labels", ()))
+        return self.reading.axes(self.releases)
+
+    @property
+    def note(self) -> str | None:
+        """What has to be known to use the answer, if anything: for bounds, that none were found."""
+        return self.reading.note(self.releases)
 
     @property
     def scope(self) -> str:
