@@ -27,7 +27,18 @@ BELOW = {
     "models": {"core", "errors", "mechanisms", "accounting", "sources"},
     "inference": {"core", "errors", "mechanisms", "accounting", "statistics"},
     "protect": {"core", "errors", "sources", "ledger"},
-    "audit": {"core", "errors", "mechanisms", "accounting", "sources", "ledger", "statistics", "local", "models"},
+    "audit": {
+        "core",
+        "errors",
+        "mechanisms",
+        "accounting",
+        "sources",
+        "ledger",
+        "statistics",
+        "hypotheses",
+        "local",
+        "models",
+    },
 }
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from discreet.core.schema import Integer as Integer
     from discreet.core.schema import Real as Real
     from discreet.core.schema import Schema as Schema
+    from discreet.hypotheses.power import power as power
     from discreet.ledger import Ledger as Ledger
     from discreet.mechanisms import DiscreteGaussian as DiscreteGaussian
     from discreet.mechanisms import DiscreteLaplace as DiscreteLaplace
@@ -85,6 +86,7 @@ _HOMES = {
     "TruncatedKeys": "discreet.mechanisms",
     "Tulap": "discreet.mechanisms",
     "calibrate": "discreet.accounting",
+    "power": "discreet.hypotheses.power",
     "Schema": "discreet.core.schema",
     "Real": "discreet.core.schema",
     "Integer": "discreet.core.schema",

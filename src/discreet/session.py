@@ -179,6 +179,41 @@ class Session:
         """A test of ``discreet.hypotheses`` by its name: ``.statistic``, ``.pvalue``, ``.confidence_interval()``."""
         return self.ask(name, *args, **options)
 
+    def survival(self, time: str, event: str, **options: Any) -> Result:
+        """Survival curves in public time ``bins``, in all or by group; ``happened`` is the label of the event.
+
+        ``.quantile(q)``, ``.restricted_mean()``, ``.logrank()`` and ``.numbers_at_risk()`` are of the same release.
+        """
+        return self.ask("survival", time, event, **options)
+
+    def of_tests(
+        self,
+        function: Any,
+        columns: Sequence[str],
+        *,
+        parts: int = 20,
+        alpha0: Number = "0.1",
+        where: dict[str, Any] | None = None,
+        **spend: Unpack[Keywords],
+    ) -> Result:
+        """Any test of one's own, run on disjoint ``parts`` of the people; see ``discreet.hypotheses.of_tests``.
+
+        ``function`` is given a dict of arrays, one for each of ``columns``, and returns a p-value. It runs beside the data,
+        so this is for whoever may run code there; no release file and no service can ask for it.
+        """
+        from discreet.hypotheses.of_tests import question_of
+
+        if isinstance(columns, str) or not columns:
+            raise InvalidRequest(f"columns is a list of at least one column, got {columns!r}")
+        for name in columns:
+            self.schema[name]
+        paid, rest = _separate(dict(spend))
+        if rest:
+            raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
+        by_position = self.schema.neighbors == "replace" and self.schema.person is None
+        question = question_of(function, columns, parts, alpha0, by_position)
+        return self._run(ask(question, paid, self.schema.neighbors), where or {})
+
     def compare(self, column: str, *, by: str, **options: Any) -> Result:
         """Groups' means, their differences and the test of one common mean, from one release.
 

@@ -24,7 +24,8 @@ REGISTRIES = {
     "reading": "discreet.core.result:readings:read",
     "local mechanism": "discreet.local.law:local_mechanisms:read",
 }
-ELSEWHERE = {"people_by_key", "person_cells"}  # asked of people with several rows, and of labels nobody declared
+# Asked of people with several rows, of labels nobody declared, and of a function of somebody's own.
+ELSEWHERE = {"count_of_tests", "people_by_key", "person_cells"}
 
 # The answers come first: what they name is loaded for them, and nothing else is.
 READER = """

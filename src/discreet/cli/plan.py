@@ -100,6 +100,10 @@ def errors(prepared: Prepared, rows: int) -> dict[str, Any]:
     from discreet.cli import work
 
     result = work.expected(prepared, rows)
+    seen = getattr(result.reading, "seen_effect", None)
+    effect = None if seen is None else seen(result.releases)
+    if effect is not None:
+        return {"expected_error": f"finds an effect of {show.number(effect)} with power .8", "seen_effect": float(effect)}
     error = result.expected_error
     if error is not None:
         words = f"± {show.number(np.max(error))}" + (" each" if np.ndim(error) else "")

@@ -99,6 +99,14 @@ class Reading(Named, ABC):
         """Two curves that hold the distribution function, where the release holds it."""
         raise InvalidRequest("a band is read off a distribution; ask for one")
 
+    def restricted_mean(self, until: float | None) -> Reading:
+        """The mean time up to an edge, where the release holds a survival curve."""
+        raise InvalidRequest(_NO_SURVIVAL)
+
+    def numbers_at_risk(self, releases: Sequence[Release]) -> Any:
+        """People at risk at every edge, where the release holds a survival curve."""
+        raise InvalidRequest(_NO_SURVIVAL)
+
     def contrast(self, coefficients: dict[Any, float], ratio_within: tuple[float, float] | None = None) -> Reading:
         """The reading of a contrast of groups, or of the ratio of two of them."""
         raise InvalidRequest("a contrast is of means by one column of groups, asked with by= and of='population'")
@@ -117,6 +125,7 @@ SCOPES = ("table", "population")
 _WHOSE = {"table": "this table (noise only)", "population": "the population (sampling and noise)"}
 _MOST_LINES = 12
 _MOST_DOTS = 24
+_NO_SURVIVAL = "this answer is no survival curve; ask for one with survival(time, event, ...)"
 _NO_TEST = "this answer is no hypothesis test; ask for one by its name, such as 'ttest_ind'"
 
 
@@ -222,6 +231,18 @@ class Result:
         if not 0 < level < 1:
             raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
         return self.reading.band(self.releases, level, of)
+
+    def logrank(self, alternative: str = "two-sided") -> Result:
+        """The log-rank test of two survival curves; costs nothing more."""
+        return self.test("logrank", alternative=alternative)
+
+    def restricted_mean(self, until: float | None = None) -> Result:
+        """The mean time up to an edge of the time bins (the last by default), group by group; costs nothing more."""
+        return replace(self, reading=self.reading.restricted_mean(until))
+
+    def numbers_at_risk(self) -> Any:
+        """How many people are at risk at every edge of the time bins of a survival curve, group by group."""
+        return self.reading.numbers_at_risk(self.releases)
 
     @property
     def relation(self) -> str | None:

@@ -14,6 +14,7 @@ import numpy as np
 from discreet.core.result import Result
 from discreet.core.schema import Categories, Column
 from discreet.errors import InvalidRequest
+from discreet.hypotheses.ranks import DRAWS
 from discreet.hypotheses.reading import LEAST_DRAWS
 from discreet.statistics.functions import Bounds, Setting, ask_of_arrays, declared, numbers_of, two_columns
 
@@ -67,6 +68,11 @@ def f_oneway(*samples: Any, bounds: Bounds, draws: int = LEAST_DRAWS, **setting:
     return ask_of_arrays(_samples(samples, bounds), setting, "f_oneway", "value", by="group", draws=draws)
 
 
+def kruskal(*samples: Any, bounds: Bounds, draws: int = DRAWS, **setting: Unpack[Setting]) -> Result:
+    """Whether three populations or more have the same distribution, by ranks (Kruskal-Wallis)."""
+    return ask_of_arrays(_samples(samples, bounds), setting, "kruskal", "value", by="group", draws=draws)
+
+
 def ks_2samp(
     x: Any,
     y: Any,
@@ -92,6 +98,11 @@ def linregress(
     """The slope of ``y`` on ``x``, each clipped to its bounds, its interval ``within`` two public slopes, and if it is 0."""
     columns = two_columns(x, y, bounds)
     return ask_of_arrays(columns, setting, "linregress", "x", "y", within=within, alternative=alternative)
+
+
+def mannwhitneyu(x: Any, y: Any, *, bounds: Bounds, alternative: str = "two-sided", **setting: Unpack[Setting]) -> Result:
+    """Whether ``x`` and ``y`` have the same distribution, by ranks; the value is P(x > y) + P(x = y)/2."""
+    return ask_of_arrays(_samples((x, y), bounds), setting, "mannwhitneyu", "value", by="group", alternative=alternative)
 
 
 def pearsonr(
@@ -121,6 +132,17 @@ def ttest_rel(x: Any, y: Any, *, bounds: Bounds, alternative: str = "two-sided",
         raise InvalidRequest(f"pairs need as many x as y, got {len(one)} and {len(other)}")
     columns = {"x": (one - other, declared(bounds))}
     return ask_of_arrays(columns, setting, "ttest_1samp", "x", popmean=0.0, alternative=alternative)
+
+
+def wilcoxon(x: Any, y: Any = None, *, bounds: Bounds, alternative: str = "two-sided", **setting: Unpack[Setting]) -> Result:
+    """Whether ``x``, or x - y for pairs, is spread evenly about 0, by signed ranks; ``bounds`` are of x - y."""
+    values = numbers_of(x)
+    if y is not None:
+        other = numbers_of(y, "y")
+        if len(values) != len(other):
+            raise InvalidRequest(f"pairs need as many x as y, got {len(values)} and {len(other)}")
+        values = values - other
+    return ask_of_arrays({"x": (values, declared(bounds))}, setting, "wilcoxon", "x", alternative=alternative)
 
 
 def _samples(samples: Sequence[Any], bounds: Bounds) -> dict[str, tuple[Any, Column]]:
