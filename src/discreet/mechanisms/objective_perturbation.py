@@ -20,6 +20,7 @@ from discreet.errors import InvalidRequest
 from discreet.mechanisms import objective_profile as profiles
 from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.sampling.uniform import LARGEST_BITS
 from discreet.mechanisms.spherical_laplace import SphericalLaplace
 
 Noise = Literal["spherical_laplace", "gaussian"]
@@ -32,7 +33,8 @@ _STEEPEST = 2.0**100  # of the objective over its ridge: more would need more st
 _LEAST = Fraction(1, 1 << 30)  # of the noise that hides a missed minimum: less would need a grid that large values leave
 SETTLED = Fraction(1, 200)  # the share of what is spent that pays for the minimiser not being exact
 _MOST_RATIO = 2.0**24  # of scale over distance: more noise than this is no answer
-_FINE = 46  # the linear term lies on a grid at most this many powers of two below its scale times its dimension
+# The linear term lies on a grid at most this many powers of two below its scale times its dimension: what can be drawn.
+_FINE = LARGEST_BITS - 1
 _LIFTED = Fraction(11, 10)  # a ridge is raised by up to this where that makes the Jacobian of the logistic loss free
 
 
@@ -188,7 +190,8 @@ class ObjectivePerturbation(Mechanism):
         return self.settling(exact.width).release(found, seed=random)
 
     def _fine(self, width: int) -> Fraction:
-        """The grid of a linear term of ``width`` coordinates: its rounding adds at most half to the tolerance.
+        """The grid of a linear term of ``width`` coordinates: its rounding, which ``settling`` hides, adds half to the
+        tolerance, or more where the noise is so large that no finer grid can be drawn on.
 
         A finer one would take far longer to draw, because more of its rounding is undecided in doubles.
         """
