@@ -21,7 +21,7 @@ TYPOS = (
     ('columns = "age"', "columns = 3", ["line 17", "columns must be a text or a list"]),
     ('columns = "age"', "columns = [3]", ["line 17", "columns must be names"]),
     ('columns = "age"', 'columns = ["age", "age"]', ["line 17", "columns must differ"]),
-    ('columns = "age"', 'columns = ["age", "sex"]', ["line 15", "'mean' takes no such arguments"]),
+    ('columns = "age"', 'columns = ["age", "sex"]', ["line 15", "'mean' takes other arguments"]),
     ('by = "sex"', "options = { bins = 3 }", ["line 15", "mean takes no 'bins'"]),
     ('sex = "f"', 'sex = "x"', ["line 21", "no category 'x'"]),
     ("epsilon = 0.1", "epsilon = -1", ["line 10", "epsilon must be positive, got -1; write"]),

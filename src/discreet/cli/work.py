@@ -6,9 +6,10 @@ import inspect
 import itertools
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import discreet.hypotheses  # noqa: F401  tests are asked as statistics are
 from discreet.cli.releasefile import Item, ReleaseFile
 from discreet.cli.remedies import no_such_ledger, with_remedy
 from discreet.core.ask import Ask
@@ -34,22 +35,32 @@ _LOOKED_AT = 500  # events of a ledger that are looked at to see whose it is
 class Prepared:
     """A question that is ready to be paid for: nothing about it can be refused any more but its price.
 
-    ``entry`` is the ledger's entry that paid for the identical question on the identical table: the answer is then
-    ``known``, and free.
+    ``entries`` are the ledger's entries that paid for the identical ``asks`` on the identical table: where there is one for
+    each, the answer is ``known``, and free.
     """
 
     item: Item
     question: Question
     spend: Spend
-    ask: Ask
-    cost: Cost
+    asks: tuple[Ask, ...]
+    costs: tuple[Cost, ...]
     source: BaseSource
-    entry: int | None
+    entries: tuple[int | None, ...]
+
+    @property
+    def cost(self) -> Cost:
+        """What the question costs, whenever that is paid."""
+        return sum(self.costs[1:], self.costs[0])
+
+    @property
+    def due(self) -> Cost:
+        """What of it is not paid yet."""
+        return sum((c for c, entry in zip(self.costs, self.entries, strict=True) if entry is None), Cost.nothing())
 
     @property
     def known(self) -> bool:
         """Whether the ledger holds the answer already."""
-        return self.entry is not None
+        return None not in self.entries
 
 
 def open_table(file: ReleaseFile) -> BaseSource:
@@ -150,17 +161,18 @@ def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, 
     try:
         with reading("an ask"):  # a number beyond all bounds, say, of which no law can be made
             narrowed = source.where(**item.where) if item.where else source
-            table = Table(file.schema, rows if public_rows(file) and not item.where else None)
-            question = _build(item, table)
-            spend = Spend(**item.spend)
-            asked = Ask(question.query, question.law(spend, file.schema.neighbors), where=narrowed.restriction)
-            cost = asked.mechanism.cost(asked.query.distance(file.schema.neighbors))
-        ledger.preview(cost)  # refuses what no ledger pays for
-        known = ledger.recall(asked, narrowed, file.schema.neighbors)
+            spend, relation = Spend(**item.spend), file.schema.neighbors
+            whole = rows if public_rows(file) and not item.where else None
+            question = _build(item, Table(file.schema, whole, gaussian=spend.is_gaussian))
+            asks = tuple(replace(each, where=narrowed.restriction) for each in question.asks(spend, relation))
+            costs = tuple(each.mechanism.cost(each.query.distance(relation)) for each in asks)
+        for cost in costs:
+            ledger.preview(cost)  # refuses what no ledger pays for
+        known = [ledger.recall(each, narrowed, relation) for each in asks]
     except DiscreetError as problem:
         raise type(problem)(f"{item.place}{with_remedy(str(problem))}") from None
-    entry = None if known is None or known.entry is None else known.entry.number
-    return Prepared(item, question, spend, asked, cost, narrowed, entry)
+    entries = tuple(None if each is None or each.entry is None else each.entry.number for each in known)
+    return Prepared(item, question, spend, asks, costs, narrowed, entries)
 
 
 def _build(item: Item, table: Table) -> Question:
@@ -184,8 +196,9 @@ def asked_before(file: ReleaseFile, prepared: list[Prepared], ledger: Ledger) ->
     A ledger keeps the query and the law of an entry, and of the rows it was about only a digest: so it cannot tell
     another state of the table from another filter. Entries that answer this file as it stands are left out.
     """
-    new = {(canonical(p.ask.query.to_dict()), canonical(p.ask.mechanism.to_dict())) for p in prepared if not p.known}
-    used = {p.entry for p in prepared}
+    asked = [(ask, entry) for p in prepared for ask, entry in zip(p.asks, p.entries, strict=True)]
+    new = {(canonical(a.query.to_dict()), canonical(a.mechanism.to_dict())) for a, entry in asked if entry is None}
+    used = {entry for _, entry in asked}
     if not new:
         return None
     last = {(e.question, e.law): e.number for e in ledger.events() if e.kind == "charge" and e.number not in used}
@@ -203,7 +216,7 @@ def asked_before(file: ReleaseFile, prepared: list[Prepared], ledger: Ledger) ->
 
 def total(prepared: Iterable[Prepared]) -> Cost:
     """What all that is not answered yet costs together."""
-    return sum((p.cost for p in prepared if not p.known), Cost.nothing())
+    return sum((p.due for p in prepared), Cost.nothing())
 
 
 def expected(prepared: Prepared, rows: int) -> Result:
@@ -225,9 +238,9 @@ def check_budget(file: ReleaseFile, prepared: list[Prepared], ledger: Ledger) ->
 
 def run(prepared: list[Prepared], source: BaseSource, ledger: Ledger) -> list[Result]:
     """Pay, look, answer: one payment for the whole file, and one pass over the table for each filter."""
-    releases = Desk(source, ledger, system(), source.schema.neighbors).answer(tuple(each.ask for each in prepared))
+    releases = iter(Desk(source, ledger, system(), source.schema.neighbors).answer(tuple(a for p in prepared for a in p.asks)))
     answers = []
-    for each, release in zip(prepared, releases, strict=True):
-        assert release.cost is not None
-        answers.append(Result(each.question.reading, (release,), release.cost))
+    for each in prepared:
+        own = tuple(next(releases) for _ in each.asks)
+        answers.append(Result(each.question.reading, own, each.cost))
     return answers

@@ -25,6 +25,7 @@ def render(doc: Mapping[str, Any]) -> str:
     """The page for a document of kind ``releases``: one file, no network, readable by a non-expert."""
     from jinja2 import Environment, StrictUndefined
 
+    import discreet.hypotheses
     import discreet.mechanisms
     import discreet.statistics  # noqa: F401  the registries that results are read with
 
@@ -64,8 +65,7 @@ def _law(ask: Mapping[str, Any]) -> str:
 def _answer(number: int, ask: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of one question."""
     result = Result.from_json(json.dumps(ask["result"]))
-    rows = result.rows()
-    names = [name for name, _ in result.labels]
+    names, rows = meaning.lines(result)
     listed = list(zip(*rows.values(), strict=True))
     cut = listed[:_MOST_ROWS]
     return {
@@ -77,6 +77,7 @@ def _answer(number: int, ask: Mapping[str, Any]) -> dict[str, Any]:
         "rows": [([in_words(v) for v in r[: len(names)]], *(shown(v) for v in main_interval(r[len(names) :]))) for r in cut],
         "of_population": result.scope == "population",
         "left_out": len(listed) - len(cut),
+        "holds": meaning.holds(result),
         "ranks": meaning.rank_sentence(result),
         "law": meaning.law_sentence(result),
         "cost": ask["cost"],

@@ -17,6 +17,7 @@ from discreet.core.cost import Cost
 from discreet.core.result import Result
 from discreet.core.schema import Schema
 from discreet.report.numbers import percent, shown
+from discreet.statistics.distribution import Distribution
 
 _DELTAS = tuple(10.0 ** (-k / 4) for k in range(2, 49))  # where a concentrated guarantee is turned into (epsilon, delta)
 
@@ -193,10 +194,37 @@ def rank_sentence(result: Result) -> str | None:
 
 
 _WHOSE = {"table": "this table's true", "population": "the population's"}
+_SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # the quantiles that a page shows of a distribution
+
+
+def lines(result: Result) -> tuple[list[str], dict[str, list[Any]]]:
+    """The names of the labels of an answer, and its lines: of a distribution its quantiles, for it has hundreds of bins."""
+    if not isinstance(result.reading, Distribution):
+        return [name for name, _ in result.labels], result.rows()
+    rows: dict[str, list[Any]] = {}
+    for share in _SHARES:
+        quantile = result.quantile(share)
+        found, groups = quantile.rows(), [name for name, _ in quantile.labels]
+        count = len(found["value"])
+        labelled = {**{name: found[name] for name in groups}, "rows below": [percent(share)] * count}
+        for name, column in (labelled | {name: found[name] for name in found if name not in groups}).items():
+            rows.setdefault(name, []).extend(column)
+    return [*groups, "rows below"], rows
+
+
+def holds(result: Result) -> str:
+    """What the lines of a picture are intervals of."""
+    return f"The black lines hold {_WHOSE[result.scope]} number with 95 % probability."
 
 
 def sentence(ask: Mapping[str, Any], result: Result) -> str:
     """The answer in one sentence."""
+    if isinstance(result.reading, Distribution):
+        return (
+            f"Counts in {np.shape(result.value)[-1]} bins tell the whole distribution; they are in releases.json. Here are the "
+            "values that a share of the rows lies below, each with the interval that holds the population's with 95 % "
+            "probability."
+        )
     if result.labels:
         count, whose = np.size(result.value), _WHOSE[result.scope]
         return f"{count} numbers, each with the interval that holds {whose} one with 95 % probability."

@@ -78,9 +78,20 @@ def _chosen(table: Table, column: str, share: Fraction) -> Choice:
 
 
 @statistic("median")
-def median(table: Table, column: str, **options: Any) -> Question:
+def median(
+    table: Table,
+    column: str,
+    *,
+    interval: bool = False,
+    method: str | None = None,
+    level: Number = "0.95",
+    bins: int | Sequence[float] = 256,
+    by: str | Sequence[str] | None = None,
+    of: str = "table",
+) -> Question:
     """The value with half of the rows on either side; options as for ``quantile``."""
-    return quantile(table, column, q=Fraction(1, 2), **options)
+    half = Fraction(1, 2)
+    return quantile(table, column, q=half, interval=interval, method=method, level=level, bins=bins, by=by, of=of)
 
 
 def _pair(table: Table, column: str, share: Fraction, level: Number) -> Question:
