@@ -36,7 +36,8 @@ class Prepared:
     """A question that is ready to be paid for: nothing about it can be refused any more but its price.
 
     ``entries`` are the ledger's entries that paid for the identical ``asks`` on the identical table: where there is one for
-    each, the answer is ``known``, and free.
+    each, the answer is ``known``, and free. ``repeats`` are the asks that the file has made before: two statistics may be
+    read off one release, and that is paid once.
     """
 
     item: Item
@@ -46,6 +47,7 @@ class Prepared:
     costs: tuple[Cost, ...]
     source: BaseSource
     entries: tuple[int | None, ...]
+    repeats: tuple[bool, ...] = ()
 
     @property
     def cost(self) -> Cost:
@@ -55,12 +57,13 @@ class Prepared:
     @property
     def due(self) -> Cost:
         """What of it is not paid yet."""
-        return sum((c for c, entry in zip(self.costs, self.entries, strict=True) if entry is None), Cost.nothing())
+        parts = zip(self.costs, self.entries, self.repeats, strict=True)
+        return sum((cost for cost, entry, repeat in parts if entry is None and not repeat), Cost.nothing())
 
     @property
     def known(self) -> bool:
-        """Whether the ledger holds the answer already."""
-        return None not in self.entries
+        """Whether the answer is there without paying: in the ledger, or earlier in the file."""
+        return all(entry is not None or repeat for entry, repeat in zip(self.entries, self.repeats, strict=True))
 
 
 def open_table(file: ReleaseFile) -> BaseSource:
@@ -133,7 +136,18 @@ def columns_of(questions: Iterable[str]) -> Iterator[str]:
 
 def prepare(file: ReleaseFile, source: BaseSource, ledger: Ledger, rows: int | None) -> list[Prepared]:
     """Every question of the file, checked; ``rows`` is the number of rows where the relation makes that public."""
-    return [_prepare(item, file, source, ledger, rows) for item in file.items]
+    prepared, seen = [], set()
+    for item in file.items:
+        one = _prepare(item, file, source, ledger, rows)
+        keys = [(*_written(ask), canonical(ask.where)) for ask in one.asks]
+        prepared.append(replace(one, repeats=tuple(key in seen for key in keys)))
+        seen.update(keys)
+    return prepared
+
+
+def _written(ask: Ask) -> tuple[str, str]:
+    """A query and its law as a ledger writes them."""
+    return canonical(ask.query.to_dict()), canonical(ask.mechanism.to_dict())
 
 
 def public_rows(file: ReleaseFile) -> bool:
@@ -197,7 +211,7 @@ def asked_before(file: ReleaseFile, prepared: list[Prepared], ledger: Ledger) ->
     another state of the table from another filter. Entries that answer this file as it stands are left out.
     """
     asked = [(ask, entry) for p in prepared for ask, entry in zip(p.asks, p.entries, strict=True)]
-    new = {(canonical(a.query.to_dict()), canonical(a.mechanism.to_dict())) for a, entry in asked if entry is None}
+    new = {_written(ask) for ask, entry in asked if entry is None}
     used = {entry for _, entry in asked}
     if not new:
         return None

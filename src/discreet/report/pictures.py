@@ -93,6 +93,9 @@ def answer(key: str, ask: Mapping[str, Any], result: Result, most: int) -> Marku
 
 def _limits(statistic: str, result: Result) -> tuple[float, float]:
     """Between which numbers an answer can lie at all."""
+    edges = getattr(getattr(result.reading, "distribution", result.reading), "edges", None)
+    if edges is not None:
+        return float(edges[0]), float(edges[-1])
     low, high = getattr(result.reading, "lo", None), getattr(result.reading, "hi", None)
     if low is not None and high is not None:
         return float(low), float(high)

@@ -136,7 +136,11 @@ class PairOfQuantiles(Question):
 @readings("pair_of_quantiles")
 @dataclass(frozen=True)
 class PairReading(Reading):
-    """A quantile, and the interval that two more were bought for."""
+    """A quantile, and the interval that two more were bought for.
+
+    Its ends serve every level up to theirs, for which they are wide enough. For a higher one only the bounds do: an answer that
+    was paid for is read at any level, and is never refused afterwards.
+    """
 
     middle: Any
     q: float
@@ -160,10 +164,8 @@ class PairReading(Reading):
         return self.middle.value(releases[:1])
 
     def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
-        if level != self.level:
-            raise InvalidRequest(
-                f"these ends were bought for a level of {self.level:g}, got {level:g}; ask again for another"
-            )
+        if level > self.level:
+            return self.middle.lo, self.middle.hi
         ends = [float(self.middle.value([release])) for release in releases]
         return min(ends), max(ends)
 
