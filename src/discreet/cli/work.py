@@ -252,7 +252,9 @@ def check_budget(file: ReleaseFile, prepared: list[Prepared], ledger: Ledger) ->
 
 def run(prepared: list[Prepared], source: BaseSource, ledger: Ledger) -> list[Result]:
     """Pay, look, answer: one payment for the whole file, and one pass over the table for each filter."""
-    releases = iter(Desk(source, ledger, system(), source.schema.neighbors).answer(tuple(a for p in prepared for a in p.asks)))
+    releases = iter(
+        Desk(source, ledger, system(), source.schema.neighbors).answer(tuple(a for p in prepared for a in p.asks))
+    )
     answers = []
     for each in prepared:
         own = tuple(next(releases) for _ in each.asks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -201,15 +202,19 @@ def lines(result: Result) -> tuple[list[str], dict[str, list[Any]]]:
     """The names of the labels of an answer, and its lines: of a distribution its quantiles, for it has hundreds of bins."""
     if not isinstance(result.reading, Distribution):
         return [name for name, _ in result.labels], result.rows()
-    rows: dict[str, list[Any]] = {}
-    for share in _SHARES:
+    groups = result.reading.groups
+    names = [*(name for name, _ in groups), "rows below", "value", "low", "high", "expected_error"]
+    ends = ["population_low", "population_high"]
+    rows: dict[str, list[Any]] = {name: [] for name in [*names, *ends]}
+    for share in _SHARES:  # the interval of the table is not shown, and would take ten times as long
         quantile = result.quantile(share)
-        found, groups = quantile.rows(), [name for name, _ in quantile.labels]
-        count = len(found["value"])
-        labelled = {**{name: found[name] for name in groups}, "rows below": [percent(share)] * count}
-        for name, column in (labelled | {name: found[name] for name in found if name not in groups}).items():
-            rows.setdefault(name, []).extend(column)
-    return [*groups, "rows below"], rows
+        low, high = (np.ravel(end) for end in quantile.interval(0.95, of="population"))
+        places = itertools.product(*(known for _, known in groups))
+        for place, value, a, b in zip(places, np.ravel(quantile.value), low, high, strict=True):
+            line = (*place, percent(share), value, a, b, None, a, b)
+            for column, cell in zip(rows.values(), line, strict=True):
+                column.append(cell)
+    return names[: len(groups) + 1], rows
 
 
 def holds(result: Result) -> str:
@@ -221,8 +226,8 @@ def sentence(ask: Mapping[str, Any], result: Result) -> str:
     """The answer in one sentence."""
     if isinstance(result.reading, Distribution):
         return (
-            f"Counts in {np.shape(result.value)[-1]} bins tell the whole distribution; they are in releases.json. Here are the "
-            "values that a share of the rows lies below, each with the interval that holds the population's with 95 % "
+            f"Counts in {np.shape(result.value)[-1]} bins tell the whole distribution; they are in releases.json. Here are "
+            "the values that a share of the rows lies below, each with the interval that holds the population's with 95 % "
             "probability."
         )
     if result.labels:

@@ -138,8 +138,8 @@ class PairOfQuantiles(Question):
 class PairReading(Reading):
     """A quantile, and the interval that two more were bought for.
 
-    Its ends serve every level up to theirs, for which they are wide enough. For a higher one only the bounds do: an answer that
-    was paid for is read at any level, and is never refused afterwards.
+    Its ends serve every level up to theirs, for which they are wide enough. For a higher one only the bounds do: an answer
+    that was paid for is read at any level, and is never refused afterwards.
     """
 
     middle: Any
