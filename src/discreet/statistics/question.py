@@ -145,8 +145,7 @@ def build(name: str, table: Table, *args: Any, **kwargs: Any) -> Question:
     try:
         signature.bind(table, *args, **kwargs)
     except TypeError as problem:
-        kinds = {inspect.Parameter.VAR_POSITIONAL: "*"}
-        taken = ", ".join(kinds.get(p.kind, "") + p.name for p in [*signature.parameters.values()][1:])
+        taken = ", ".join(p.name for p in [*signature.parameters.values()][1:])
         raise InvalidRequest(
             f"the statistic {name!r} takes other arguments ({problem}); it takes {taken or 'none'}"
         ) from None
