@@ -21,8 +21,8 @@ from discreet.inference import (
     infer,
 )
 from discreet.inference._jax import jnp
-from discreet.inference.calibration import ranks, unevenness
-from discreet.inference.diagnostics import ess_bulk
+from discreet.inference.outputs.calibration import ranks, unevenness
+from discreet.inference.outputs.diagnostics import ess_bulk
 
 ROUNDS = 3
 TABLES = int(os.environ.get("BENCH_TABLES", "400"))  # of each calibration; more find smaller faults

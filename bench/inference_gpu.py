@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.inference import example_3
 from discreet.inference._jax import doubles
-from discreet.inference.diagnostics import ess_bulk
 from discreet.inference.inferring import kernel_of, prepare
-from discreet.inference.run import run
+from discreet.inference.outputs.diagnostics import ess_bulk
+from discreet.inference.samplers.run import run
 
 
 def main(words: list[str] | None = None) -> dict[str, Any]:

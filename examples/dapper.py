@@ -20,7 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import discreet as ds
-from discreet.inference import DirichletMultinomial, LinearRegression, Posterior, infer, naive
+from discreet.inference import DirichletMultinomial, LinearRegression, Posterior, infer
+from discreet.inference.outputs import naive
 
 # Exact means and standard deviations, in the order m yes, m no, f yes, f no.
 EXACT_1 = np.array([[0.2823, 0.3357, 0.1095, 0.2724], [0.0597, 0.0642, 0.0522, 0.0593]])

@@ -18,8 +18,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import discreet as ds
-from discreet.inference import BetaBernoulli, LinearRegression, infer, naive
-from discreet.inference.pictures import AWARE, INK, MUTED, NAIVE
+from discreet.inference import BetaBernoulli, LinearRegression, infer
+from discreet.inference.outputs import naive
+from discreet.inference.outputs.pictures import AWARE, INK, MUTED, NAIVE
 
 PEOPLE, SHARE = 100, 0.3
 

@@ -137,7 +137,8 @@ def _share(setting: dict[str, Any], rng: np.random.Generator, random: Random) ->
     law = ds.DiscreteLaplace(1 / float(setting["epsilon"]))
     noisy = np.asarray(law.release(np.array([yes, setting["n"] - yes]), seed=random), np.float64)
     weights = np.array([[0.9, -0.1]])
-    return _judged(Statement(weights @ noisy, np.array([0.09 * noisy.sum()]), weights), law)
+    guard = np.full((1, 2), 0.09)
+    return _judged(Statement(weights @ noisy, np.array([0.09 * noisy.sum()]), weights, None, guard), law)
 
 
 def _groups(setting: dict[str, Any], rng: np.random.Generator, random: Random, ratio: bool) -> tuple[bool, bool]:

@@ -237,7 +237,7 @@ def _models() -> list[Any]:
 @functools.cache
 def _posteriors() -> list[Any]:
     from discreet.core.release import Release
-    from discreet.inference.posterior import Posterior
+    from discreet.inference.outputs.posterior import Posterior
 
     draws = {"theta": np.linspace(0, 1, 40).reshape(2, 10, 2), "n": np.arange(20).reshape(2, 10)}
     stats, seen = {"acceptance": np.ones((2, 10))}, (Release.from_dict(_releases()[0]),)
@@ -314,8 +314,8 @@ def _use_model(path: Path, _: str) -> None:
 
 
 def _use_posterior(_: Path, text: str) -> None:
-    from discreet.inference.diagnostics import PoorSampling
-    from discreet.inference.posterior import Posterior
+    from discreet.inference.outputs.diagnostics import PoorSampling
+    from discreet.inference.outputs.posterior import Posterior
 
     posterior = Posterior.from_json(text)
     warnings.simplefilter("ignore", PoorSampling)

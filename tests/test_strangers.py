@@ -67,7 +67,7 @@ def test_nobody_hears_arviz(tmp_path: Path, stamp: date | None) -> None:
         (tmp_path / ".cache" / "arviz" / "daily_warning").write_text(stamp.isoformat())
     done = _python(
         tmp_path,
-        "import numpy as np; from discreet.inference.posterior import Posterior;"
+        "import numpy as np; from discreet.inference.outputs.posterior import Posterior;"
         "Posterior({'theta': np.zeros((2, 9))}, {}, 'none', False, {}, (), 0.0, 0.0).to_arviz()",
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

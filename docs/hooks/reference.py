@@ -14,7 +14,7 @@ from typing import Any
 import discreet as ds
 from discreet.audit.statistic_claims import ASKED, SCHEMA
 from discreet.core.mechanism import mechanisms
-from discreet.core.schema import Schema
+from discreet.core.schema import Categories, Schema
 from discreet.statistics.question import Question, Table, builder, names
 
 HIDDEN = ("no_noise",)
@@ -105,8 +105,9 @@ _TABLE_FOOT = (
 
 def _example(name: str, relation: str) -> Question:
     """The statistic as the audit asks it: whatever is registered is asked there."""
-    arguments, keywords = ASKED[name]
-    table = Table(Schema(SCHEMA, neighbors=relation), 1000 if relation == "replace" else None)
+    arguments, keywords = ASKED.get(name, (("key",), {}))
+    columns = SCHEMA | {"key": Categories("private", price={"epsilon": 1, "delta": "1e-5"})}
+    table = Table(Schema(columns, neighbors=relation), 1000 if relation == "replace" else None)
     return builder(name)(table, *arguments, **keywords)
 
 

@@ -29,15 +29,22 @@ if TYPE_CHECKING:
     from discreet.core.schema import Integer as Integer
     from discreet.core.schema import Real as Real
     from discreet.core.schema import Schema as Schema
+    from discreet.hypotheses.power import power as power
     from discreet.ledger import Ledger as Ledger
     from discreet.mechanisms import DiscreteGaussian as DiscreteGaussian
     from discreet.mechanisms import DiscreteLaplace as DiscreteLaplace
     from discreet.mechanisms import Exponential as Exponential
     from discreet.mechanisms import Gaussian as Gaussian
     from discreet.mechanisms import Laplace as Laplace
+    from discreet.mechanisms import OptimalKeys as OptimalKeys
     from discreet.mechanisms import RandomizedResponse as RandomizedResponse
     from discreet.mechanisms import SphericalLaplace as SphericalLaplace
+    from discreet.mechanisms import ThresholdedKeys as ThresholdedKeys
+    from discreet.mechanisms import TruncatedKeys as TruncatedKeys
+    from discreet.mechanisms import Tulap as Tulap
     from discreet.session import Session as Session
+    from discreet.statistics.functions import bounds as bounds
+    from discreet.statistics.functions import categories as categories
     from discreet.statistics.functions import correlation as correlation
     from discreet.statistics.functions import count as count
     from discreet.statistics.functions import covariance as covariance
@@ -70,11 +77,16 @@ _HOMES = {
     "Laplace": "discreet.mechanisms",
     "Ledger": "discreet.ledger",
     "Open": "discreet.core.ask",
+    "OptimalKeys": "discreet.mechanisms",
     "RandomizedResponse": "discreet.mechanisms",
     "Release": "discreet.core.release",
     "Result": "discreet.core.result",
     "SphericalLaplace": "discreet.mechanisms",
+    "ThresholdedKeys": "discreet.mechanisms",
+    "TruncatedKeys": "discreet.mechanisms",
+    "Tulap": "discreet.mechanisms",
     "calibrate": "discreet.accounting",
+    "power": "discreet.hypotheses.power",
     "Schema": "discreet.core.schema",
     "Real": "discreet.core.schema",
     "Integer": "discreet.core.schema",
@@ -97,14 +109,14 @@ _HOMES = {
             "median",
             "distribution",
             "share",
+            "bounds",
+            "categories",
             "together",
         ),
         "discreet.statistics.functions",
     ),
 }
 _MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local", "models", "protect")
-# Packages that fill the registries documents are read with.
-_REGISTERED = ("discreet.mechanisms", "discreet.statistics", "discreet.hypotheses")
 
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 
@@ -114,8 +126,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"discreet.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
-    for package in _REGISTERED:
-        importlib.import_module(package)
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

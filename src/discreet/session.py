@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+import discreet.hypotheses  # noqa: F401  whose tests are statistics too
 from discreet.accounting.filters import Remaining
 from discreet.core.ask import Ask, Open, Reopen
 from discreet.core.budget import Budget
@@ -18,12 +19,13 @@ from discreet.core.query import Relation
 from discreet.core.random import chosen
 from discreet.core.result import Result
 from discreet.core.runner import Desk, Procedure, plan
-from discreet.core.schema import Label, Schema
+from discreet.core.schema import Categories, Column, Label, Schema
 from discreet.errors import BudgetExceeded, InvalidRequest, NotPrivate
 from discreet.ledger import Ledger
 from discreet.ledger.address import for_table
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
+from discreet.statistics import discovery
 from discreet.statistics.joint import ask, ask_each, ask_together
 from discreet.statistics.planning import expected_width
 from discreet.statistics.question import Question, Table, build
@@ -60,6 +62,7 @@ class Preview:
     population_width: Any = None
     rows_needed: int | None = None
     epsilon_needed: float | None = None
+    people_needed: float | None = None
 
     def __str__(self) -> str:
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
@@ -72,6 +75,8 @@ class Preview:
             wrong += f", or epsilon {self.epsilon_needed:.4g} with the rows expected"
         if self.rank_error is not None:
             wrong = f"within {self.rank_error:.0f} rows of the rank asked for, 95 times in 100"
+        if self.people_needed is not None:
+            wrong = f"a bin needs {self.people_needed:.0f} people to be told from noise"
         return f"costs {self.cost}; {wrong}; {after}"
 
     def __repr__(self) -> str:
@@ -117,6 +122,9 @@ class Session:
     this state of the table: the same question on the same version is answered again at no cost. Files go by path, size and
     time of change; a table in memory counts as new without it.
 
+    A column with private bounds or labels is found, for its price, when a question first needs it, or by ``discover``;
+    ``schema`` then holds what was found.
+
     Errors come from declarations and requests. What a record holds never raises, warns or stops anything.
     """
 
@@ -147,6 +155,8 @@ class Session:
         self.ledger = ledger
         self._random = None if seed is None else chosen(seed)
         self._rows: int | None = None
+        self._declared = self._source  # the table under the schema as it was declared
+        self._found: dict[str, Column] = {}
 
     def remaining(self) -> Remaining | None:
         """What is left of the budget; None where nothing is limited."""
@@ -167,6 +177,49 @@ class Session:
     def test(self, name: str, *args: Any, **options: Any) -> Result:
         """A test of ``discreet.hypotheses`` by its name: ``.statistic``, ``.pvalue``, ``.confidence_interval()``."""
         return self.ask(name, *args, **options)
+
+    def survival(self, time: str, event: str, **options: Any) -> Result:
+        """Survival curves in public time ``bins``, in all or by group; ``happened`` is the label of the event.
+
+        ``.quantile(q)``, ``.restricted_mean()``, ``.logrank()`` and ``.numbers_at_risk()`` are of the same release.
+        """
+        return self.ask("survival", time, event, **options)
+
+    def of_tests(
+        self,
+        function: Any,
+        columns: Sequence[str],
+        *,
+        parts: int = 20,
+        alpha0: Number = "0.1",
+        where: dict[str, Any] | None = None,
+        **spend: Unpack[Keywords],
+    ) -> Result:
+        """Any test of one's own, run on disjoint ``parts`` of the people; see ``discreet.hypotheses.of_tests``.
+
+        ``function`` is given a dict of arrays, one for each of ``columns``, and returns a p-value. It runs beside the data,
+        so this is for whoever may run code there; no release file and no service can ask for it.
+        """
+        from discreet.hypotheses.of_tests import question_of
+
+        if isinstance(columns, str) or not columns:
+            raise InvalidRequest(f"columns is a list of at least one column, got {columns!r}")
+        for name in columns:
+            self.schema[name]
+        paid, rest = _separate(dict(spend))
+        if rest:
+            raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
+        by_position = self.schema.neighbors == "replace" and self.schema.person is None
+        question = question_of(function, columns, parts, alpha0, by_position)
+        return self._run(ask(question, paid, self.schema.neighbors), where or {})
+
+    def compare(self, column: str, *, by: str, **options: Any) -> Result:
+        """Groups' means, their differences and the test of one common mean, from one release.
+
+        ``.difference(one, other)`` and ``.test("ttest_ind", between=(one, other))`` cost nothing more; see also
+        ``discreet.hypotheses.differences`` and ``comparison``, a picture.
+        """
+        return self.ask("compare", column, by=by, **options)
 
     def share(self, column: str, **options: Unpack[Options]) -> Result:
         """The share of every declared label of a column, in all or by group."""
@@ -228,15 +281,91 @@ class Session:
         """Several quantiles in one pass; what is spent is divided equally between them."""
         where = options.pop("where", {})
         spend, rest = _separate(dict(options))
-        table = self._table(bool(where))
-        questions = [build("quantile", table, column, q=each, **rest) for each in q]
-        return self._run(ask_each(questions, spend.split(max(1, len(q))), self.schema.neighbors), where)
+
+        def make(schema: Schema) -> Procedure[list[Result]]:
+            table = replace(self._table(bool(where)), schema=schema)
+            questions = [build("quantile", table, column, q=each, **rest) for each in q]
+            return ask_each(questions, spend.split(max(1, len(q))), schema.neighbors)
+
+        self._need(_names((column,), rest), where, make)
+        return self._run(make(self.schema), where)
+
+    def bounds(self, column: str, **options: Any) -> Result:
+        """Bounds for a column declared with a wide outer range: ``unit`` or ``bins`` as for the function."""
+        return self.ask("bounds", column, **options)
+
+    def categories(self, column: str, **options: Any) -> Result:
+        """The labels of a column declared as ``Categories("private")`` that enough people have: ``minimum``, ``counts``."""
+        return self.ask("categories", column, **options)
+
+    def discover(self, *columns: str) -> Schema:
+        """Find, for their price, the columns named (all without a name) that have private bounds or labels.
+
+        Returns the schema with what was found, which questions use from then on. What is found already is not paid again.
+        """
+        for name in columns:
+            if self._declared.schema[name].price is None:
+                raise InvalidRequest(f"column {name!r} has no price to be found for; declare one, or leave it out")
+        names = discovery.needed(self.schema, columns or self.schema.columns)
+        if names:
+            asked = discovery.questions(self.schema, names)
+            results = self._run(discovery.finding(asked, self.schema.neighbors), {}, self._declared)
+            self._found |= discovery.found(self.schema, dict(zip(names, results, strict=True)))
+            self._source = self._declared.found(self._found)
+            self.schema = self._source.schema
+        return self.schema
+
+    def _need(self, names: Iterable[Any], where: dict[str, Any] | None, make: Callable[[Schema], Procedure[Any]]) -> None:
+        """Find what a question needs, once it is checked, and known to fit, as if nothing were found."""
+        for name in where if isinstance(where, dict) else ():
+            if name in self.schema.columns and self.schema[name].private:
+                raise InvalidRequest(f"the labels of column {name!r} are yet to be found; use discover() before where=")
+        hidden = discovery.needed(self.schema, names)
+        if not hidden:
+            return
+        rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
+        _, asked = plan(make(discovery.stand_in(self.schema, hidden)), self.schema.neighbors, rows)
+        self._narrowed(where or {})  # refuses a filter that names nothing
+        cost = self._finding_cost(hidden) + sum((_price(each, self.schema.neighbors) for each in asked), Cost.nothing())
+        would = self.ledger.preview(cost)
+        if not would.fits:
+            raise BudgetExceeded(
+                f"the budget of the ledger {self.ledger.name!r} is {self.ledger.budget}: finding {', '.join(hidden)} and "
+                f"this question ask for {would.cost}, and {would.remaining} is left; ask for less. Nothing was charged"
+            )
+        self.discover(*hidden)
+
+    def _finding_cost(self, names: Sequence[str]) -> Cost:
+        """What finding columns would cost now: nothing for those that the ledger remembers."""
+        relation, total = self.schema.neighbors, Cost.nothing()
+        for question, spend in discovery.questions(self.schema, names):
+            for each in question.asks(spend, relation):
+                if self.ledger.recall(each, self._declared, relation) is None:
+                    total = total + _price(each, relation)
+        return total
 
     def ask(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Result:
         """Any registered statistic by its name."""
         spend, rest = _separate(options)
-        question = build(statistic, replace(self._table(bool(where)), gaussian=spend.is_gaussian), *args, **rest)
-        return self._run(ask(question, spend, self.schema.neighbors), where or {})
+        if statistic in discovery.FINDERS:
+            return self._find(statistic, args, rest, spend, where)
+
+        def make(schema: Schema) -> Procedure[Result]:
+            table = replace(self._table(bool(where)), schema=schema, gaussian=spend.is_gaussian)
+            return ask(build(statistic, table, *args, **rest), spend, schema.neighbors)
+
+        self._need(_names(args, rest), where, make)
+        return self._run(make(self.schema), where or {})
+
+    def _find(
+        self, statistic: str, args: tuple[Any, ...], rest: dict[str, Any], spend: Spend, where: dict[str, Any] | None
+    ) -> Result:
+        """Look for the bounds or labels of a column: under its own declaration, also where that was found before."""
+        source = (
+            self._declared.found({k: v for k, v in self._found.items() if k not in args}) if self._found else self._source
+        )
+        question = build(statistic, Table(source.schema, gaussian=spend.is_gaussian), *args, **rest)
+        return self._run(ask(question, spend, self.schema.neighbors), where or {}, source)
 
     def together(
         self,
@@ -247,15 +376,20 @@ class Session:
         **spend: Unpack[Keywords],
     ) -> list[Result]:
         """Several questions, each a tuple of a statistic's name and its columns, for one price and in one pass."""
-        table = self._table(bool(where))
         for question in questions:
             if isinstance(question, str) or not question:
                 raise InvalidRequest(f"a question is a tuple such as ('mean', 'age') or ('count',), got {question!r}")
-        asked = [build(name, table, *columns) for name, *columns in questions]
         paid, rest = _separate(dict(spend))
         if rest:
             raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
-        return self._run(ask_together(asked, paid, self.schema.neighbors, shares), where or {})
+
+        def make(schema: Schema) -> Procedure[list[Result]]:
+            table = replace(self._table(bool(where)), schema=schema)
+            asked = [build(name, table, *columns) for name, *columns in questions]
+            return ask_together(asked, paid, schema.neighbors, shares)
+
+        self._need([name for _, *columns in questions for name in columns], where, make)
+        return self._run(make(self.schema), where or {})
 
     def fit(
         self,
@@ -272,7 +406,14 @@ class Session:
         Bounds and classes are those of the schema. ``propensity`` is for treatment rules: what ``weight`` is divided by.
         """
         _check_model(model, self)
-        columns = self._columns(features, target, weight, propensity, self._table(bool(where)).rows)
+        rows = self._table(bool(where)).rows
+
+        def make(schema: Schema) -> Procedure[Any]:
+            declared = replace(self._columns(features, target, weight, propensity, rows), schema=schema)
+            return model._procedure(declared, schema.neighbors)
+
+        self._need((*features, target, weight, propensity), where, make)
+        columns = self._columns(features, target, weight, propensity, rows)
         self._check_whole(model, columns, where or {})
         model._accept_table(self._run(model._procedure(columns, self.schema.neighbors), where or {}), columns)
         return model
@@ -295,7 +436,14 @@ class Session:
         made = read_candidates(candidates, model, Price(**price) if price else None)
         for each in made:
             _check_model(each, self)
-        columns = self._columns(features, target, None, None, self._table(bool(where)).rows)
+        rows = self._table(bool(where)).rows
+
+        def make(schema: Schema) -> Procedure[Any]:
+            declared = replace(self._columns(features, target, None, None, rows), schema=schema)
+            return tuning(made, declared, schema.neighbors, selection_epsilon)
+
+        self._need((*features, target), where, make)
+        columns = self._columns(features, target, None, None, rows)
         winner = self._run(tuning(made, columns, self.schema.neighbors, selection_epsilon), where or {})
         winner.model._accept_table(winner.fitted, columns)
         return winner.settle()
@@ -317,9 +465,11 @@ class Session:
         self._narrowed(where or {})  # refuses a filter that names nothing
         guess = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         rows = guess if self._rows_are_public(bool(where)) else None
+        hidden = discovery.needed(self.schema, (*features, target, weight, propensity))
         columns = self._columns(features, target, weight, propensity, rows)
+        columns = replace(columns, schema=discovery.stand_in(self.schema, hidden))
         fitted, asked = plan(model._procedure(columns, self.schema.neighbors), self.schema.neighbors, guess)
-        cost = sum((_price(each, self.schema.neighbors) for each in asked), Cost.nothing())
+        cost = sum((_price(each, self.schema.neighbors) for each in asked), self._finding_cost(hidden))
         would = self.ledger.preview(cost)
         ridge = None if getattr(fitted, "ridge", None) is None else float(fitted.ridge)
         asked_ridge = None if ridge is None else raised_from(model.ridge, ridge)
@@ -375,6 +525,9 @@ class Session:
 
         if isinstance(features, str):
             raise InvalidRequest(f"features is a list of columns, got {features!r}")
+        goal = self.schema[target]
+        if isinstance(goal, Categories) and goal.private:
+            raise InvalidRequest(f"the classes of a target must be known, got {target!r}, whose labels are yet to be found")
         return Columns(self.schema, tuple(features), target, weight, rows, propensity)
 
     def preview(
@@ -391,32 +544,37 @@ class Session:
         Made up for the schema's ``expected_rows`` (1000 without it), values spread evenly between their bounds. For a
         mean asked ``of="population"``, ``spread`` is a public guess of the standard deviation, and ``width`` a width wanted
         of the 95 % interval: the preview then says how many rows, or which epsilon, it takes.
+        With what it costs to find the columns that have private bounds or labels, as if nothing were found.
         """
         spend, rest = _separate(options)
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         public = rows if self._rows_are_public(bool(where)) else None
-        question = build(statistic, Table(self.schema, public, gaussian=spend.is_gaussian), *args, **rest)
+        hidden = [] if statistic in discovery.FINDERS else discovery.needed(self.schema, _names(args, rest))
+        schema = discovery.stand_in(self.schema, hidden)
+        question = build(statistic, Table(schema, public, gaussian=spend.is_gaussian), *args, **rest)
         result, _ = self._plan(question, spend, rows)
-        would = self.ledger.preview(result.cost)
-        rank = getattr(result.reading, "rank_error", None)
-        ranks = None if rank is None else float(rank(result.releases))
-        made = Preview(result.cost, result.expected_error, would.fits, would.remaining, ranks)
+        cost = self._finding_cost(hidden) + result.cost
+        would = self.ledger.preview(cost)
+        told = [getattr(result.reading, word, None) for word in ("rank_error", "people_needed")]
+        ranks, people = (None if each is None else float(each(result.releases)) for each in told)
+        made = Preview(cost, result.expected_error, would.fits, would.remaining, ranks, people_needed=people)
         wide = expected_width(result, rows, spread, width)
         return replace(made, population_width=wide.width, rows_needed=wide.rows, epsilon_needed=wide.epsilon(spend))
 
     def _plan(self, question: Question, spend: Spend, rows: int) -> tuple[Result, list[Ask | Open | Reopen]]:
         return plan(ask(question, spend, self.schema.neighbors), self.schema.neighbors, rows)
 
-    def _run(self, procedure: Procedure[R], where: dict[str, Any]) -> R:
-        source = self._narrowed(where)
+    def _run(self, procedure: Procedure[R], where: dict[str, Any], table: BaseSource | None = None) -> R:
+        source = self._narrowed(where, table)
         with _waiting():
             # Without a seed every run takes the stream of its own thread.
             return Desk(source, self.ledger, chosen(self._random), self.schema.neighbors).run(procedure)
 
-    def _narrowed(self, where: dict[str, Any]) -> BaseSource:
+    def _narrowed(self, where: dict[str, Any], table: BaseSource | None = None) -> BaseSource:
+        source = self._source if table is None else table
         if not isinstance(where, dict):
             raise InvalidRequest(f"where is a dict such as {{'sex': 'f'}} or {{'town': ['a', 'b']}}, got {where!r}")
-        return self._source.where(**where) if where else self._source
+        return source.where(**where) if where else source
 
     def _rows_are_public(self, filtered: bool) -> bool:
         """Under replace the number of rows is public: of the whole table, and where one row is one person."""
@@ -480,6 +638,12 @@ def _size(batch: Any) -> int:
 
 def _plus(left: int, right: int) -> int:
     return left + right
+
+
+def _names(args: Sequence[Any], options: dict[str, Any]) -> list[Any]:
+    """The columns that a question may name."""
+    by = options.get("by")
+    return [*args, *([by] if isinstance(by, str) or not isinstance(by, Sequence) else by)]
 
 
 def _separate(options: dict[str, Any]) -> tuple[Spend, dict[str, Any]]:

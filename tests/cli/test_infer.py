@@ -14,7 +14,7 @@ import pytest
 import discreet as ds
 from discreet import inference
 from discreet.cli import main
-from discreet.inference.posterior import Posterior
+from discreet.inference.outputs.posterior import Posterior
 from discreet.report.posterior import assumed, render
 from tests.cli.conftest import RELEASE, SCHEMA, Run
 from tests.cli.test_report import Page
@@ -149,7 +149,6 @@ def test_draws_as_json_without_netcdf(
     run: Run, released: Path, asked: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(self: Posterior, path: Path) -> Path:
-        Path(path).write_text("half")
         raise ds.errors.InvalidRequest("netCDF needs h5netcdf")
 
     monkeypatch.setattr(Posterior, "to_netcdf", missing)

@@ -119,3 +119,14 @@ def test_rows_of_its_own_are_for_asks_that_pay_themselves() -> None:
         Ask(COUNT, NoNoise(), account=Account(1), where=where)
     with pytest.raises(InvalidRequest, match="an account pays for the rows of its table"):
         Open(Cost.pure(1), plan=Ask(COUNT, NoNoise(), where=where))
+
+
+def test_labels_that_python_takes_for_equal_are_different_rows() -> None:
+    """1 and true are two labels of one column: each ask of a batch is about its own."""
+    schema = ds.Schema({"c": ds.Categories([1, True, 0, False])})
+    table = {"c": ["1"] * 5 + ["true"] * 7 + ["0"] * 11 + ["false"] * 13}
+    asks = tuple(Ask(COUNT, NoNoise(), where=(("c", (label,)),)) for label in (1, True, 0, False))
+    with Ledger("test") as ledger:
+        releases = Desk(ds.sources.open_source(table, schema, version="1"), ledger, Random(1), "add_remove").answer(asks)
+    assert [int(release.value) for release in releases] == [5, 7, 11, 13]
+    assert [repr(release.where) for release in releases] == [repr(ask.where) for ask in asks]

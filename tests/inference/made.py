@@ -9,7 +9,7 @@ import numpy as np
 
 import discreet as ds
 from discreet.core.release import Entry
-from discreet.inference.posterior import Posterior
+from discreet.inference.outputs.posterior import Posterior
 from discreet.statistics.cells import Cells, Factor
 
 ALPHA = (30.0, 40.0, 20.0, 60.0)

@@ -19,7 +19,7 @@ from discreet.inference import (
     Normal,
 )
 from discreet.inference._jax import jnp
-from discreet.inference.calibration import ranks, unevenness
+from discreet.inference.outputs.calibration import ranks, unevenness
 
 from .helpers import RATE
 

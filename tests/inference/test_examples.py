@@ -26,7 +26,7 @@ def pictures(made: list[Path]) -> list[str]:
     return [path.stem for path in made]
 
 
-@pytest.mark.filterwarnings("ignore::discreet.inference.diagnostics.PoorSampling")
+@pytest.mark.filterwarnings("ignore::discreet.inference.outputs.diagnostics.PoorSampling")
 def test_dapper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """2000 independent draws of each table: means and standard deviations within 5.6 standard errors (and half a unit of
     the digits that are printed): 16 numbers at 2e-8 each, a false alarm of 4e-7."""

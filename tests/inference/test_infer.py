@@ -24,8 +24,8 @@ from discreet.inference import (
     UniformRows,
     infer,
 )
-from discreet.inference import run as running
 from discreet.inference._jax import jax, jnp
+from discreet.inference.samplers import run as running
 
 from .helpers import assert_close
 

@@ -103,9 +103,9 @@ def test_noisy_table() -> None:
 
 def test_two_ways_of_exact_counts_agree() -> None:
     """All tables one by one, and cell after cell by convolution, have the same posterior: 40,000 draws of each."""
-    from discreet.inference import counts
     from discreet.inference._jax import doubles, jax
     from discreet.inference.inferring import prepare
+    from discreet.inference.samplers import counts
 
     release = ds.Release.of(ds.Laplace("1.5"), [4.2, 9.9, 1.3])
     for n in (14, PoissonRows(12)):

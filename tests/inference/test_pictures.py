@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 
 import discreet as ds
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.inference import naive
-from discreet.inference.moments import Moments
-from discreet.inference.series import Series, estimated, series
+from discreet.inference.outputs import naive
+from discreet.inference.outputs.moments import Moments
+from discreet.inference.outputs.series import Series, estimated, series
 from discreet.statistics.cells import Factor
 from discreet.statistics.spread import Spread
 from tests.inference.made import exact_moments, odds_ratio, posterior

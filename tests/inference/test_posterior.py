@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from discreet.core.cost import Cost
 from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
-from discreet.inference import diagnostics
-from discreet.inference.diagnostics import PoorSampling, ess_bulk, ess_tail, r_hat
-from discreet.inference.posterior import Posterior
+from discreet.inference.outputs import diagnostics
+from discreet.inference.outputs.diagnostics import PoorSampling, ess_bulk, ess_tail, r_hat
+from discreet.inference.outputs.posterior import Posterior
 from tests.inference.made import ALPHA, odds_ratio, posterior, release
 
 
@@ -306,7 +306,7 @@ def test_garbled_documents_are_refused(change: Any) -> None:
 def test_a_posterior_is_light() -> None:
     """Reading, summing up and writing draws needs neither JAX nor ArviZ nor Matplotlib."""
     code = (
-        "import sys; from discreet.inference.posterior import Posterior; import numpy as np; "
+        "import sys; from discreet.inference.outputs.posterior import Posterior; import numpy as np; "
         "p = Posterior({'x': np.random.default_rng(0).normal(size=(4, 500))}, {}, 'sweep', False, {}, (), 1.0, 0.0); "
         "Posterior.from_json(p.to_json()).summary(); "
         "print([m for m in ('jax', 'arviz', 'xarray', 'matplotlib', 'pandas') if m in sys.modules])"

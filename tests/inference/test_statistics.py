@@ -14,9 +14,9 @@ from discreet.core.mechanism import mechanisms
 from discreet.core.release import Release
 from discreet.inference import BetaBernoulli, DirichletMultinomial, LinearRegression, LogDensity, Normal
 from discreet.inference._jax import doubles, jnp
-from discreet.inference.evidence import gather
-from discreet.inference.laws import density
-from discreet.inference.statistic import Reader, translate
+from discreet.inference.evidence.laws import density
+from discreet.inference.evidence.releases import gather
+from discreet.inference.evidence.statistic import Reader, bin_of, translate
 from discreet.sources import open_source
 from discreet.statistics.joint import Bundle
 from discreet.statistics.question import Table, build
@@ -62,7 +62,9 @@ ASKED = [
     ("mean", ("x",), {}), ("mean", ("x",), {"by": ["sex", "town"]}), ("variance", ("x",), {}),
     ("covariance", ("x", "y"), {}), ("correlation", ("x", "y"), {}), ("pooled_variance", ("x",), {"by": "town"}),
     ("pooled_covariance", ("x", "y"), {"by": "sex"}), ("histogram", ("x",), {"bins": 7}),
-    ("histogram", ("y",), {"bins": [0, 1, 5, 10]}), ("crosstab", ("sex", "town"), {}),
+    ("histogram", ("y",), {"bins": [0, 1, 5, 10]}), ("crosstab", ("sex", "town"), {}), ("share", ("sex",), {"by": "town"}),
+    ("mean", ("x",), {"of": "population"}), ("variance", ("x",), {"by": "sex", "of": "population"}),
+    ("covariance", ("x", "y"), {"of": "population"}),
 ]  # fmt: skip
 
 
@@ -108,9 +110,7 @@ class _Numbers(Reader):
 
     def code(self, records: Any, factor: Any) -> Any:
         if factor.kind == "bins":
-            from discreet.inference.statistic import _bin
-
-            return _bin(factor, self.number(records, factor.column))
+            return bin_of(factor, self.number(records, factor.column))
         return super().code(records, factor)
 
 

@@ -182,6 +182,45 @@ def test_a_signal_waits_for_the_answer_to_be_stored(
     assert ledger.unanswered() == []
 
 
+@pytest.mark.parametrize("moment", ["discreet.ledger.tally.paid", "discreet.core.runner.deferred"])
+def test_an_interrupt_right_after_the_charge_leaves_no_claim_behind(
+    make: Make, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process lives on, as in a notebook: its own claim must not keep the question from being redeemed."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    ledger = make(Budget(epsilon="0.6"), timeout=0.2)
+    with monkeypatch.context() as patch:
+        patch.setattr(moment, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            answer(ledger, ASK, OTHER)
+    assert ledger.unanswered() == [(1, "paid"), (2, "paid")]
+    assert [release.entry.number for release in answer(ledger, ASK, OTHER)] == [1, 2]
+
+
+class Deaf:
+    """A standard error that cannot be written to: its reader is gone."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError("nobody reads")
+
+
+@pytest.mark.parametrize("stream", [None, Deaf()])
+def test_a_signal_that_cannot_be_told_of_waits_all_the_same(file: str, stream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where standard error is gone, the note that a signal waits must not become an error between look and store."""
+    monkeypatch.setitem(queries._known, Interrupted.name, Interrupted)
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        ask = Ask(Interrupted(), eps("0.3"))
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stderr", stream)
+            with pytest.raises(KeyboardInterrupt):
+                answer(ledger, ask)
+        assert ledger.unanswered() == []
+        assert ledger.recall(ask, People(), "add_remove").value == 7
+
+
 def test_in_another_thread_nothing_is_held_back(make: Make) -> None:
     found: list[Release] = []
     ledger = make(Budget(epsilon=1))

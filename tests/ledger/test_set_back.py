@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from discreet.core.budget import Budget
 from discreet.core.random import Random
 from discreet.core.runner import Desk
 from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt
-from discreet.ledger import Ledger, keeping
+from discreet.ledger import Ledger, beside, keeping
 
 from .laws import People, Sevens, eps
 
@@ -229,3 +231,57 @@ def test_a_lost_key_is_told_and_adopting_makes_a_new_one(file: str, tmp_path: Pa
         ask(ledger, "one")
         assert ledger.spent().epsilon * 100 == 2
         ledger.verify()
+
+
+@pytest.mark.parametrize("dies", ["forget", "note"])
+def test_whoever_dies_while_adopting_leaves_nothing_to_redeem(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies: str
+) -> None:
+    """At every moment at which the head file is written the copy is refused, or has nothing left that waits."""
+    from .test_order import ASK, abandon, answer
+
+    copy = tmp_path / "backup.db"
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        abandon(ledger, ASK)
+        keeping.backup(file, copy)
+        answer(ledger, ASK)
+    for moment in ("before", "after"):
+        torn = tmp_path / f"{moment}.db"
+        shutil.copy(copy, torn)
+        shutil.copy(f"{copy}.key", f"{torn}.key")
+        kept = getattr(beside.Beside, dies)
+
+        def ended(files: beside.Beside, *told: object, kept: Callable[..., None] = kept, moment: str = moment) -> None:
+            if moment == "after":
+                kept(files, *told)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(beside.Beside, dies, ended)
+            with pytest.raises(KeyboardInterrupt):
+                keeping.adopt(f"sqlite:///{torn}")
+        with Ledger(f"sqlite:///{torn}") as restored, contextlib.suppress(LedgerCorrupt):
+            assert answer(restored, ASK)[0].entry.number != 1  # paid anew
+        keeping.adopt(f"sqlite:///{torn}")
+        with Ledger(f"sqlite:///{torn}") as restored:
+            assert answer(restored, ASK)[0].entry.number != 1
+            restored.verify()
+
+
+@pytest.mark.parametrize("events", [1, 2, 3, 4])
+def test_a_torn_record_leaves_the_one_before_it(file: str, tmp_path: Path, events: int) -> None:
+    """However many events a transaction has: the bound falls back by one transaction, and no further."""
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        ask(ledger, "first")
+        for _ in range(5):
+            before = ledger.count
+            Desk(People(), ledger, Random(), "add_remove").answer(
+                tuple(Ask(Sevens(f"{before} {place}"), eps("0.01")) for place in range(events))
+            )
+        files, last = beside.beside(str(tmp_path / "ledger.db"), fresh=False), ledger.count
+        assert files.seen(1) == (last, ledger.head)
+        head = tmp_path / "ledger.db.head"
+        content = bytearray(head.read_bytes())
+        content[content.index(f"1 {last} ".encode()) + 20] ^= 1
+        head.write_bytes(content)
+        assert files.seen(1)[0] == last - events

@@ -99,3 +99,20 @@ def test_spark(spark: Any, tmp_path: Path) -> None:
     pyarrow.parquet.write_table(law.reports(values[:3]).named("aab").to_arrow(), tmp_path / "named.parquet")
     with pytest.raises(InvalidRequest, match="got 1 reports too many"):
         estimate_table(law, spark.read.parquet(str(tmp_path / "named.parquet")))
+
+
+def test_people_are_spilled_where_they_are_private_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB's own choice is a folder beside whoever calls, readable by others and left there by a killed process."""
+    import duckdb
+
+    given: list[str] = []
+    connect = duckdb.connect
+    monkeypatch.setattr(
+        duckdb, "connect", lambda config: (given.append(config["temp_directory"]), connect(config=config))[1]
+    )
+    law, path = Hadamard(1, 10), tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(law.reports([1] * 5).to_arrow(), path)
+    estimate_table(law, path)
+    [folder] = given
+    assert Path(folder).name.startswith("discreet-spill-")
+    assert not Path(folder).exists()

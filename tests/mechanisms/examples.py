@@ -17,8 +17,12 @@ from discreet.mechanisms import (
     Laplace,
     NoNoise,
     ObjectivePerturbation,
+    OptimalKeys,
     RandomizedResponse,
     SphericalLaplace,
+    ThresholdedKeys,
+    TruncatedKeys,
+    Tulap,
 )
 
 
@@ -82,5 +86,7 @@ EXAMPLES = [
     Example(RandomizedResponse.costing(epsilon=1, categories=["a", "b", "c", "d"]), "b", "d", 1, ["a", "b", "c", "d"]),
     Example(RandomizedResponse.keeping("0.1", ["a", "b", "c"]), "a", "c", 1, ["a", "b", "c"]),
 ]
-# The cells of one have no closed form, one has no noise, one takes an objective: they are compared by tests of their own.
-ELSEWHERE = {SphericalLaplace.name, NoNoise.name, ObjectivePerturbation.name}
+# The cells of one have no closed form, one has no noise, one takes an objective, one lies between the whole numbers, three
+# find keys: they are compared by tests of their own.
+KEYS = {OptimalKeys.name, ThresholdedKeys.name, TruncatedKeys.name}
+ELSEWHERE = {SphericalLaplace.name, NoNoise.name, ObjectivePerturbation.name, Tulap.name} | KEYS

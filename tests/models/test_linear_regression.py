@@ -498,7 +498,7 @@ def test_a_researcher_has_the_posterior() -> None:
     from discreet.inference import LinearRegression as Model
     from discreet.inference import infer
     from discreet.inference._jax import doubles
-    from discreet.inference.evidence import gather
+    from discreet.inference.evidence.releases import gather
 
     rng = np.random.default_rng(17)
     X = rng.normal(0, 0.4, (300, 1))

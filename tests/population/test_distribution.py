@@ -123,7 +123,7 @@ def test_a_tree_of_nothing() -> None:
     [
         ({"bins": 1}, "at least 2 bins"),
         ({"bins": [0, 1, 0.5]}, "increase"),
-        ({"bins": 0}, "between 1"),
+        ({"bins": 0}, "between 1 and"),
     ],
 )
 def test_bad_bins(options: dict[str, Any], words: str) -> None:

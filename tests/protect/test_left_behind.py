@@ -154,5 +154,33 @@ def test_the_folder_of_a_vault_holds_only_what_it_should(tmp_path: Path) -> None
         vault.access("Ann")
         vault.erase("Ann")
     assert time.time() >= before
-    assert sorted(os.listdir(tmp_path)) == ["keys.json", "v.csv", "vault.db"]
+    assert sorted(os.listdir(tmp_path)) == ["keys.json", "v.csv", "vault.db", "vault.db.head"]
     assert holding(tmp_path, b"Ann", b"ann") == []
+
+
+def test_settling_is_not_taken_for_another_program(tmp_path: Path) -> None:
+    """While the thread that settles the database, here or in another process, is at it, SQLite says busy at once: the
+    receipt must not say that a key may be left where nobody else has the file open."""
+    import threading
+
+    (tmp_path / "v.csv").write_text("name,x\n" + "".join(f"P{i},1\n" for i in range(12)))
+    stop = threading.Event()
+
+    def settling() -> None:
+        connection = sqlite3.connect(tmp_path / "vault.db", timeout=0.0, isolation_level=None)
+        while not stop.is_set():
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        connection.close()
+
+    with open_vault(tmp_path) as vault:
+        vault.register("v", tmp_path / "v.csv", **FACTS)
+        for i in range(12):
+            vault.seal(f"P{i}", b"scan")
+        thread = threading.Thread(target=settling)
+        thread.start()
+        try:
+            receipts = [vault.erase(f"P{i}") for i in range(12)]
+        finally:
+            stop.set()
+            thread.join()
+    assert all(receipt.document["sealed_key_destroyed"] for receipt in receipts)

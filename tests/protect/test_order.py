@@ -137,15 +137,17 @@ def test_what_does_not_fit_in_memory_is_shuffled_on_the_disk_and_sealed(
 def brute(data: pa.Table, copies: list[Any]) -> Counter[tuple[Any, ...]]:
     """Joint classes by hand: what each row looks like in every copy, where it is in one at all."""
     shown = []
+    known = {name for copy in copies for name in copy.levels}  # what can be found elsewhere, whatever a copy makes of it
     for copy in copies:
         rows = copy.copy(order="kept").to_pylist()
-        shown.append({row["row"]: tuple(row[name] for name in copy.levels) for row in rows})
+        shown.append({row["row"]: tuple(row[name] for name in known if name in row) for row in rows})
     looks = [tuple(part.get(row) for part in shown) for row in data["row"].to_pylist()]
     return Counter(look for look in looks if any(part is not None for part in look))
 
 
+@pytest.mark.parametrize("dropped", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_joint_classes_against_brute_force(seed: int) -> None:
+def test_joint_classes_against_brute_force(seed: int, dropped: bool) -> None:
     from discreet.protect.copies import described
     from discreet.protect.tables import open_table
 
@@ -157,7 +159,8 @@ def test_joint_classes_against_brute_force(seed: int) -> None:
         (["zip", "sex"], {"k": 4, "sensitive": "sex2", "l": 2, "suppression": 0.2}),
     ]
     data = data.append_column("sex2", pa.array(rng.choice(["x", "y", "z"], 150)))
-    copies = [anonymize(data, names, LEVELS, **wish) for names, wish in wishes]
+    others = [[name for name in ("age", "sex", "zip") if dropped and name not in names] for names, _ in wishes]
+    copies = [anonymize(data, names, LEVELS, drop=gone, **wish) for (names, wish), gone in zip(wishes, others, strict=True)]
     said = [described(copy, LEVELS, wish.get("sensitive")) for copy, (_, wish) in zip(copies, wishes, strict=True)]
     for chosen in ([0], [0, 1], [1, 2], [0, 1, 2]):
         found = joint(open_table(data), copies[chosen[-1]], [said[i] for i in chosen[:-1]])
@@ -198,3 +201,68 @@ def test_a_second_copy_leaves_only_if_both_together_keep_k(keys: FileKeys, tmp_p
         with pytest.raises(UnknownName, match="no table is registered"):
             vault.anonymize("u", tmp_path / "u.csv", ["age"], LEVELS, 5, recipient="lab")
         vault.verify()
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+@pytest.mark.parametrize("how", ["copied", "sensitive", "dropped"])
+def test_what_one_copy_makes_coarser_no_other_shows_as_it_is(how: str, turn: int, keys: FileKeys, tmp_path: Path) -> None:
+    """Each copy has classes of five, and so have both together; but one shows the ages that the other makes coarser."""
+    path = tmp_path / "t.csv"
+    path.write_text("name,age,sex\n" + "".join(f"p{i},{20 + i},{'mf'[i % 2]}\n" for i in range(40)))
+    shown = {"sensitive": "age"} if how == "sensitive" else {}
+    coarse: tuple[list[str], dict[str, Any]] = (["age"], {"drop": ["name", "sex"]})
+    clear: tuple[list[str], dict[str, Any]] = (["sex"], {"drop": ["name", *(["age"] if how == "dropped" else [])], **shown})
+    with Vault(f"sqlite:///{tmp_path}/vault.db", Pseudonymizer(["name"], keys)) as vault:
+        vault.register("t", path, **FACTS)
+        (first, options), (second, more) = (coarse, clear)[::turn]
+        vault.anonymize("t", tmp_path / "1.csv", first, LEVELS, 5, recipient="lab", **options)
+        if how == "dropped":
+            vault.anonymize("t", tmp_path / "2.csv", second, LEVELS, 5, recipient="firm", **more)
+        else:
+            with pytest.raises(InvalidRequest, match=r"40 of 40 joint classes are smaller \(40 of a single row\)"):
+                vault.anonymize("t", tmp_path / "2.csv", second, LEVELS, 5, recipient="firm", **more)
+            assert not (tmp_path / "2.csv").exists()
+
+
+KINDS = ["arrow", "pandas", "polars", "parquet", "many parts", "pandas file", "polars file"]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_dictionary_tells_the_old_order(
+    kind: str, ordered: bool, keys: FileKeys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dictionary lists values as they first came, which is the order of the rows where they do not repeat: in a copy it is
+    that of the copy. Where the order of the values is declared to mean something, it is kept."""
+    import polars as pl
+
+    import discreet.protect.shuffle as shuffle_module
+
+    people = Pseudonymizer(["name"], keys)
+    texts = [f"v{7919 * i % 97:02}" for i in range(97)]
+    values = pa.DictionaryArray.from_arrays(pa.array(range(97), pa.int32()), texts, ordered=ordered)
+    given: Any = pa.table({"name": [f"p{i}" for i in range(97)], "value": values})
+    if kind.startswith("pandas"):
+        given = pd.DataFrame({"name": given["name"].to_pylist(), "value": pd.Categorical(texts, texts, ordered)})
+    elif kind.startswith("polars"):
+        cells = pl.Series(texts, dtype=pl.Enum(texts) if ordered else pl.Categorical)
+        given = pl.DataFrame({"name": given["name"].to_pylist(), "value": cells})
+    elif kind in ("parquet", "many parts"):
+        pyarrow.parquet.write_table(given, tmp_path / "in.parquet")
+        given = tmp_path / "in.parquet"
+    if kind == "many parts":
+        monkeypatch.setattr(shuffle_module, "MEMORY", 1)
+    if kind in ("arrow", "pandas", "polars"):
+        made: Any = people.table(given, "lab")
+        column = pa.array(made["value"]) if kind == "pandas" else made["value"]
+        column = column.to_arrow() if kind == "polars" else column
+    else:
+        people.write(given, tmp_path / "out.parquet", "lab")
+        column = pyarrow.parquet.read_table(tmp_path / "out.parquet")["value"]
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    assert column.to_pylist() != texts
+    assert sorted(column.to_pylist()) == sorted(texts)
+    if ordered and kind != "many parts":  # a file of several parts lists what each of them has
+        assert [text for text in column.dictionary.to_pylist() if text in set(texts)] == texts
+    elif not ordered:
+        assert column.dictionary.to_pylist() == column.to_pylist()

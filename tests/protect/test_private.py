@@ -254,3 +254,120 @@ def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pyte
     done = upgrade(url, people)
     assert done.keys == 2
     assert [path.stat().st_mode & 0o777 for path in done.backups] == [0o600] * 2  # the one of the interrupted upgrade too
+
+
+@pytest.mark.parametrize("part", ["vault.db", "vault.db-wal", "vault.db-shm", "vault.db.head", ".", "link"])
+def test_what_another_user_put_there_is_not_written_to(
+    part: str, people: Pseudonymizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder such as /tmp somebody may have been there first, with a file of theirs, or a link to one."""
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    place = folder / ("vault.db" if part == "link" else part)
+    if part == "link":
+        place.symlink_to(tmp_path / "theirs.db")
+    elif part != ".":
+        place.touch()
+    if os.getuid() == 0:
+        os.chown(place, 65534, 65534, follow_symlinks=False)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(InvalidRequest, match="belongs to user"):
+        Vault(f"sqlite:///{folder}/vault.db", people)
+    assert not (tmp_path / "theirs.db").exists()
+    assert all(path.stat().st_size == 0 for path in folder.iterdir() if path.exists())
+
+
+def test_a_log_that_leads_elsewhere_is_refused(people: Pseudonymizer, tmp_path: Path) -> None:
+    (tmp_path / "vault.db-wal").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InvalidRequest, match="must be plain files"):
+        Vault(f"sqlite:///{tmp_path}/vault.db", people)
+
+
+def test_no_master_key_is_retired_that_something_out_of_sight_is_under(
+    keys: FileKeys, people: Pseudonymizer, tmp_path: Path
+) -> None:
+    """A file with tokens that is not there just now, another vault of the database, and one of 0.1.0 in it; a vault under
+    somebody else's keys is none of ours."""
+    url, place = f"sqlite:///{tmp_path}/vault.db", tmp_path / "lab.csv"
+    people.write({"name": ["Ann"], "x": [1]}, place, "lab")
+    stranger = Pseudonymizer(["name"], FileKeys.create(tmp_path / "other.json"))
+    Vault(url, stranger, name="theirs").close()
+    with Vault(url, people, name="second") as second:
+        sealed = second.seal("Ann", b"a scan")
+    with Vault(url, people) as vault:
+        vault.register("lab", place, token=("token", "lab", "default"), **FACTS)
+        keys.add_version()
+        vault.rotate()
+        with pytest.raises(InvalidRequest, match="opens 'second'"):
+            vault.retire(1)
+        with Vault(url, people, name="second") as second:
+            second.rotate()
+        place.rename(tmp_path / "away.csv")
+        with pytest.raises(InvalidRequest, match=r"lab\.csv.*not there"):
+            vault.retire(1)
+        place.mkdir()
+        with pytest.raises(InvalidRequest, match="it is a folder"):
+            vault.retire(1)
+        place.rmdir()
+        people.write({"name": ["Ann"], "x": [1]}, place, "lab")
+        vault.retire(1)
+    with Vault(url, people, name="second") as second:
+        assert second.unseal("Ann", sealed) == b"a scan"
+
+
+def test_every_vault_of_a_database_can_be_upgraded(tmp_path: Path) -> None:
+    """The table of clear keys is shared: it is gone after the last key, also for a vault that never had one. No master key
+    that such a vault still needs is retired by another."""
+    url, people = old_vault(tmp_path)
+    with sqlite3.connect(tmp_path / "old" / "vault.db") as raw:
+        raw.execute(
+            "INSERT INTO discreet_vaults (name, created, number, head) SELECT 'empty', created, 0, '' FROM discreet_vaults"
+        )
+    raw.close()
+    with pytest.raises(UnsupportedFormat, match=r"written by discreet 0\.1\.0"):
+        Vault(url, people, name="empty")
+    assert upgrade(url, people).keys > 0
+    with Vault(url, people) as vault:
+        assert isinstance(people.keys, FileKeys)
+        people.keys.add_version()
+        vault.rotate()
+        with pytest.raises(InvalidRequest, match="opens 'empty'"):
+            vault.retire(1)
+    assert upgrade(url, people, name="empty").keys == 0
+    with pytest.raises(InvalidRequest, match="needs no upgrade"):
+        upgrade(url, people, name="empty")
+    with Vault(url, people, name="empty") as vault:
+        vault.seal("Ann", b"x")
+
+
+@pytest.mark.parametrize("text", ["*", "é" * 44, "QUJDREVGR0g", "x" * 4000, "QUJDREVGR0g=\n\x1f", "\udcff"])
+def test_a_key_that_is_none_is_not_quoted(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by the refusal nor by what a traceback shows with it."""
+    for name in ("IDENTITY", "MASTER_1", "RECEIPTS"):
+        monkeypatch.setenv(f"DISCREET_KEY_{name}", text)
+    with pytest.raises(InvalidRequest) as problem:
+        Vault("sqlite://", Pseudonymizer(["name"], EnvironmentKeys()))
+    assert len(text) == 1 or text not in str(problem.value)
+    assert problem.value.__cause__ is None
+    assert problem.value.__suppress_context__ or problem.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:SECRET@host:port/base",
+        "postgresql://me:SECRET@host:99x",
+        "postgresql://me:SE/SECRET@host:1x/base",
+        "mysql://me:SECRET@host/base",
+        "postgresql://me:SECRET@127.0.0.1:1/base",
+        "://me:SECRET@host",
+        "sqlite://me:SECRET@host/base?x=1",
+    ],
+)
+def test_no_refusal_of_an_address_quotes_its_password(url: str, people: Pseudonymizer) -> None:
+    for attempt in (lambda: Vault(url, people, timeout=1.0), lambda: upgrade(url, people, timeout=1.0)):
+        with pytest.raises(DiscreetError) as problem:
+            attempt()
+        assert "SECRET" not in str(problem.value)

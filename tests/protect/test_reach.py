@@ -220,3 +220,148 @@ def test_a_file_kept_open_for_writing_is_waited_for(tmp_path: Path, monkeypatch:
         [receipt] = vault.resume()
         assert receipt.tables == {"a": 1}
     assert path.read_text() == "name,x\nBob,1\nCy,3\n"
+
+
+def in_the_way(path: Path, what: str) -> None:
+    """Put something in a file's place that is no file to be read."""
+    path.unlink(missing_ok=True)
+    if what == "folder":  # as programs that write a table in parts do
+        path.mkdir()
+        write(path / f"part-0{path.suffix}", "Ann", "Bob")
+    elif what == "dangling":
+        path.symlink_to("nowhere")
+    elif what == "loop":
+        path.symlink_to(path.name)
+
+
+@pytest.mark.parametrize("what", ["folder", "dangling", "loop", "nothing"])
+@pytest.mark.parametrize("given", ["v1.csv", "v*.csv", "**/v*.csv"])
+def test_whatever_stands_in_a_files_place_is_told_and_blocks_nobody(what: str, given: str, tmp_path: Path) -> None:
+    """The receipt is not complete, the vault opens again, and once the file is back the rows go."""
+    place = write(tmp_path / "data" / "v1.csv", "Ann", "Bob")
+    with open_vault(tmp_path) as vault:
+        vault.register("visits", tmp_path / "data" / given, **FACTS)
+        vault.register("other", write(tmp_path / "other.csv", "Ann", "Bob", "Cy"), **FACTS)
+        in_the_way(place, what)
+        receipt = vault.erase("Ann")
+        assert receipt.tables["other"] == 1
+        assert receipt.missed["visits"]
+        assert not receipt.complete
+    for _ in range(2):
+        with open_vault(tmp_path) as vault:
+            assert len(vault.receipts()) == 1
+    if what == "folder":
+        (place / "part-0.csv").unlink()
+        place.rmdir()
+    place.unlink(missing_ok=True)
+    in_the_way(place, "dangling" if what == "nothing" else "nothing")  # what fits a pattern now is still no file
+    open_vault(tmp_path).close()
+    place.unlink(missing_ok=True)
+    write(place, "Ann", "Bob")
+    with open_vault(tmp_path) as vault:
+        assert vault.receipts()[-1].tables["visits"] == 1
+        assert vault.receipts()[-1].complete
+        assert len(vault.receipts()) == 2
+    assert place.read_text() == "name,x\nBob,1\n"
+
+
+def test_folders_that_cannot_be_listed_are_told() -> None:
+    """``glob`` passes over them in silence; so does a file below one that may not be entered."""
+    import os
+    import tempfile
+
+    from discreet.protect.finding import find_now
+    from discreet.protect.reach import Seen
+
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        for name in ("open", "shut"):
+            write(folder / name / "v.csv", "Ann")
+        if os.getuid() == 0:  # root may list everything
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, 65534, 65534)
+            os.seteuid(65534)
+        try:
+            (folder / "shut").chmod(0)
+            for given, told in (
+                ({"pattern": f"{folder}/*/v*.csv"}, "shut"),
+                ({"pattern": f"{folder}/**/v*.csv"}, "shut"),
+                ({"path": f"{folder}/shut/v.csv"}, "shut/v.csv"),
+            ):
+                seen = Seen()
+                found = find_now([given], seen)
+                assert [path.parent.name for path in found] == (["open"] if "pattern" in given else [])
+                assert [miss["place"] for miss in seen.missed] == [f"{folder}/{told}"]
+        finally:
+            (folder / "shut").chmod(0o700)
+            os.seteuid(os.getuid())
+
+
+@pytest.mark.parametrize("kind", ["folder", "table"])
+def test_a_place_that_comes_back_as_old_as_it_was_is_gone_through(kind: str, tmp_path: Path) -> None:
+    """A disk that was not mounted, a table under another name: no time of change tells that they were away. What holds none
+    of the person's rows is written down, and not gone through at every opening."""
+    write(tmp_path / "data" / "v1.csv", "Ann", "Bob", "Dee")
+
+    def away(*, back: bool) -> None:
+        if kind == "folder":
+            (tmp_path / ("away" if back else "data")).rename(tmp_path / ("data" if back else "away"))
+        else:
+            with vault._database.transaction(write=True) as connection:
+                old, new = ("away", "wards") if back else ("wards", "away")
+                connection.exec_driver_sql(f"ALTER TABLE {old} RENAME TO {new}")
+
+    with open_vault(tmp_path) as vault:
+        with vault._database.transaction(write=True) as connection:
+            connection.exec_driver_sql("CREATE TABLE wards (name TEXT)")
+            connection.exec_driver_sql("INSERT INTO wards VALUES ('Ann'), ('Bob'), ('Dee')")
+        vault.register("other", write(tmp_path / "other.csv", "Ann", "Cy"), **FACTS)
+        if kind == "folder":
+            vault.register("visits", tmp_path / "data" / "v*.csv", **FACTS)
+        else:
+            vault.register("visits", database="wards", **FACTS)
+        away(back=False)
+        assert vault.erase("Ann").missed["visits"]
+        assert vault.erase("Cy").missed["visits"]
+        away(back=True)
+    with open_vault(tmp_path) as vault:
+        assert [receipt.tables for receipt in vault.receipts()[2:]] == [{"other": 0, "visits": 1}]
+        assert len(vault._log.rows(("looked",))) == 1  # Cy was never there
+        rows = len(vault.log())
+    with open_vault(tmp_path) as vault:
+        assert len(vault.log()) == rows
+        vault.verify()
+
+
+def test_what_cannot_be_rewritten_is_not_begun_again_at_every_opening(tmp_path: Path) -> None:
+    """A packed file can be read and not rewritten: as long as it is the same, there is nothing to do again."""
+    write(tmp_path / "a1.csv", "Ann", "Bob")
+    with open_vault(tmp_path) as vault:
+        vault.register("a", [tmp_path / "a1.csv", tmp_path / "a1*"], **FACTS)
+        vault.register("b", [write(tmp_path / "b.csv", "Ann"), write(tmp_path / "c.csv", "Ann")], **FACTS)
+        (tmp_path / "a1.csv.gz").write_bytes(gzip.compress(b"name,x\nAnn,1\n"))
+        (tmp_path / "b.csv").unlink()
+        assert set(vault.erase("Ann").missed) == {"a", "b"}
+        rows = len(vault.log())
+    for _ in range(2):
+        with open_vault(tmp_path) as vault:
+            assert len(vault.log()) == rows
+
+
+def test_an_earlier_receipt_is_not_given_for_what_cannot_be_looked_at_now(tmp_path: Path) -> None:
+    """Erased before, and asked for again: a file that came since and is damaged was not gone through by that receipt."""
+    with open_vault(tmp_path) as vault:
+        vault.register("v", write(tmp_path / "data" / "v1.csv", "Ann", "Bob") and tmp_path / "data" / "v*.csv", **FACTS)
+        first = vault.erase("Ann")
+        assert first.complete
+        assert vault.erase("Ann") == first
+        (tmp_path / "data" / "v2.csv").write_text('name,x\nAnn,1\nBob,"2\n')
+        second = vault.erase("Ann")
+        assert [Path(place["place"]).name for place in second.missed["v"]] == ["v2.csv"]
+        assert not second.complete
+        assert vault.erase("Ann") == second  # nothing new to say
+        write(tmp_path / "data" / "v2.csv", "Ann", "Bob")
+        third = vault.erase("Ann")
+        assert third.tables == {"v": 1}
+        assert third.complete
+        assert len(vault.receipts()) == 3

@@ -236,6 +236,35 @@ def test_a_row_appended_at_each_step_is_kept(
     assert not list(tmp_path.glob(".t.csv*"))
 
 
+@pytest.mark.parametrize("step", ["read", "looked at"])
+def test_a_file_put_in_its_place_meanwhile_is_kept(
+    step: str, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs that write a file anew and rename it: what they put there after it was read is read again."""
+    from discreet.protect import replacing
+
+    path = tmp_path / "t.csv"
+    path.write_text("name,x\nAnn,1\nBob,2\n")
+    vault.register("t", path, **FACTS)
+    done = []
+
+    def anew() -> None:
+        if not done:
+            done.append(True)
+            (tmp_path / "new").write_text("name,x\nAnn,1\nBob,2\nLate,3\n")
+            (tmp_path / "new").rename(path)
+
+    like, link = replacing.like, os.link
+    if step == "read":
+        monkeypatch.setattr(replacing, "like", lambda *args: (anew(), like(*args))[1])
+    else:
+        monkeypatch.setattr(os, "link", lambda *args: (anew(), link(*args))[1])
+    assert vault.erase("Ann").tables == {"t": 1}
+    assert path.read_text() == "name,x\nBob,2\nLate,3\n"
+    assert done
+    assert not list(tmp_path.glob(".t.csv*"))
+
+
 def test_an_opener_that_waits_gets_the_new_file_or_its_row_is_kept(vault: Vault, tmp_path: Path) -> None:
     """A lease holds back whoever opens the file for writing while the names change; nobody waits for long."""
     from discreet.protect.replacing import _lease

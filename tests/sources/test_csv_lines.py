@@ -91,6 +91,54 @@ def test_what_is_too_long_or_never_closed_stays_on_its_line(
     assert records(path) == [nothing]
 
 
+@given(
+    st.lists(st.lists(st.text(alphabet='ab,"\n é', max_size=40), min_size=3, max_size=3), min_size=1, max_size=6),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([1, 7, 16, 1 << 22]),
+    st.booleans(),
+)
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_a_record_that_a_writer_makes_too_long_is_one_record(
+    rows: list[list[str]], end: str, block: int, packed: bool
+) -> None:
+    """With all cells missing: what its own text holds, lines and quotes, makes no other records and swallows none."""
+    lines = []
+    for row in [["a", "b", "c"], *rows]:
+        written = io.StringIO(newline="")
+        csv.writer(written, lineterminator=end).writerow(row)
+        lines.append(written.getvalue().encode())
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_lines, "_BLOCK", block)
+        patch.setattr(csv_lines, "LONGEST", 30)
+        path = Path(folder) / ("t.csv.gz" if packed else "t.csv")
+        with gzip.open(path, "wb") if packed else path.open("wb") as out:
+            out.write(b"".join(lines))
+        short = [[cell.encode() for cell in row] for row in rows]
+        wanted = [row if len(line) <= 30 else [b"", b"", b""] for row, line in zip(short, lines[1:], strict=True)]
+        assert records(path) == wanted
+        assert records(path, ["b"]) == [row[1:2] for row in wanted]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_quote_that_is_never_closed_is_a_character_in_a_long_file_too(
+    packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_lines, "_BLOCK", 16)
+    monkeypatch.setattr(csv_lines, "LONGEST", 30)
+    path = tmp_path / ("t.csv.gz" if packed else "t.csv")
+    with gzip.open(path, "wb") if packed else path.open("wb") as out:
+        out.write(b'a,b,c\n1,"2,3\n' + b'4,"",6\n' * 50 + b'"' + b"x" * 70 + b"\n" + b"7,8,9\n" * 50)
+    empty, last = [[b"4", b"", b"6"]] * 50, [[b"7", b"8", b"9"]] * 50
+    # The first quote is closed by the second, 350 bytes later: one record. A file with a single one has none that closes it.
+    assert records(path) == [[b"", b"", b""], *last]
+    with gzip.open(path, "wb") if packed else path.open("wb") as out:
+        out.write(b'a,b,c\n1,"2,3\n' + b'4,"",6\n' * 50 + b"7,8,9\n" * 50 + b'"' + b"x" * 70)
+    assert records(path) == [[b"", b"", b""]]
+    with gzip.open(path, "wb") if packed else path.open("wb") as out:
+        out.write(b'a,b,c\n1,"2,3\n' + b'4,"",6\n' * 50 + b"7,8,9\n" * 50)
+    assert records(path) == [[b"1", b'"2', b"3"], *empty, *last]
+
+
 def test_tabs_and_single_columns(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
     path.write_bytes(b'a\tb\n1,\t"2\t"\n')

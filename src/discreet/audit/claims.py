@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import discreet.models
-from discreet.audit import exams, law_claims, local_claims, model_claims, museum, procedure_claims, statistic_claims
+from discreet.audit import (
+    exams,
+    key_claims,
+    law_claims,
+    local_claims,
+    model_claims,
+    museum,
+    procedure_claims,
+    statistic_claims,
+)
 from discreet.audit.broken import Exhibit
 from discreet.audit.lower_bound import CONFIDENCE
 from discreet.audit.row import Row
@@ -34,6 +43,7 @@ def everything(quick: bool = False) -> Iterator[Row]:
     """The whole table: laws, statistics under each relation, local reports, models and what they ask, and the museum."""
     for case in law_claims.CASES:
         yield law_claims.audit_law(case, 100_000 if quick else 2_000_000)
+    yield from key_claims.audit_keys(20_000 if quick else 400_000)
     yield from statistic_claims.audit_statistics(quick)
     yield from local_claims.audit_local(100_000 if quick else 1_000_000)
     yield from model_claims.audit_fits(quick)
@@ -49,12 +59,15 @@ def unaudited() -> set[str]:
     """
     fits = [fit.ask() for fit in model_claims.FITS]
     laws = {case.law.name for case in law_claims.CASES} | {ask.mechanism.name for ask in fits} | law_claims.UNCLAIMED
+    laws |= {law.name for law, _ in key_claims.KEYS}
     asked = {word for exam in exams.EXAMS for word in exam.asked} | _asked_by_statistics()
     examined = {exam.model.__name__ for exam in exams.EXAMS if exam.model is not None}
     missing = {
         "mechanism": _ours(mechanisms.homes()) - laws,
-        "statistic": _ours({name: builder(name).__module__ for name in names()}) - set(statistic_claims.ASKED),
-        "query": _ours(queries.homes()) - asked,
+        "statistic": _ours({name: builder(name).__module__ for name in names()})
+        - set(statistic_claims.ASKED)
+        - key_claims.STATISTICS,
+        "query": _ours(queries.homes()) - asked - key_claims.QUERIES,
         "local mechanism": _ours(local_mechanisms.homes()) - {law.name for law, _, _ in local_claims.LOCAL},
         "estimator": estimators() - examined,
         "method": {str(m) for m in METHODS} - {str(fit.method) for fit in model_claims.FITS},

@@ -17,6 +17,7 @@ from discreet.core.query import Relation
 from discreet.core.random import Random
 from discreet.core.runner import Procedure, plan
 from discreet.core.schema import Categories, Column, Real, Schema
+from discreet.hypotheses.of_tests import question_of
 from discreet.models import (
     GRPUA,
     Ball,
@@ -44,7 +45,7 @@ from discreet.models.perturbation import Price
 from discreet.models.scoring import score_of
 from discreet.models.sufficient import RegressionSums
 from discreet.models.tuning import read_candidates, tuning
-from discreet.statistics.joint import ask_together
+from discreet.statistics.joint import ask, ask_together
 from discreet.statistics.question import Table, build
 from discreet.statistics.spend import Spend
 
@@ -135,6 +136,12 @@ def _together(columns: Columns, relation: Relation) -> Procedure[Any]:
     return ask_together([build("mean", table, "x"), build("sum", table, "z")], Spend(epsilon=1), relation)
 
 
+def _of_tests(columns: Columns, relation: Relation) -> Procedure[Any]:
+    """An inner test that rejects as soon as one row is high: a newcomer decides a part."""
+    question = question_of(lambda part: float(part["x"].max() < 0.9), ["x"], 2, "0.1", relation == "replace")
+    return ask(question, Spend(epsilon=1), relation)
+
+
 def _score(columns: Columns, relation: Relation) -> Procedure[Any]:
     return score_of(_design(columns, weight=columns.weight), (1.0, 0.0), Price(epsilon=1), relation)
 
@@ -187,6 +194,8 @@ EXAMS = [
     _of(ConstrainedRegression(loss=Huber(), region=Box(), ridge="2.5", method="output", **_PLAIN),
         "ConstrainedRegression, output", target="z"),
     Exam("together", _together, target="z", kind="statistic", cost=0.02),
+    Exam("test of tests", _of_tests, kind="statistic", cost=0.2),
+    Exam("test of tests, by positions", _of_tests, kind="statistic", relation="replace", cost=0.2),
     Exam("paid score", _score, cost=0.02),
     Exam("paid score with weights", _score, weight="w", relation="replace", cost=0.02),
     Exam("confusion matrix", _judged(0), cost=0.02),

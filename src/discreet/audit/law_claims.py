@@ -22,6 +22,7 @@ from discreet.mechanisms import (
     Laplace,
     RandomizedResponse,
     SphericalLaplace,
+    Tulap,
 )
 from discreet.mechanisms.hockey_stick import epsilon_at
 
@@ -54,6 +55,7 @@ CASES = [
     Case(DiscreteLaplace.costing(1, epsilon=_LEAST), 12, 13, share=0.1),
     Case(Laplace.costing(1, epsilon=_LEAST, grid=1), 12.0, 13.0, share=0.1),
     Case(DiscreteGaussian.costing(1, rho="0.125"), 0, 1, 0.01, share=2),
+    Case(Tulap.costing(1, epsilon=1), 0, 1),
     Case(SphericalLaplace.costing(1, epsilon=1), (0.0, 0.0), (1.0, 0.0), vector=True, share=0.15),
     Case(RandomizedResponse.costing(epsilon=1, categories=[0, 1]), 0, 1),
     Case(RandomizedResponse.costing(epsilon=1, categories=list(range(5))), 0, 1),

@@ -30,6 +30,7 @@ SCHEMA: dict[str, Column] = {
     "arm": Categories(("a", "b"), missing="a"),
 }
 ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "bounds": (("y",), {"unit": "0.125"}),
     "count": ((), {"by": "g"}),
     "sum": (("y",), {}),
     "mean": (("x",), {"by": "g"}),
@@ -48,6 +49,20 @@ ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "ttest_1samp": (("x",), {"popmean": 0.5}),
     "ttest_ind": (("x",), {"by": "arm"}),
     "ttest_rel": (("x", "y"), {}),
+    "binomtest": (("arm",), {}),
+    "chi2_contingency": (("g", "arm"), {}),
+    "chisquare": (("arm",), {}),
+    "compare": (("x",), {"by": "arm"}),
+    "equal_variances": (("x",), {"by": "arm"}),
+    "f_oneway": (("x",), {"by": "g"}),
+    "kruskal": (("x",), {"by": "g"}),
+    "ks_2samp": (("x",), {"by": "arm", "bins": 4}),
+    "linregress": (("x", "y"), {}),
+    "logrank": (("y", "x"), {"by": "arm", "bins": 3}),
+    "mannwhitneyu": (("x",), {"by": "arm"}),
+    "pearsonr": (("x", "y"), {}),
+    "survival": (("y", "x"), {"by": "g", "bins": 3}),
+    "wilcoxon": (("y",), {}),
 }
 PEOPLE: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {"mean": (("x",), {"of": "population"})}
 _MOST_ROWS = 3  # of one person, where people have several
@@ -141,6 +156,14 @@ def extremes(name: str, relation: Relation) -> Iterator[tuple[neighbours.Rows, n
     if name == "pooled_covariance" and relation == "replace":
         camps = [_at("a", 0, -1)] * 3 + [_at("b", 1, -1)] * 3
         yield [*camps, _at("a", 1, 1)], [*camps, _at("b", 0, 1)]
+    if name in ("mannwhitneyu", "kruskal", "wilcoxon"):
+        # All others in one group with one value, and one at either end of the ranks in a group of their own.
+        others = [_at("b", 0.5, -0.5)] * 19
+        if relation == "add_remove":
+            yield [*others, _at("a", 1, 1)], others
+        else:
+            yield [*others, _at("a", 0, -1)], [*others, _at("a", 1, 1)]
+            yield [*others, _at("a", 0, -1)], [*others, _at("c", 1, 1)]
 
 
 def _at(group: str, x: float, y: float, n: int = 0) -> dict[str, Any]:

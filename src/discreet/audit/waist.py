@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.core.ask import Ask
 from discreet.core.cost import Cost, Distance
+from discreet.core.exact import Keyed
 from discreet.core.query import Query, Relation
 from discreet.core.random import Random, Words
 from discreet.core.release import Entry
@@ -35,11 +36,20 @@ def moved(query: Query, relation: Relation, one: Any, other: Any) -> Moved:
     """The measured distance of a query between two neighbouring sources, as a share of the declared one."""
     declared = query.distance(relation)
     values = [query.evaluate(source) for source in (one, other)]
-    here, there = (np.asarray(getattr(v, "value", v), np.float64) for v in values)
+    here, there = _side_by_side(*values)
     apart = np.abs(here - there)
     norms = apart.sum(), np.sqrt((apart**2).sum()), apart.max(initial=0.0)
     limits = declared.l1, declared.l2, declared.linf
     return Moved(*(float(n) / float(m) if m else (np.inf if n else 0.0) for n, m in zip(norms, limits, strict=True)))
+
+
+def _side_by_side(one: Any, other: Any) -> tuple[Any, Any]:
+    """Two exact values as arrays; numbers by key at the keys of either, 0 where one has none."""
+    if isinstance(one, Keyed) and isinstance(other, Keyed):
+        keys = sorted({*one.keys, *other.keys})
+        return tuple(np.array([side.value.get(key, 0) for key in keys], np.float64) for side in (one, other))  # type: ignore[return-value]
+    here, there = (np.asarray(getattr(v, "value", v), np.float64) for v in (one, other))
+    return here, there
 
 
 class _Counting(Random):

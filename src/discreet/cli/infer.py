@@ -170,7 +170,7 @@ def _releases(found: Sequence[Any]) -> list[Any]:
     """Those behind some answers; refuses one whose law has no density, such as a median, before anything else."""
     import numpy as np
 
-    from discreet.inference.laws import density
+    from discreet.inference.evidence.laws import density
 
     releases = [release for one in found for release in one.releases]
     for release in releases:
@@ -184,7 +184,7 @@ def _bounds(releases: Sequence[Any]) -> dict[str, tuple[float, float]]:
     found: dict[str, tuple[float, float]] = {}
     for release in releases:
         for query in getattr(release.query, "parts", (release.query,)):
-            factors = getattr(query, "factors", None) or [getattr(query, name, None) for name in ("x", "y")]
+            factors = getattr(query, "factors", None) or [getattr(query, name, None) for name in ("x", "y", "number")]
             found |= {f.column: (f.lo, f.hi) for f in factors if f is not None and f.is_number}
     if not found:
         raise InvalidRequest("the releases must say the bounds of a column, and do not; use ds.inference.infer in Python")
@@ -199,8 +199,8 @@ def _drawn(
 
     from discreet import inference
     from discreet.cli.output import folder_for
-    from discreet.inference.diagnostics import PoorSampling
-    from discreet.inference.posterior import check_level
+    from discreet.inference.outputs.diagnostics import PoorSampling
+    from discreet.inference.outputs.posterior import check_level
     from discreet.report.posterior import render
 
     check_level(level)

@@ -29,9 +29,6 @@ class Seen:
 
 def read(path: Path) -> tuple[str, list[Seen]]:
     """The title and the answers of a releases.json, of a result, or of a release by itself."""
-    import discreet.mechanisms
-    import discreet.statistics  # noqa: F401  the registries that releases are read with
-
     try:
         doc = json.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:

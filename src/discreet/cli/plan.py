@@ -53,7 +53,9 @@ def planned(file: Any) -> dict[str, Any]:
     source = work.open_table(file)
     rows = work.guessed_rows(file)
     with work.open_ledger(file, create=False) as ledger:
-        prepared = work.prepare(file, source, ledger, rows if work.public_rows(file) else None)
+        finding = work.prepare_finding(file, source, ledger)
+        supposed = work.with_found(file, source, work.recalled(finding, ledger))
+        prepared = finding + work.prepare(*supposed, ledger, rows if work.public_rows(file) else None)
         left_now, asks, so_far = ledger.remaining(), [], Cost.nothing()
         for each in prepared:
             so_far = so_far + each.due
@@ -98,10 +100,18 @@ def errors(prepared: Prepared, rows: int) -> dict[str, Any]:
     from discreet.cli import work
 
     result = work.expected(prepared, rows)
+    seen = getattr(result.reading, "seen_effect", None)
+    effect = None if seen is None else seen(result.releases)
+    if effect is not None:
+        return {"expected_error": f"finds an effect of {show.number(effect)} with power .8", "seen_effect": float(effect)}
     error = result.expected_error
     if error is not None:
         words = f"± {show.number(np.max(error))}" + (" each" if np.ndim(error) else "")
         return {"expected_error": words, "error": float(np.max(error))}
+    people = getattr(result.reading, "people_needed", None)
+    if people is not None:
+        needed = float(people(result.releases))
+        return {"expected_error": f"bins of {show.number(needed)} people are found", "people_needed": needed}
     rank = getattr(result.reading, "rank_error", None)
     if rank is None:
         return {"expected_error": "unknown", "error": None}

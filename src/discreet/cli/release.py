@@ -91,13 +91,18 @@ def released(file: Any, folder: Path) -> dict[str, Any]:
         source = work.open_table(file)
         with work.open_ledger(file, create=False) as trial, show.working("checking"):
             rows = work.counted_rows(file, source) if work.public_rows(file) else None
-            work.check_budget(file, work.prepare(file, source, trial, rows), trial)
+            supposed = work.prepare(*work.with_found(file, source), trial, rows)
+            work.check_budget(file, work.prepare_finding(file, source, trial) + supposed, trial)
         with work.open_ledger(file, create=True) as ledger:
-            prepared = work.prepare(file, source, ledger, rows)
-            before, note = ledger.spent(), work.asked_before(file, prepared, ledger)
+            finding, before = work.prepare_finding(file, source, ledger), ledger.spent()
+            note = work.asked_before(file, finding, ledger)
             with show.working("reading the table"):
-                results = work.run(prepared, source, ledger)
-            doc = describe(file, prepared, results, ledger, before) | {"note": note}
+                found = work.run(finding, source, ledger)
+                told, named = work.with_found(file, source, found)
+                own = work.prepare(told, named, ledger, rows)
+                prepared, note = finding + own, work.asked_before(told, own, ledger) or note
+                results = found + work.run(own, named, ledger)
+            doc = describe(told, prepared, results, ledger, before) | {"note": note}
         # First the answers, which were paid for; the page is made from them and can be made again.
         write(DOCUMENT, json.dumps(doc, indent=1) + "\n")
         write(PAGE, render(doc))

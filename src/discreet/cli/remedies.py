@@ -6,7 +6,7 @@ import re
 
 _ADDED = (
     (r"bounds must be two numbers \[lo, hi\], got .*", "declare the public range, as in bounds = [0, 100]"),
-    (r"values must be a list of labels, got .*", 'list the public labels, as in values = ["a", "b"]'),
+    (r"values must be a list of labels, .*got .*", 'list the public labels, as in values = ["a", "b"]'),
     (r"(epsilon|rho) must be .*", r"write a number such as \1 = 0.1"),
     (r"delta must .*", "write a number such as delta = 1e-6"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -63,8 +63,17 @@ def check(
     rows = []
     for name, column in read.columns.items():
         doc = column.to_dict()
-        values = doc.get("bounds") or doc["values"]
-        rows.append([name, doc["type"], ", ".join(map(str, values)), str(doc.get("missing", ""))])
+        rows.append([name, doc["type"], _allowed(doc), str(doc.get("missing", ""))])
     show.table(str(schema), ["column", "type", "bounds or categories", "missing"], rows)
     one = f"the rows with the same {read.person!r}, {read.max_rows} at most" if read.person else "one row"
     show.say(f"One person is {one}. Neighbouring tables: {read.neighbors}.")
+
+
+def _allowed(doc: dict[str, Any]) -> str:
+    """The bounds or categories of a column, or what finding them costs."""
+    values = doc.get("bounds") or doc["values"]
+    if values != "private":
+        return ", ".join(map(str, values))
+    within = f" within {', '.join(map(str, doc['outer']))}" if "outer" in doc else ""
+    price = ", ".join(f"{key} {value}" for key, value in doc.get("price", {}).items())
+    return f"private{within}{f', for {price}' if price else ''}"

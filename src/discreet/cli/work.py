@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import discreet.hypotheses  # noqa: F401  tests are asked as statistics are
+import discreet.hypotheses  # noqa: F401  whose tests are statistics too
 from discreet.cli.releasefile import Item, ReleaseFile
 from discreet.cli.remedies import no_such_ledger, with_remedy
 from discreet.core.ask import Ask
@@ -23,6 +23,7 @@ from discreet.ledger import Ledger
 from discreet.ledger.events import canonical
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
+from discreet.statistics import discovery
 from discreet.statistics.joint import ask
 from discreet.statistics.question import Question, Table, build, builder
 from discreet.statistics.spend import Spend
@@ -135,19 +136,72 @@ def columns_of(questions: Iterable[str]) -> Iterator[str]:
 
 
 def prepare(file: ReleaseFile, source: BaseSource, ledger: Ledger, rows: int | None) -> list[Prepared]:
-    """Every question of the file, checked; ``rows`` is the number of rows where the relation makes that public."""
-    prepared, seen = [], set()
-    for item in file.items:
-        one = _prepare(item, file, source, ledger, rows)
-        keys = [(*_written(ask), canonical(ask.where)) for ask in one.asks]
-        prepared.append(replace(one, repeats=tuple(key in seen for key in keys)))
+    """Every question of the file, checked; ``rows`` is the number of rows where the relation makes that public.
+
+    Those that look for bounds and labels are left to ``prepare_finding``: they are asked first, of the table as declared.
+    """
+    own = [item for item in file.items if item.statistic not in discovery.FINDERS]
+    return _once([_prepare(item, file, source, ledger, rows) for item in own])
+
+
+def _once(prepared: list[Prepared]) -> list[Prepared]:
+    """The same, with the asks marked that were made before."""
+    marked, seen = [], set()
+    for each in prepared:
+        keys = [(*_written(ask), canonical(ask.where)) for ask in each.asks]
+        marked.append(replace(each, repeats=tuple(key in seen for key in keys)))
         seen.update(keys)
-    return prepared
+    return marked
 
 
 def _written(ask: Ask) -> tuple[str, str]:
     """A query and its law as a ledger writes them."""
     return canonical(ask.query.to_dict()), canonical(ask.mechanism.to_dict())
+
+
+def to_find(file: ReleaseFile) -> list[str]:
+    """The columns that the file's questions need and that have private bounds or labels, with a price."""
+    named: list[Any] = []
+    for item in file.items:
+        if item.statistic not in discovery.FINDERS:
+            named += [*item.columns, *([item.by] if isinstance(item.by, str) else item.by or [])]
+    return discovery.needed(file.schema, named)
+
+
+def prepare_finding(file: ReleaseFile, source: BaseSource, ledger: Ledger) -> list[Prepared]:
+    """A question for each column that has to be found first; then the file's own that look for bounds and labels."""
+    made = []
+    for name in to_find(file):
+        statistic, options = discovery.finder(file.schema, name)
+        title = f"{statistic.capitalize()} of {name}"
+        spend = dict(file.schema[name].price or ())
+        item = Item(statistic, (name,), title, spend, None, {}, options, file.places["schema"])
+        made.append(_prepare(item, file, source, ledger, None))
+    asked = [item for item in file.items if item.statistic in discovery.FINDERS]
+    return _once(made + [_prepare(item, file, source, ledger, None) for item in asked])
+
+
+def recalled(finding: list[Prepared], ledger: Ledger) -> list[Result] | None:
+    """What was found before, if all of it was: the ledger remembers, and no table is looked at."""
+    found = []
+    for each in finding:
+        releases = tuple(ledger.recall(ask, each.source, each.source.schema.neighbors) for ask in each.asks)
+        if any(release is None for release in releases):
+            return None
+        found.append(Result(each.question.reading, tuple(r for r in releases if r is not None), each.cost))
+    return found
+
+
+def with_found(file: ReleaseFile, source: BaseSource, found: list[Result] | None = None) -> tuple[ReleaseFile, BaseSource]:
+    """The file and its table with what was found; without results as if nothing had been."""
+    names = to_find(file)
+    if not names:
+        return file, source
+    if found is None:
+        schema = discovery.stand_in(file.schema, names)
+        return replace(file, schema=schema), source.found({name: schema[name] for name in names})
+    told = source.found(discovery.found(file.schema, dict(zip(names, found, strict=False))))
+    return replace(file, schema=told.schema), told
 
 
 def public_rows(file: ReleaseFile) -> bool:
@@ -252,6 +306,8 @@ def check_budget(file: ReleaseFile, prepared: list[Prepared], ledger: Ledger) ->
 
 def run(prepared: list[Prepared], source: BaseSource, ledger: Ledger) -> list[Result]:
     """Pay, look, answer: one payment for the whole file, and one pass over the table for each filter."""
+    if not prepared:
+        return []
     releases = iter(
         Desk(source, ledger, system(), source.schema.neighbors).answer(tuple(a for p in prepared for a in p.asks))
     )

@@ -72,3 +72,22 @@ def curve(axes: Any, edges: Any, middle: Any, low: Any, high: Any, words: str, t
     if words:
         axes.legend()
     return axes
+
+
+def lives(
+    axes: Any, edges: Sequence[float], curves: Any, low: Any, high: Any, risk: Any, names: Sequence[str], title: str
+) -> Any:
+    """Survival curves with their intervals; under the axis, the numbers at risk of every group."""
+    for name, curve_, lower, upper in zip(names, curves, low, high, strict=True):
+        (line,) = axes.plot(edges, curve_, label=name or None)
+        axes.fill_between(edges, lower, upper, alpha=0.2, color=line.get_color())
+    shown = range(0, len(edges), max(1, -(-len(edges) // 12)))
+    counts = ["\n".join([f"{edges[i]:g}", *(f"{max(row[i], 0.0):.0f}" for row in risk)]) for i in shown]
+    axes.set_xticks([edges[i] for i in shown], counts)
+    axes.set_xlabel("time, and people at risk" + (f": {' / '.join(names)}" if any(names) else ""))
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_ylabel("share without the event")
+    axes.set_title(title)
+    if any(names):
+        axes.legend()
+    return axes

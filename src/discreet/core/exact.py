@@ -1,9 +1,10 @@
-"""An exact value: whole numbers on a public grid. What a query computes and an additive law adds noise to."""
+"""An exact value: whole numbers on a public grid, by place or by key. What a query computes and a law adds noise to."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,3 +28,28 @@ class Exact:
     def value(self) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
         """The numbers themselves: whole numbers on the unit grid, on any other the doubles next to them."""
         return self.counts if self.grid == 1 else self.counts.astype(np.float64) * float(self.grid)
+
+
+@dataclass(frozen=True, eq=False)
+class Keyed:
+    """Numbers of keys that nobody declared: those that were met, in their order, and an ``exact`` number for each."""
+
+    keys: tuple[str, ...]
+    exact: Exact
+
+    @staticmethod
+    def of(value: Any) -> Keyed:
+        """From itself, or from a dict of keys and whole numbers."""
+        if isinstance(value, Keyed):
+            return value
+        try:
+            found = {str(key): int(value[key]) for key in value}
+        except (TypeError, ValueError, OverflowError, LookupError):
+            raise InvalidRequest(f"exact must be a dict of keys and whole numbers, got {value!r}") from None
+        keys = tuple(sorted(found))
+        return Keyed(keys, Exact(np.array([found[key] for key in keys], np.int64)))
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The numbers by key."""
+        return dict(zip(self.keys, self.exact.value.tolist(), strict=True))

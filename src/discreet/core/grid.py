@@ -7,6 +7,7 @@ Whole numbers below 2**53 are exact in doubles, so sums of a block are exact in 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +24,16 @@ IN_PLACE = 1 << 16
 STEP = 1 << 14
 
 
-def quantise(values: Floats, lo: float, hi: float, *, steps: float = ONE, out: Floats | None = None) -> Floats:
+def quantise(values: Any, lo: float, hi: float, *, steps: float = ONE, out: Floats | None = None, xp: Any = np) -> Any:
     """Whole numbers 0 .. steps as doubles; a missing value (NaN) stays NaN, an infinite one is clipped.
+
+    ``xp`` is the library of the arrays, NumPy or one like it; NumPy's are computed in place.
 
     Proof: subtraction, product, clip and rint are each monotone in doubles, lo maps to 0, and the clip keeps everything
     within 0 .. steps, so the result always lies within the declared range, whatever the record holds.
     """
+    if xp is not np:
+        return xp.rint(xp.clip((values - lo) * (steps / (hi - lo)), 0.0, steps))
     with np.errstate(over="ignore"):  # a number beyond the doubles is clipped like any other
         codes = np.subtract(values, lo, out=out, dtype=np.float64)
         codes *= steps / (hi - lo)

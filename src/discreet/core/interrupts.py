@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -28,9 +28,12 @@ def deferred() -> Iterator[None]:
     waiting: list[int] = []
 
     def note(number: int, _: FrameType | None) -> None:
-        if not waiting:
-            sys.stderr.write("discreet: stopping once the answer that is paid for is stored\n")
+        first = not waiting
         waiting.append(number)
+        if first:
+            # A closed pipe, or a write that was interrupted in the middle, would raise here and lose the answer.
+            with suppress(Exception):
+                sys.stderr.write("discreet: stopping once the answer that is paid for is stored\n")
 
     before: dict[int, Any] = {}
     try:

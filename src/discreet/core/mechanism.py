@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from discreet.core.cost import Cost, Distance
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.core.registry import Named, Registry
+from discreet.errors import InvalidRequest
 
 Sensitivity = Distance | Number | tuple[Number, ...] | list[Number]
 
 
 class Mechanism(Named, ABC):
-    """A frozen noise law. Every subclass is a frozen dataclass in the registry ``mechanisms``."""
+    """A frozen noise law. Every subclass is a frozen dataclass in the registry ``mechanisms``.
+
+    ``words``: what it does and why it protects, for a reader of a report; its first words, up to a colon, are its title.
+    ``tails``: those of its noise, where a sampler may rely on them. ``independent``: whether ``log_prob`` has a number for
+    each coordinate. ``no_posterior``: why none can be had from it, where that is so.
+    """
+
+    words: ClassVar[str] = ""
+    tails: ClassVar[Literal["laplace", "gaussian", "other"]] = "other"
+    independent: ClassVar[bool] = False
+    no_posterior: ClassVar[str] = "describe it by LogDensity(function)"
+
+    @classmethod
+    def title(cls) -> str:
+        """Its name as a report says it."""
+        return cls.words.partition(":")[0] or cls.name.replace("_", " ").capitalize()
 
     @abstractmethod
     def release(self, exact: Any, *, seed: int | Random | None = None) -> Any:
@@ -22,11 +38,18 @@ class Mechanism(Named, ABC):
 
     @abstractmethod
     def log_prob(self, released: Any, exact: Any) -> Any:
-        """The logarithm of the law's probability of ``released`` given ``exact``, per unit of grid width."""
+        """The logarithm of the law's probability of ``released`` given ``exact``, per unit of grid width.
+
+        Of arrays of NumPy or of JAX, by one formula.
+        """
 
     @abstractmethod
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
         """What one release costs when one person can move the exact value by ``sensitivity``."""
+
+    def deviation(self, size: int) -> Any:
+        """The standard deviation of each of ``size`` numbers of its noise."""
+        raise InvalidRequest(f"the law {self.name!r} adds no noise to numbers, so that it has no deviation")
 
 
 mechanisms: Registry[Mechanism] = Registry("mechanism")

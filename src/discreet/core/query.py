@@ -125,21 +125,4 @@ class Together:
         return [q.combine(a, b) for q, a, b in zip(self.folds, left, right, strict=True)]
 
 
-# Questions of models, which most documents do not hold.
-_OF_MODELS = {
-    "ball_problem": "ball",
-    "constrained_minimiser": "constrained",
-    "constrained_problem": "constrained",
-    "contest": "tuning",
-    "curvature_at": "sums_at",
-    "descent": "opera",
-    "gradient_lengths": "gradient.clip_quantile",
-    "hits": "scoring",
-    "judged_counts": "evaluation",
-    "lot_gradient": "gradient.lots",
-    "minimiser": "problem",
-    "problem": "problem",
-    "regression_sums": "sufficient",
-    "slope_at": "sums_at",
-}
-queries: Registry[Query] = Registry("query", {word: f"discreet.models.{home}" for word, home in _OF_MODELS.items()})
+queries: Registry[Query] = Registry("query")

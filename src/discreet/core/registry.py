@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from discreet.core import numbers
 from discreet.core.documents import reading
 from discreet.errors import UnknownName, UnsupportedFormat
+from discreet.manifest import homes
 
 SCHEMA_VERSION = 1
 
@@ -46,14 +47,11 @@ T = TypeVar("T", bound=Named)
 
 
 class Registry(Generic[T]):
-    """Words and the classes they stand for.
+    """Words and the classes they stand for; those that the manifest lists under ``kind`` are loaded when first needed."""
 
-    ``elsewhere`` is a closed table of words whose classes lie in modules of this package that are loaded when first needed.
-    """
-
-    def __init__(self, kind: str, elsewhere: Mapping[str, str] | None = None) -> None:
+    def __init__(self, kind: str) -> None:
         self.kind = kind
-        self._elsewhere = dict(elsewhere or {})
+        self._elsewhere = homes(kind)
         self._known: dict[str, type[T]] = {}
 
     def __call__(self, name: str) -> Callable[[type[T]], type[T]]:
@@ -69,20 +67,15 @@ class Registry(Generic[T]):
         return keep
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
+        return iter(self.homes())
 
     def homes(self) -> dict[str, str]:
         """Every word with the module that its class lies in, those of modules that are not loaded yet included."""
         return self._elsewhere | {word: cls.__module__ for word, cls in self._known.items()}
 
     def __getitem__(self, name: str) -> type[T]:
-        try:
-            if name not in self._known and name in self._elsewhere:
-                import_module(self._elsewhere[name])
-            return self._known[name]
-        except (KeyError, TypeError):
-            known = ", ".join(sorted(self._known))
-            raise UnknownName(f"no {self.kind} is called {name!r}; known: {known}") from None
+        load(name, self._known, self._elsewhere, self.kind)
+        return self._known[name]
 
     def read(self, doc: Any) -> T:
         """The object a document describes."""
@@ -91,6 +84,14 @@ class Registry(Generic[T]):
         cls = self[doc["name"]]
         with reading(f"the {self.kind} {doc['name']!r}"):
             return cls.from_fields({k: v for k, v in doc.items() if k != "name"})
+
+
+def load(name: Any, known: Mapping[str, Any], elsewhere: Mapping[str, str], kind: str) -> None:
+    """Import the module in which a word is registered; refuse a word that is neither known nor listed."""
+    if not isinstance(name, str) or (name not in known and name not in elsewhere):
+        raise UnknownName(f"no {kind} is called {name!r}; known: {', '.join(sorted({*known, *elsewhere}))}")
+    if name not in known:
+        import_module(elsewhere[name])
 
 
 def check_version(doc: Any, kind: str) -> None:

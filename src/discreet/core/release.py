@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,7 +118,12 @@ class Release:
 
 
 def _value(value: Any, *, array: bool) -> Any:
-    """A released value: finite numbers or labels, in an array of one type or alone."""
+    """A released value: finite numbers or labels, in an array of one type or alone; or keys with a number, or none, each."""
+    if isinstance(value, dict):
+        plain = (isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) for n in value.values())
+        if array or not (all(plain) or all(n is None for n in value.values())):
+            raise UnsupportedFormat(f"released keys have a finite number each, or none, got {value!r:.60}")
+        return dict(value)
     found = np.asarray(value)
     if found.dtype.kind not in "biufU" or (found.ndim > 0) != array:
         raise UnsupportedFormat(f"a released value is a number, a label or an array of one type, got {value!r:.60}")

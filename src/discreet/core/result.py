@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from discreet.core.documents import parsed, reading
 from discreet.core.numbers import Number
 from discreet.core.registry import SCHEMA_VERSION, Named, Registry, check_version
 from discreet.core.release import Release
-from discreet.errors import InvalidRequest
+from discreet.errors import InvalidRequest, UnknownName
 
 
 class Reading(Named, ABC):
@@ -35,6 +35,18 @@ class Reading(Named, ABC):
     @abstractmethod
     def expected_error(self, releases: Sequence[Release]) -> Any:
         """The root mean square error the noise is expected to cause."""
+
+    def axes(self, releases: Sequence[Release]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        """The axes of an answer with several numbers: their names and labels."""
+        return tuple(getattr(self, "labels", ()))
+
+    def note(self, releases: Sequence[Release]) -> str | None:
+        """What has to be known to use the answer, if anything."""
+        return None
+
+    def sentence(self, releases: Sequence[Release]) -> str | None:
+        """The answer in words of its own, where a number with its interval does not say it."""
+        return None
 
     @property
     def about_population(self) -> bool:
@@ -87,16 +99,33 @@ class Reading(Named, ABC):
         """Two curves that hold the distribution function, where the release holds it."""
         raise InvalidRequest("a band is read off a distribution; ask for one")
 
+    def restricted_mean(self, until: float | None) -> Reading:
+        """The mean time up to an edge, where the release holds a survival curve."""
+        raise InvalidRequest(_NO_SURVIVAL)
+
+    def numbers_at_risk(self, releases: Sequence[Release]) -> Any:
+        """People at risk at every edge, where the release holds a survival curve."""
+        raise InvalidRequest(_NO_SURVIVAL)
+
     def contrast(self, coefficients: dict[Any, float], ratio_within: tuple[float, float] | None = None) -> Reading:
         """The reading of a contrast of groups, or of the ratio of two of them."""
         raise InvalidRequest("a contrast is of means by one column of groups, asked with by= and of='population'")
 
+    def test(self, name: str, releases: Sequence[Release], **options: Any) -> Reading:
+        """A hypothesis test that is read off the same releases."""
+        if name not in tests_read_off:
+            raise UnknownName(f"no test called {name!r} is read off a release; known: {', '.join(sorted(tests_read_off))}")
+        return tests_read_off[name](self, releases, **options)
 
+
+# Tests by name, each a function from the reading of an answer and its releases to that of the test; hypotheses fill it.
+tests_read_off: dict[str, Callable[..., Reading]] = {}
 readings: Registry[Reading] = Registry("reading")
 SCOPES = ("table", "population")
 _WHOSE = {"table": "this table (noise only)", "population": "the population (sampling and noise)"}
 _MOST_LINES = 12
 _MOST_DOTS = 24
+_NO_SURVIVAL = "this answer is no survival curve; ask for one with survival(time, event, ...)"
 _NO_TEST = "this answer is no hypothesis test; ask for one by its name, such as 'ttest_ind'"
 
 
@@ -177,6 +206,14 @@ class Result:
         """How the p-value of a hypothesis test was found: exact, asymptotic or by Monte Carlo."""
         return self.reading.method
 
+    def test(self, name: str, **options: Any) -> Result:
+        """A hypothesis test of what was released already, such as the "chi2_contingency" of a crosstab. Costs nothing more.
+
+        It costs no epsilon; but several tests of one release are several chances of a false alarm: see
+        ``discreet.hypotheses.holm``.
+        """
+        return replace(self, reading=self.reading.test(name, self.releases, **options))
+
     def confidence_interval(self, confidence_level: float = 0.95) -> Interval:
         """The interval of the effect in the population, as SciPy's tests name it."""
         return Interval(*self.interval(confidence_level, of="population"))
@@ -195,6 +232,18 @@ class Result:
             raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
         return self.reading.band(self.releases, level, of)
 
+    def logrank(self, alternative: str = "two-sided") -> Result:
+        """The log-rank test of two survival curves; costs nothing more."""
+        return self.test("logrank", alternative=alternative)
+
+    def restricted_mean(self, until: float | None = None) -> Result:
+        """The mean time up to an edge of the time bins (the last by default), group by group; costs nothing more."""
+        return replace(self, reading=self.reading.restricted_mean(until))
+
+    def numbers_at_risk(self) -> Any:
+        """How many people are at risk at every edge of the time bins of a survival curve, group by group."""
+        return self.reading.numbers_at_risk(self.releases)
+
     @property
     def relation(self) -> str | None:
         """The neighbouring relation the guarantee is for."""
@@ -208,7 +257,12 @@ class Result:
     @property
     def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         """The axes of an answer with several numbers: their names and labels."""
-        return tuple(getattr(self.reading, "labels", ()))
+        return self.reading.axes(self.releases)
+
+    @property
+    def note(self) -> str | None:
+        """What has to be known to use the answer, if anything: for bounds, that none were found."""
+        return self.reading.note(self.releases)
 
     @property
     def scope(self) -> str:

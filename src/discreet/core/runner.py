@@ -134,7 +134,7 @@ class Desk:
     relation: Relation
     _splits: dict[int, list[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _ahead: dict[int, _Ahead] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _narrowed: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _narrowed: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def run(self, procedure: Procedure[R]) -> R:
         """Drive a procedure to its end."""
@@ -181,8 +181,9 @@ class Desk:
             people = self._people(ask)  # a filter that names nothing is refused here, before anything is paid
             distance = ask.query.distance(self.relation)
             bills.append(Bill(ask, distance, ask.mechanism.cost(distance), people, _repeats(ask)))
-        paid = self.ledger.buy(bills, self.relation, self._unit)
+        paid: list[Paid] = []
         try:
+            paid = self.ledger.buy(bills, self.relation, self._unit)
             with deferred() if self.ledger.keeps else nullcontext():
                 self.ledger.look(paid)
                 return tuple(self.ledger.store(paid, self._draw(bills, paid)))
@@ -276,7 +277,8 @@ class Desk:
         if not ask.where:
             return self.source
         made = self.source.where(**dict(ask.where))
-        return self._narrowed.setdefault(made.restriction, made)
+        # As text: to a dict 1 and true are one label, and of one column they may be two.
+        return self._narrowed.setdefault(repr(made.restriction), made)
 
     def _check_accounts(self, asks: tuple[Ask, ...]) -> None:
         """An account on a part of the people is good only where they were cut.

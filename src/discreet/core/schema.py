@@ -12,18 +12,20 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from numbers import Real as RealNumber
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
+from discreet.core import numbers
 from discreet.core.query import Relation, check_relation
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
 
 Label: TypeAlias = str | int | bool
 
 _LARGEST_WHOLE = 2**53  # whole numbers up to here are exact in doubles
+PRIVATE = "private"  # the word for bounds and labels that are yet to be found
 _KEYS = ("columns", "person", "max_rows", "neighbors", "expected_rows", "population")
 
 
@@ -51,6 +53,28 @@ def check_apart(lo: float, hi: float, name: str, least: float = _NARROWEST) -> N
         )
 
 
+_CURRENCIES = ("epsilon", "delta", "rho")
+OTHER = "(other)"  # the label of values that were not found, where none is declared
+
+Price: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+def _price(given: Any, wanted: str) -> Price | None:
+    """What finding a private declaration costs: epsilon, epsilon and delta, or rho."""
+    if given is None:
+        return None
+    try:
+        price = dict(given)
+        unknown = next((key for key in price if key not in _CURRENCIES), None)
+    except (TypeError, ValueError):
+        raise InvalidRequest(f"price must be {wanted}, got {given!r}") from None
+    if unknown is not None or not price:
+        raise InvalidRequest(f"price must be {wanted}, got {given!r}")
+    for key, value in price.items():
+        (numbers.probability if key == "delta" else numbers.positive)(value, f"price: {key}")
+    return tuple(sorted(price.items()))
+
+
 @dataclass(frozen=True)
 class _Bounded:
     """What the two kinds of number share: public bounds, and what a missing value becomes."""
@@ -58,9 +82,11 @@ class _Bounded:
     lo: float
     hi: float
     missing: float | str | None = None
+    price: Price | Mapping[str, Any] | None = field(default=None, kw_only=True)
     type: ClassVar[str]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "price", _price(self.price, "such as {'epsilon': 0.1} or {'rho': 0.01}"))
         for side in ("lo", "hi"):
             object.__setattr__(self, side, self._number(getattr(self, side), side))
         if not self.lo < self.hi:
@@ -90,9 +116,21 @@ class _Bounded:
             return float(self.missing)
         return (self.lo + (self.hi - self.lo) / 2) if relation == "replace" else None
 
+    @property
+    def private(self) -> bool:
+        """Whether the bounds are an outer range, within which a session finds others for the ``price``."""
+        return self.price is not None
+
+    def found(self, lo: float, hi: float) -> Self:
+        """The declaration with bounds that were found; a missing value stays within them."""
+        missing = min(max(self.missing, lo), hi) if isinstance(self.missing, float | int) else self.missing
+        return replace(self, lo=lo, hi=hi, missing=missing, price=None)
+
     def to_dict(self) -> dict[str, Any]:
         """What TOML and JSON hold."""
         rule = {} if self.missing is None else {"missing": self.missing}
+        if self.price is not None:
+            return {"type": self.type, "bounds": PRIVATE, "outer": [self.lo, self.hi], "price": _written(self.price), **rule}
         return {"type": self.type, "bounds": [self.lo, self.hi], **rule}
 
 
@@ -102,6 +140,7 @@ class Real(_Bounded):
 
     ``missing``: None (contributes nothing under add/remove and both, the middle of the bounds under replace), a
     number within the bounds, or ``"drop"`` (contributes nothing; not under replace, where the row count is public).
+    ``price``, such as ``{"epsilon": 0.1}``: the bounds are a wide outer range, and a session pays that to find others in it.
     """
 
     type: ClassVar[str] = "real"
@@ -128,24 +167,30 @@ class Categories:
     ``other`` is the label of every undeclared value; without it an undeclared value counts as missing. ``missing`` is
     None (belongs to no category; to ``other`` under replace where that is declared), a declared label, or ``"drop"``
     (belongs to no category; not under replace).
+
+    ``Categories("private")`` has labels that nobody knows: a session finds those of enough people for the ``price``
+    (``{"epsilon": 0.1, "delta": 1e-6}``), and ``other``, ``"(other)"`` by default, is the label of all the rest.
     """
 
     values: tuple[Label, ...]
     other: Label | None = None
     missing: Label | None = None
+    price: Price | Mapping[str, Any] | None = field(default=None, kw_only=True)
+    minimum: int | None = field(default=None, kw_only=True)
     type: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
+        if isinstance(self.values, str) and self.values == PRIVATE:
+            self._declare_private()
+            return
+        if self.price is not None or self.minimum is not None:
+            raise InvalidRequest("price and minimum are for labels to be found; leave them out, or write values='private'")
         if isinstance(self.values, str) or not isinstance(self.values, Iterable):
             raise InvalidRequest(f"categories must be a list of labels, got {self.values!r}; write ['f', 'm']")
         object.__setattr__(self, "values", tuple(self.values))
         if not self.values:
             raise InvalidRequest("categories must name at least one label, got none; list the public labels")
-        for label in (*self.values, *(x for x in (self.other, self.missing) if x is not None)):
-            if not isinstance(label, str | int):
-                raise InvalidRequest(f"a category must be text, a whole number or true/false, got {label!r}")
-            if label == "":
-                raise InvalidRequest("a category must not be the empty text: empty cells are missing; use missing=")
+        self._check_labels()
         texts = [canonical(v) for v in self.values]
         if twice := sorted({t for t in texts if texts.count(t) > 1}):
             raise InvalidRequest(f"categories must differ as text, got {twice[0]!r} twice; remove one")
@@ -156,12 +201,48 @@ class Categories:
                 f"missing must be a declared category, got {self.missing!r}{closest(canonical(self.missing), texts)}"
             )
 
+    def _check_labels(self) -> None:
+        for label in (*self.values, *(x for x in (self.other, self.missing) if x is not None)):
+            if not isinstance(label, str | int):
+                raise InvalidRequest(f"a category must be text, a whole number or true/false, got {label!r}")
+            if label == "":
+                raise InvalidRequest("a category must not be the empty text: empty cells are missing; use missing=")
+
+    def _declare_private(self) -> None:
+        price = _price(self.price, "an epsilon and a delta, such as {'epsilon': 0.1, 'delta': 1e-6}")
+        if price is not None and [key for key, _ in price] != ["delta", "epsilon"]:
+            raise InvalidRequest(f"price must be an epsilon and a delta to find labels, got {dict(price)!r}")
+        if self.minimum is not None and (
+            isinstance(self.minimum, bool) or not isinstance(self.minimum, Integral) or self.minimum < 1
+        ):
+            raise InvalidRequest(f"minimum must be a whole number of at least 1, got {self.minimum!r}")
+        object.__setattr__(self, "values", ())
+        object.__setattr__(self, "other", OTHER if self.other is None else self.other)
+        object.__setattr__(self, "price", price)
+        self._check_labels()
+
+    @property
+    def private(self) -> bool:
+        """Whether its labels are yet to be found."""
+        return not self.values
+
+    def found(self, labels: Iterable[str]) -> Categories:
+        """The declaration with labels that were found; never without any, there is always ``other``."""
+        assert self.other is not None
+        missing = None if self.missing == "drop" else self.missing
+        known = dict.fromkeys(labels)
+        if missing is not None and canonical(missing) not in known:
+            known[canonical(missing)] = None
+        return Categories(tuple(known) or (self.other,), self.other, None if missing is None else canonical(missing))
+
     @property
     def labels(self) -> tuple[Label, ...]:
         """Every label a code can stand for: the declared values, then ``other`` where it is not one of them."""
-        texts = [canonical(v) for v in self.values]
-        extra = () if self.other is None or canonical(self.other) in texts else (self.other,)
-        return (*self.values, *extra)
+        known = {canonical(v): v for v in self.values}
+        for extra in (self.other, self.missing if self.private and self.missing != "drop" else None):
+            if extra is not None:
+                known.setdefault(canonical(extra), extra)
+        return tuple(known.values())
 
     def lookup(self) -> dict[str, int]:
         """From the text of a label to its code; ``True`` and ``TRUE`` are other spellings of a declared true."""
@@ -184,8 +265,15 @@ class Categories:
 
     def to_dict(self) -> dict[str, Any]:
         """What TOML and JSON hold."""
-        rest = {"other": self.other, "missing": self.missing}
-        return {"type": self.type, "values": list(self.values), **{k: v for k, v in rest.items() if v is not None}}
+        rest: dict[str, Any] = {"other": self.other, "missing": self.missing, "minimum": self.minimum}
+        rest["price"] = None if self.price is None else _written(self.price)
+        values = PRIVATE if self.private else list(self.values)
+        return {"type": self.type, "values": values, **{k: v for k, v in rest.items() if v is not None}}
+
+
+def _written(price: Any) -> dict[str, Any]:
+    """A price as JSON and TOML hold it: what was typed, where that is text or a plain number."""
+    return {k: v if isinstance(v, str | int | float) else str(v) for k, v in price}
 
 
 Column: TypeAlias = Real | Integer | Categories
@@ -299,6 +387,8 @@ def _toml_text(text: str) -> str:
 
 
 def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {_toml(each)}' for key, each in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return _toml_text(value) if isinstance(value, str) else json.dumps(value)
@@ -358,17 +448,28 @@ def _read_column(name: str, doc: Any, place: Any) -> Column:
     kind = doc.get("type")
     if not isinstance(kind, str) or kind not in _TYPES:
         raise refuse("type", f"type must be one of {', '.join(_TYPES)}, got {kind!r}{closest(str(kind), _TYPES)}")
-    known = ("type", "values", "other", "missing") if kind == "category" else ("type", "bounds", "missing")
+    main = "values" if kind == "category" else "bounds"
+    private = doc.get(main) == PRIVATE
+    known: tuple[str, ...] = ("type", "values", "other", "missing") if kind == "category" else ("type", "bounds", "missing")
+    if private:
+        known = (*known, "price", *(("minimum",) if kind == "category" else ("outer",)))
     for key in doc:
         if key not in known:
             raise refuse(key, f"unknown key {key!r}{closest(key, known)}")
-    main = known[1]
     given = doc.get(main)
-    if not isinstance(given, list) or (main == "bounds" and len(given) != 2):
-        wanted = "a list of labels" if main == "values" else "two numbers [lo, hi]"
+    if private and kind == "category":
+        given = PRIVATE
+    elif private:
+        main, given = "outer", doc.get("outer")
+        if "price" not in doc:
+            raise refuse("bounds", "private bounds need a price; write price = {epsilon = 0.1}")
+    if given != PRIVATE and (not isinstance(given, list) or (main != "values" and len(given) != 2)):
+        wanted = 'a list of labels, or "private"' if main == "values" else "two numbers [lo, hi]"
         raise refuse(main, f"{main} must be {wanted}, got {given!r}")
-    rest = {key: value for key, value in doc.items() if key not in ("type", main)}
+    rest = {key: value for key, value in doc.items() if key not in ("type", "bounds", main)}
     try:
+        if given == PRIVATE:
+            return Categories(PRIVATE, **rest)  # type: ignore[arg-type]
         if kind == "category":
             return Categories(tuple(given), **rest)
         return Integer(*given, **rest) if kind == "integer" else Real(*given, **rest)

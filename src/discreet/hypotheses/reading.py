@@ -4,6 +4,7 @@ statistic.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,10 +13,12 @@ import numpy as np
 
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
+from discreet.statistics.equation import Statement, noise_variance, p_values
 from discreet.statistics.reading import CellReading, Floats
 
 ALTERNATIVES = ("two-sided", "less", "greater")
-_LEAST_DRAWS = 999
+LEAST_DRAWS = 999
+AT_POWER = 2.8015852  # deviations that a two-sided test at .05 needs to reject with probability .8
 
 
 def check_alternative(alternative: str) -> str:
@@ -49,9 +52,46 @@ class HypothesisTest(CellReading):
     def method(self) -> str:
         """How the p-value was found, in words."""
 
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
+        """The effect that a test at .05 on such a release finds with probability .8; None where it has no one effect."""
+        return None
+
     def cells(self, releases: Sequence[Release]) -> Floats:
         """The released cells in their own shape."""
         return np.asarray(releases[0].value, np.float64).reshape(self.shape)
+
+
+def z_score(statement: Statement, noise: Any) -> float:
+    """L in units of its deviation: what stands in for t."""
+    spread = deviation(statement, noise)
+    return float(statement.score[0]) / spread if spread > 0 else 0.0
+
+
+def deviation(statement: Statement, noise: Any) -> float:
+    """The standard deviation of L, of sampling and noise together."""
+    return math.sqrt(float(statement.variance[0]) + float(noise_variance(statement.weights, noise)[0]))
+
+
+class ScoreTest(HypothesisTest):
+    """A test of one value of theta by the statement about theta; where there is none p is 1.
+
+    Subclasses are dataclasses with ``alternative``.
+    """
+
+    alternative: str
+
+    @abstractmethod
+    def statement(self, releases: Sequence[Release]) -> Statement | None:
+        """L, V and the weights at the value tested."""
+
+    def statistic(self, releases: Sequence[Release]) -> float:
+        found = self.statement(releases)
+        return 0.0 if found is None else z_score(found, releases[0].mechanism)
+
+    def pvalue(self, releases: Sequence[Release]) -> float:
+        law: Any = releases[0].mechanism
+        found = self.statement(releases)
+        return 1.0 if found is None else float(p_values(found, law, alternative=self.alternative)[0])
 
 
 class OmnibusTest(HypothesisTest):
@@ -69,7 +109,7 @@ class OmnibusTest(HypothesisTest):
         raise InvalidRequest("this test has no single effect to give an interval for; see the intervals of what it compares")
 
 
-def monte_carlo(observed: float, draw: Callable[[int, int], Floats], draws: int = _LEAST_DRAWS) -> float:
+def monte_carlo(observed: float, draw: Callable[[int, int], Floats], draws: int = LEAST_DRAWS) -> float:
     """(1 + how many of ``draws`` are at least as large) / (draws + 1).
 
     ``draw(size, seed)`` makes statistics under the hypothesis from a fixed public stream, so that reading twice reads

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,19 +11,13 @@ import numpy as np
 from discreet.core.release import Release
 from discreet.core.result import readings
 from discreet.errors import InvalidRequest
-from discreet.hypotheses.reading import HypothesisTest, check_alternative
-from discreet.statistics.equation import Statement, noise_variance, p_values
+from discreet.hypotheses.reading import AT_POWER, ScoreTest, check_alternative, deviation
+from discreet.statistics.equation import Statement
 from discreet.statistics.mean import mean_of_population
 from discreet.statistics.population import Contrast
 from discreet.statistics.question import Question, Table, statistic
 from discreet.statistics.reading import Floats
 from discreet.statistics.score import Score
-
-
-def z_score(statement: Statement, noise: Any) -> float:
-    """L in units of its deviation: what stands in for t."""
-    spread = math.sqrt(float(statement.variance[0]) + float(noise_variance(statement.weights, noise)[0]))
-    return float(statement.score[0]) / spread if spread > 0 else 0.0
 
 
 @statistic("ttest_1samp")
@@ -41,7 +34,7 @@ def ttest_1samp(table: Table, column: str, *, popmean: float, alternative: str =
 
 @readings("ttest_1samp")
 @dataclass(frozen=True)
-class OneMean(HypothesisTest):
+class OneMean(ScoreTest):
     """The mean, and the p-value of one value of it. ``mean`` is the reading of a population mean."""
 
     mean: Any
@@ -65,17 +58,10 @@ class OneMean(HypothesisTest):
         value: Floats = self.mean.compute(cells)
         return value
 
-    def _statement(self, releases: Sequence[Release]) -> Statement:
+    def statement(self, releases: Sequence[Release]) -> Statement:
         share = (self.popmean - self.mean.lo) / (self.mean.hi - self.mean.lo)
         found: Statement = self.mean.score.equation(self.cells(releases))(np.array([share]))
         return found
-
-    def statistic(self, releases: Sequence[Release]) -> float:
-        return z_score(self._statement(releases), releases[0].mechanism)
-
-    def pvalue(self, releases: Sequence[Release]) -> float:
-        law: Any = releases[0].mechanism
-        return float(p_values(self._statement(releases), law, alternative=self.alternative)[0])
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         found: tuple[Any, Any] = self.mean.population_interval(releases, level, strict)
@@ -96,8 +82,8 @@ def ttest_ind(table: Table, column: str, *, by: str, alternative: str = "two-sid
 
 @readings("ttest_ind")
 @dataclass(frozen=True)
-class Welch(HypothesisTest):
-    """The first group's mean less the second's, and the p-value of their being equal.
+class Welch(ScoreTest):
+    """One group's mean less another's (``between``: their places), and the p-value of their being equal.
 
     The p-value takes both groups at their common mean m = sum of T_g / sum of N_g, which is what the hypothesis says;
     the interval of the difference takes each at its own. So at a difference of 0 the two disagree in a few tables of a
@@ -106,10 +92,15 @@ class Welch(HypothesisTest):
 
     means: Any
     alternative: str = "two-sided"
+    between: tuple[int, int] = (0, 1)
 
     def __post_init__(self) -> None:
         if isinstance(self.means, dict):
             object.__setattr__(self, "means", readings.read(self.means))
+        object.__setattr__(self, "between", (int(self.between[0]), int(self.between[1])))
+        groups = self.means.shape[0]
+        if self.between[0] == self.between[1] or not all(0 <= place < groups for place in self.between):
+            raise InvalidRequest(f"two of {groups} groups are compared, got the places {self.between}")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -117,28 +108,30 @@ class Welch(HypothesisTest):
         return own
 
     @property
+    def _coefficients(self) -> Floats:
+        made = np.zeros(self.shape[0])
+        made[list(self.between)] = 1.0, -1.0
+        return made
+
+    @property
     def method(self) -> str:
         return "asymptotic: Welch's score test, noise included, Student's t for the noise of the variances"
 
     @property
     def _difference(self) -> Contrast:
-        return Contrast(self.means, (1.0, -1.0))
+        return Contrast(self.means, tuple(self._coefficients.tolist()))
 
     def compute(self, cells: Floats) -> Floats:
         return self._difference.combined(self.means.compute(cells))
 
     def statement(self, releases: Sequence[Release]) -> Statement | None:
         """L, V and weights at the common mean; None where a group has no rows left."""
-        return common_mean(self.means, self.cells(releases), np.array([1.0, -1.0]))
+        return common_mean(self.means, self.cells(releases), self._coefficients)
 
-    def statistic(self, releases: Sequence[Release]) -> float:
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
         found = self.statement(releases)
-        return 0.0 if found is None else z_score(found, releases[0].mechanism)
-
-    def pvalue(self, releases: Sequence[Release]) -> float:
-        law: Any = releases[0].mechanism
-        found = self.statement(releases)
-        return 1.0 if found is None else float(p_values(found, law, alternative=self.alternative)[0])
+        width = self.means.hi - self.means.lo
+        return None if found is None else float(width * AT_POWER * deviation(found, releases[0].mechanism))
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         return self._difference.population_interval(releases, level, strict)
@@ -147,12 +140,12 @@ class Welch(HypothesisTest):
 def common_mean(means: Any, cells: Floats, coefficients: Floats) -> Statement | None:
     """The statement that a contrast of groups' means is 0 because all have one mean, on the scale of [0, 1]."""
     groups = cells.reshape(-1, cells.shape[-1])
-    sizes = groups.sum(-1)
-    if (sizes <= 0).any():
+    sizes, named = groups.sum(-1), coefficients != 0
+    if (sizes[named] <= 0).any():
         return None
-    middle = float(np.clip(means.share(groups.sum(0)), 0.0, 1.0))
+    middle = float(np.clip(means.share(groups[named].sum(0)), 0.0, 1.0))
     at = [means.score.equation(own)(np.array([middle])) for own in groups]
-    parts = coefficients / sizes
+    parts = np.divide(coefficients, sizes, out=np.zeros(len(sizes)), where=named)
     weights = np.concatenate([c * s.weights for c, s in zip(parts, at, strict=True)], -1)
     spreads = np.concatenate([c * c * s.variance_weights for c, s in zip(parts, at, strict=True)], -1)
     score = np.array([sum(c * float(s.score[0]) for c, s in zip(parts, at, strict=True))])
@@ -172,7 +165,7 @@ def ttest_rel(table: Table, x: str, y: str, *, alternative: str = "two-sided") -
 
 @readings("ttest_rel")
 @dataclass(frozen=True)
-class Paired(HypothesisTest):
+class Paired(ScoreTest):
     """The mean of x - y, and the p-value of its being 0: psi = x - y - delta, a polynomial of both columns."""
 
     bounds: tuple[float, float, float, float]
@@ -204,15 +197,8 @@ class Paired(HypothesisTest):
         value = (cells.reshape(*cells.shape[:-2], 9) @ score.a) / np.where(total > 0, total, 1.0)
         return np.asarray(np.where(total > 0, np.clip(value, *self._range), sum(self._range) / 2))
 
-    def _statement(self, releases: Sequence[Release]) -> Statement:
+    def statement(self, releases: Sequence[Release]) -> Statement:
         return self._score.equation(self.cells(releases))(np.zeros(1))
-
-    def statistic(self, releases: Sequence[Release]) -> float:
-        return z_score(self._statement(releases), releases[0].mechanism)
-
-    def pvalue(self, releases: Sequence[Release]) -> float:
-        law: Any = releases[0].mechanism
-        return float(p_values(self._statement(releases), law, alternative=self.alternative)[0])
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         cells, law = self.cells(releases), releases[0].mechanism

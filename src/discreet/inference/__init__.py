@@ -9,10 +9,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.inference.evidence.laws import LogDensity as LogDensity
+    from discreet.inference.evidence.statistic import translation as translation
     from discreet.inference.inferring import SAMPLERS as SAMPLERS
     from discreet.inference.inferring import infer as infer
-    from discreet.inference.laws import LogDensity as LogDensity
-    from discreet.inference.model import PrivacyModel as PrivacyModel
     from discreet.inference.models.base import DataModel as DataModel
     from discreet.inference.models.beta_bernoulli import BetaBernoulli as BetaBernoulli
     from discreet.inference.models.dirichlet_multinomial import DirichletMultinomial as DirichletMultinomial
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from discreet.inference.models.logistic_regression import LogisticRegression as LogisticRegression
     from discreet.inference.models.normal import Normal as Normal
     from discreet.inference.models.own import OwnModel as OwnModel
-    from discreet.inference.posterior import Posterior as Posterior
-    from discreet.inference.rows import OwnRows as OwnRows
-    from discreet.inference.rows import PoissonRows as PoissonRows
-    from discreet.inference.rows import UniformRows as UniformRows
-    from discreet.inference.statistic import translation as translation
+    from discreet.inference.models.privacy_model import PrivacyModel as PrivacyModel
+    from discreet.inference.models.rows import OwnRows as OwnRows
+    from discreet.inference.models.rows import PoissonRows as PoissonRows
+    from discreet.inference.models.rows import UniformRows as UniformRows
+    from discreet.inference.outputs.posterior import Posterior as Posterior
 
 _HOMES = {
     "BetaBernoulli": "models.beta_bernoulli",
@@ -33,18 +33,18 @@ _HOMES = {
     "DirichletMultinomial": "models.dirichlet_multinomial",
     "GammaPoisson": "models.gamma_poisson",
     "LinearRegression": "models.linear_regression",
-    "LogDensity": "laws",
+    "LogDensity": "evidence.laws",
     "LogisticRegression": "models.logistic_regression",
     "Normal": "models.normal",
     "OwnModel": "models.own",
-    "OwnRows": "rows",
-    "PoissonRows": "rows",
-    "Posterior": "posterior",
-    "PrivacyModel": "model",
+    "OwnRows": "models.rows",
+    "PoissonRows": "models.rows",
+    "Posterior": "outputs.posterior",
+    "PrivacyModel": "models.privacy_model",
     "SAMPLERS": "inferring",
-    "UniformRows": "rows",
+    "UniformRows": "models.rows",
     "infer": "inferring",
-    "translation": "statistic",
+    "translation": "evidence.statistic",
 }
 
 __all__ = list(_HOMES)

@@ -13,22 +13,22 @@ from discreet.core.random import system
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import doubles, jax
-from discreet.inference.count_moves import count_moves
-from discreet.inference.counts import exact_counts, takes_counts, theta_given
-from discreet.inference.evidence import Input, as_releases, gather
-from discreet.inference.gibbs import gibbs
-from discreet.inference.independent import can_be_independent, independent
-from discreet.inference.interweaving import interweaving
-from discreet.inference.large_n import ADVISED, WARMUP, summary, takes_summary
-from discreet.inference.model import PrivacyModel, whole_sweep
+from discreet.inference.evidence.releases import Input, as_releases, gather
 from discreet.inference.models.base import Array, DataModel
 from discreet.inference.models.normal import Normal
-from discreet.inference.posterior import Posterior
-from discreet.inference.problem import Kernel, Problem, decide_rows
-from discreet.inference.rows import Rows, check_rows
-from discreet.inference.run import Drawn, run
-from discreet.inference.sweep import sweep
-from discreet.inference.whole_table import whole_table
+from discreet.inference.models.privacy_model import PrivacyModel, whole_sweep
+from discreet.inference.models.rows import Rows, check_rows
+from discreet.inference.outputs.posterior import Posterior
+from discreet.inference.samplers.count_moves import count_moves
+from discreet.inference.samplers.counts import exact_counts, takes_counts, theta_given
+from discreet.inference.samplers.gibbs import gibbs
+from discreet.inference.samplers.independent import can_be_independent, independent
+from discreet.inference.samplers.interweaving import interweaving
+from discreet.inference.samplers.problem import Kernel, Problem, decide_rows
+from discreet.inference.samplers.run import Drawn, run
+from discreet.inference.samplers.summary import ADVISED, WARMUP, summary, takes_summary
+from discreet.inference.samplers.sweep import sweep
+from discreet.inference.samplers.whole_table import whole_table
 from discreet.statistics.cells import Cells
 
 SAMPLERS = ("sweep", "gibbs", "counts", "whole_table", "interweaving", "summary", "independent")
@@ -174,7 +174,7 @@ def _says_nothing_of_variance(problem: Problem) -> bool:
     if not isinstance(problem.model, Normal) or not isinstance(problem.model.variance, tuple):
         return False
     asked = [release.query for release in problem.evidence.releases]
-    return all(isinstance(q, Cells) and not any(f.kind in ("square", "bins") for f in q.factors) for q in asked)
+    return all(isinstance(q, Cells) and not any(f.kind in ("square", "quartic", "bins") for f in q.factors) for q in asked)
 
 
 def _rows(rows: int | Rows) -> dict[str, Any]:

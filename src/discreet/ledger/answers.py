@@ -107,35 +107,37 @@ class Answers:
         durable = any(each.key is None for each in wanted)
         first: dict[str, int] = {}
         fresh: list[int] = []
-        with self._claiming(taken), database.work(write=True, durable=durable) as work:
-            books = journal.lock(work)
-            bound = bind(books.unit)
-            holder = database.claim()
-            for place, each in enumerate(wanted):
-                if each.key is not None:
-                    if each.key in first:
-                        continue  # the same question twice in one batch is one question
-                    first[each.key] = place
-                    paid[place] = self._found(work, each) or self._redeemed(work, each, holder, taken)
-                if paid[place] is None:
-                    fresh.append(place)
-            entries = journal.post(work, books, self._drafts(work, books, [wanted[p] for p in fresh], bound))
+        with self._claiming(taken):
+            with database.work(write=True, durable=durable) as work:
+                books = journal.lock(work)
+                bound = bind(books.unit)
+                holder = database.claim()
+                for place, each in enumerate(wanted):
+                    if each.key is not None:
+                        if each.key in first:
+                            continue  # the same question twice in one batch is one question
+                        first[each.key] = place
+                        paid[place] = self._found(work, each) or self._redeemed(work, each, holder, taken)
+                    if paid[place] is None:
+                        fresh.append(place)
+                entries = journal.post(work, books, self._drafts(work, books, [wanted[p] for p in fresh], bound))
+                for place, entry in zip(fresh, entries, strict=True):
+                    paid[place] = Bought(entry, wanted=wanted[place])
+                rows = [
+                    {"ledger": journal.id, "number": e.number, "key": wanted[p].key, "state": PAID, "holder": holder}
+                    for p, e in zip(fresh, entries, strict=True)
+                    if wanted[p].key is not None
+                ]
+                work.write_all(tables.insert_pending, rows)
+                taken.update(e.number for p, e in zip(fresh, entries, strict=True) if wanted[p].key is not None)
+                database.working.update(taken)  # before anyone else can see that they are paid
             for place, entry in zip(fresh, entries, strict=True):
-                paid[place] = Bought(entry, wanted=wanted[place])
-            rows = [
-                {"ledger": journal.id, "number": e.number, "key": wanted[p].key, "state": PAID, "holder": holder}
-                for p, e in zip(fresh, entries, strict=True)
-                if wanted[p].key is not None
-            ]
-            work.write_all(tables.insert_pending, rows)
-            taken.update(e.number for p, e in zip(fresh, entries, strict=True) if wanted[p].key is not None)
-            database.working.update(taken)  # before anyone else can see that they are paid
-        for place, entry in zip(fresh, entries, strict=True):
-            tally.paid(entry, wanted[place].bill.cost)
-        return [bought or paid[first[each.key or ""]] for bought, each in zip(paid, wanted, strict=True)]  # type: ignore[misc]
+                tally.paid(entry, wanted[place].bill.cost)
+            return [bought or paid[first[each.key or ""]] for bought, each in zip(paid, wanted, strict=True)]  # type: ignore[misc]
 
     @contextmanager
     def _claiming(self, taken: set[int]) -> Iterator[None]:
+        """Whoever is interrupted here, even once all is committed, works on nothing: the same question redeems it."""
         try:
             yield
         except BaseException:
@@ -283,7 +285,6 @@ class Answers:
         """Let go of claims after an error: what was not looked for can be redeemed at once, by anyone who asks the same."""
         journal, database = self.journal, self.journal.database
         numbers = self._claimed(paid)
-        database.working.difference_update(numbers)
         if not numbers:
             return
         try:
@@ -295,6 +296,8 @@ class Answers:
                         work.write(tables.update_pending, values | {"new_state": found[1], "new_holder": 0})
         except LedgerUnavailable:
             return  # the claim dies with this process
+        finally:
+            database.working.difference_update(numbers)  # not before: another thread would take it under the same number
 
     def _claimed(self, paid: Sequence[Paid]) -> list[int]:
         working = self.journal.database.working

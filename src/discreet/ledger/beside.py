@@ -138,8 +138,7 @@ class Beside:
         if os.fstat(descriptor).st_size == 0:
             return None
         records = os.pread(descriptor, 2 * _RECORD, _place(ledger, 0))
-        found = [_read(records[i : i + _RECORD], ledger) for i in (0, _RECORD)]
-        known = [f for f in found if f is not None]
+        known = [f for f in _records(records, ledger) if f is not None]
         if os.pread(descriptor, _RECORD, 0) != _MAGIC or (not known and records.strip(b"\0")):
             raise LedgerCorrupt(
                 f"the head file {self.head} is damaged; check the ledger against a head noted elsewhere (discreet ledger "
@@ -152,7 +151,10 @@ class Beside:
         descriptor = self._file()
         if os.fstat(descriptor).st_size == 0:
             os.pwrite(descriptor, _MAGIC, 0)
-        os.pwrite(descriptor, _write(ledger, number, head), _place(ledger, number % 2))
+        # By turns, not by number: a transaction may have an even number of events, and would write over the last record.
+        first, second = _records(os.pread(descriptor, 2 * _RECORD, _place(ledger, 0)), ledger)
+        turn = first is not None and (second is None or first > second)
+        os.pwrite(descriptor, _write(ledger, number, head), _place(ledger, int(turn)))
 
     def forget(self, ledger: int) -> None:
         """Take out what was noted of a ledger, so that ``note`` may begin anew."""
@@ -210,6 +212,10 @@ def _place(ledger: int, turn: int) -> int:
 def _write(ledger: int, number: int, head: str) -> bytes:
     text = f"{ledger} {number} {head}"
     return f"{text} {sha256(text.encode()).hexdigest()[:24]}\n".encode().ljust(_RECORD, b"\0")
+
+
+def _records(both: bytes, ledger: int) -> tuple[tuple[int, str] | None, tuple[int, str] | None]:
+    return _read(both[:_RECORD], ledger), _read(both[_RECORD:], ledger)
 
 
 def _read(record: bytes, ledger: int) -> tuple[int, str] | None:

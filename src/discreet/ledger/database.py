@@ -11,6 +11,7 @@ milliseconds, at least five times a second, before a fork and at the end, its pa
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import threading
 import time
@@ -341,6 +342,11 @@ class Database:
         self._lock.release()
 
 
+def without_password(text: str) -> str:
+    """An address as it may be shown, also one that cannot be read: whatever stands before the host is left out."""
+    return re.sub(r"://.*@", "://***@", text, flags=re.DOTALL)
+
+
 def _parse(text: str) -> URL:
     """The address of a database we know how to lock."""
     known = "'sqlite:///file.db', 'sqlite://' (in memory), 'postgresql://user@host/database' or 'test'"
@@ -348,13 +354,14 @@ def _parse(text: str) -> URL:
         url = make_url(text)
     except (ArgumentError, ValueError):
         file = "" if ":" in text else f"; for a file write 'sqlite:///{text}'"
-        raise InvalidRequest(f"a ledger's address must be {known}, got {text!r}{file}") from None
+        raise InvalidRequest(f"a ledger's address must be {known}, got {without_password(text)!r}{file}") from None
     if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
     if url.drivername in ("sqlite", "sqlite+pysqlite"):
         if url.query or (url.database or "").startswith("file:"):
             # Options such as nolock=1 or immutable=1 would turn off what keeps two writers apart.
-            raise InvalidRequest(f"an SQLite ledger takes a plain path without options, got {text!r}; drop the options")
+            shown = without_password(text)
+            raise InvalidRequest(f"an SQLite ledger takes a plain path without options, got {shown!r}; drop the options")
         # Connections are opened anew later on, perhaps after a change of folder: they must find the same file.
         return url if url.database in (None, "", ":memory:") else url.set(database=os.path.abspath(url.database))
     raise InvalidRequest(f"a ledger's address must be {known}, got one for {url.drivername!r}")

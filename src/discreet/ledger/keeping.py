@@ -101,17 +101,21 @@ def adopt(url: str) -> dict[str, int]:
 
 
 def _adopt(ledger: Ledger) -> int:
+    """One transaction, and the head after it: whoever ends in between leaves a file that is refused, or an adopted one.
+
+    Were the head noted while entries still wait, a question asked in between would redeem one that may have been answered.
+    """
     database, journal = ledger._database, ledger._journal
-    assert database.beside is not None
+    files = database.beside
+    assert files is not None
     with database.transaction(write=True) as connection:
-        keyed = keys.fingerprint(keys.find_or_make(database, connection))
-        connection.execute(tables.set_key, {"of_ledger": journal.id, "new_keyed": keyed})
-        database.beside.forget(journal.id)
-        database.beside.note(journal.id, *connection.execute(tables.read_totals, {"of_ledger": journal.id}).one()[:2])
+        key = keys.find_or_make(database, connection)
     with database.work(write=True) as work:
-        books = journal.lock(work)
+        books = journal.read_books(work)  # not held against the head: that is what is to be set
+        work.write(tables.set_key, {"of_ledger": journal.id, "new_keyed": keys.fingerprint(key)})
         waiting = work.write(tables.delete_all_pending, {"of_ledger": journal.id})
         question = canonical({"name": "adopt", "given_up": waiting})
+        work.after.append(lambda: files.forget(journal.id))
         journal.post(work, books, [Draft(kind="adopt", question=question, relation=ledger.relation, cost=Cost.nothing())])
     return waiting
 

@@ -39,12 +39,15 @@ def _of_files(law: LocalMechanism, paths: Any) -> Tally:
     import duckdb
 
     from discreet.sources.files import PARQUET, find_files
+    from discreet.sources.spill import spill_folder
 
     found = find_files(paths)
     listed = "[" + ", ".join("'" + glob.escape(str(path)).replace("'", "''") + "'" for path in found) + "]"
     parquet = found[0].name.lower().endswith(PARQUET)
     source = f"read_parquet({listed})" if parquet else f"read_csv({listed}, header=true, all_varchar=true)"
-    with duckdb.connect(config={"threads": min(4, os.cpu_count() or 1)}) as connection:
+    # Left to itself, DuckDB would put people's names that do not fit in memory into a folder beside whoever calls.
+    config: Any = {"threads": min(4, os.cpu_count() or 1)}
+    with spill_folder() as spill, duckdb.connect(config=config | {"temp_directory": spill}) as connection:
         connection.execute("SET enable_progress_bar = false")
         try:
             named = [str(row[0]) for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608

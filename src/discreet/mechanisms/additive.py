@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from array_api_compat import array_namespace, is_jax_array
 
 from discreet.core import numbers
 from discreet.core.cost import Block, Distance
@@ -205,6 +206,9 @@ def _whole(array: Any) -> Exact:
 class Additive(Gridded):
     """A gridded law whose coordinates are independent and symmetric: it knows the error of each."""
 
+    independent = True
+    no_posterior = ""
+
     def release(self, exact: Any, *, seed: int | Random | None = None) -> Any:
         """As ``Gridded.release``; a long array goes through in runs, so that everything on the way stays in the cache."""
         if isinstance(exact, Exact | float) or np.size(exact) <= _RUN:
@@ -227,13 +231,29 @@ class Additive(Gridded):
         """The standard deviation of the ideal noise."""
 
     def log_prob(self, released: Any, exact: Any) -> Any:
-        """log of (probability of the released cell / width of the cell), for each coordinate."""
-        steps = _apart(released, exact.value if isinstance(exact, Exact) else exact) / float(self.grid)
-        value = self._log_mass(steps, self._near_steps) - math.log(float(self.grid))
-        return value if steps.ndim or len(self.scales) > 1 else float(value[0])
+        """log of (probability of the released cell / width of the cell), for each coordinate.
+
+        For arrays of JAX the density itself where every cell is below 2**-20 scales: there it is the same to 2**-40, but for
+        the one cell that holds the exact value, and it is smooth.
+        """
+        xp, grid = namespace(released, exact), float(self.grid)
+        if xp is np:
+            steps = _apart(released, exact.value if isinstance(exact, Exact) else exact) / grid
+            value = self._log_mass(steps, self._near_steps, xp) - math.log(grid)
+            return value if steps.ndim or len(self.scales) > 1 else float(value[0])
+        steps = xp.abs(released - exact) / grid
+        fine = bool((self._near_steps > 2.0**20).all())
+        smooth = self._log_density(steps / self._near_steps) if fine else None
+        if smooth is not None:
+            return smooth - np.log(self._near_steps * grid)
+        return self._log_mass(steps, self._near_steps, xp) - math.log(grid)
+
+    def _log_density(self, d: Any) -> Any | None:
+        """The log-density of the ideal noise of scale 1 at ``d`` >= 0; None where it is discrete."""
+        return None
 
     @abstractmethod
-    def _log_mass(self, steps: Floats, scale: Floats) -> Floats:
+    def _log_mass(self, steps: Any, scale: Floats, xp: Any) -> Any:
         """The log-probability that the noise is rounded to the cell ``steps`` away; all in grid steps."""
 
     def quantile(self, p: float) -> Any:
@@ -253,6 +273,11 @@ class Additive(Gridded):
     def expected_error(self) -> Any:
         """The root mean square of the noise, one per scale."""
         return self._each(self._spread)
+
+    def deviation(self, size: int) -> Floats:
+        if len(self.scales) not in (1, size):
+            raise InvalidRequest(f"the law has {len(self.scales)} scales and the value {size} numbers; they must match")
+        return np.broadcast_to(np.asarray(self.expected_error, np.float64), (size,))
 
     @abstractmethod
     def _log_characteristic(self, t: Floats, scale: Floats) -> Floats:
@@ -293,6 +318,12 @@ class Additive(Gridded):
             middle = (low + high) // 2
             low, high = (middle, high) if fits(middle) else (low, middle)
         return cls(unit * low, grid)
+
+
+def namespace(*arrays: Any) -> Any:
+    """``jax.numpy`` where an array is JAX's, else NumPy."""
+    theirs = [a for a in arrays if is_jax_array(a)]
+    return array_namespace(*theirs) if theirs else np
 
 
 def how_many(sensitivity: Sensitivity) -> int | None:

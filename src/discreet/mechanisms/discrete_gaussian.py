@@ -37,6 +37,9 @@ class DiscreteGaussian(Lattice):
     and independent coordinates add, which gives the square of the L2 distance.
     """
 
+    words = "Discrete Gaussian noise: the bell curve on whole numbers, for counts."
+    tails = "gaussian"
+
     claim: Claim | None
 
     def __init__(
@@ -65,8 +68,8 @@ class DiscreteGaussian(Lattice):
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
         return normal.discrete_gaussian(random, scales[0], size)
 
-    def _log_mass(self, steps: Floats, scale: Floats) -> Floats:
-        return on_lattice(steps, -0.5 * (steps / scale) ** 2 - math.log(total_weight(float(scale[0]))))
+    def _log_mass(self, steps: Any, scale: Floats, xp: Any) -> Any:
+        return on_lattice(steps, -0.5 * (steps / scale) ** 2 - math.log(total_weight(float(scale[0]))), xp)
 
     def _quantile(self, p: float, scale: float) -> float:
         s = scale / float(self.grid)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -31,6 +31,9 @@ class DiscreteLaplace(Lattice):
     log-ratio at any point is at most the shift over the scale, and coordinates are independent and add.
     """
 
+    words = "Discrete Laplace noise: the Laplace law on whole numbers, for counts."
+    tails = "laplace"
+
     @classmethod
     def costing(cls, sensitivity: Sensitivity = 1, *, epsilon: Number, grid: Number | None = None) -> Self:
         """The law that costs ``epsilon``: scale (L1 distance) / epsilon."""
@@ -43,10 +46,10 @@ class DiscreteLaplace(Lattice):
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
         return exponential.discrete_laplace(random, scales[0], size)
 
-    def _log_mass(self, steps: Floats, scale: Floats) -> Floats:
+    def _log_mass(self, steps: Any, scale: Floats, xp: Any) -> Any:
         """(1 - q) / (1 + q) q^|k| with q = e^(-1/s)."""
         at_zero = np.log(-np.expm1(-1 / scale)) - np.log1p(np.exp(-1 / scale))
-        return on_lattice(steps, at_zero - steps / scale)
+        return on_lattice(steps, at_zero - steps / scale, xp)
 
     def _quantile(self, p: float, scale: float) -> float:
         """The least k with P(K <= k) >= p, from P(K > k) = q^(k+1) / (1 + q) for k >= 0."""

@@ -45,6 +45,15 @@ class Exponential(Mechanism):
     neither method sees a constant added to all.
     """
 
+    words = (
+        "Exponential mechanism: a private choice. Every candidate value can be chosen; better ones are more likely, and one "
+        "person changes no candidate's chance by more than a factor e^ε."
+    )
+    no_posterior = (
+        "it chose among candidates by the utilities of all of them, which are ranks over the whole table and no sum over "
+        "records; release a histogram, a mean or a table instead of a quantile"
+    )
+
     rate: Fraction
     candidates: tuple[Any, ...] | None
     measure: tuple[Fraction, ...] | None

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import import_module
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from discreet.mechanisms.sampling import normal
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
 Calibration = Literal["analytic", "classical", "probabilistic"]
+_NARROW = 1e-3  # half a cell, in scales
 _LEAST_DELTA = Fraction(1, 10**290)  # below, the profile leaves the range of doubles and nothing can be confirmed
 
 
@@ -39,6 +41,12 @@ class Gaussian(Additive):
     (Balle and Wang 2018). Both grow in t, so every neighbour within the distance is covered. A claim is only repeated
     after it was checked against the profile at 1 + 1e-9 times t, beyond the error of the doubles there.
     """
+
+    words = (
+        "Gaussian noise: the bell curve. Large amounts are rarer than with Laplace noise, which is why its guarantee "
+        "carries a δ or is stated as ρ."
+    )
+    tails = "gaussian"
 
     claim: Claim | None
 
@@ -101,8 +109,29 @@ class Gaussian(Additive):
             epsilon, delta = _confirmed(claim.epsilon, claim.delta, math.sqrt(square)), claim.delta
         return Cost(epsilon, delta, rho, Fraction(0), Cost.zcdp(rho).curve)
 
-    def _log_mass(self, steps: Floats, scale: Floats) -> Floats:
-        return log_cell(steps / scale, 1 / (2 * scale))
+    def _log_density(self, d: Any) -> Any:
+        return -0.5 * d * d - 0.5 * math.log(2 * math.pi)
+
+    def _log_mass(self, steps: Any, scale: Floats, xp: Any) -> Any:
+        """log of Phi(d + h) - Phi(d - h) with d = steps / s >= 0 and h = 1 / 2s, far tails included."""
+        d, h = steps / scale, 1 / (2 * scale)
+        narrow = h < _NARROW
+        if narrow.all():
+            return self._narrow(d, h, xp)
+        wide = _wide(d, h, xp)
+        return xp.where(narrow, self._narrow(d, h, xp), wide) if narrow.any() else wide
+
+    def _narrow(self, d: Any, h: Floats, xp: Any) -> Any:
+        """The integral of exp(-d s - s**2 / 2) over [-h, h] as that of exp(-d s) times 1 - (mean of s**2) / 2.
+
+        That is exact to h**4 / 8.
+        """
+        x = xp.maximum(d * h, 1e-8)
+        with np.errstate(over="ignore"):
+            log_sinhc = xp.where(x < 1e-3, x * x / 6, x + xp.log(-xp.expm1(-2 * x)) - xp.log(2 * x))
+            mean_square = xp.where(x < 1e-2, 1 / 3 + 2 * x * x / 45, 1 + 2 / (x * x) - 2 / (x * xp.tanh(x)))
+        curved = xp.log1p(-0.5 * np.minimum(h, 1.0) ** 2 * mean_square)
+        return self._log_density(d) + log_sinhc + curved + np.log(2 * h)
 
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
         return normal.gaussian(random, scales, size, offset)
@@ -151,21 +180,8 @@ def _confirmed(epsilon: Fraction, delta: Fraction, t: float) -> Fraction:
     return numbers.round_up(epsilon_at(delta, t))
 
 
-def log_cell(d: Floats, h: Floats) -> Floats:
-    """log of Phi(d + h) - Phi(d - h) for d >= 0, far tails included.
-
-    For narrow cells the integral of exp(-d s - s**2 / 2) over [-h, h] is taken as that of exp(-d s) times
-    1 - (mean of s**2) / 2, exact to h**4 / 8; wider cells by the difference of the tails.
-    """
-    from scipy.special import log_ndtr
-
-    d, h = np.broadcast_arrays(d, h)
-    x = np.maximum(d * h, 1e-8)
-    with np.errstate(over="ignore"):
-        log_sinhc = np.where(x < 1e-3, x * x / 6, x + np.log(-np.expm1(-2 * x)) - np.log(2 * x))
-        mean_square = np.where(x < 1e-2, 1 / 3 + 2 * x * x / 45, 1 + 2 / (x * x) - 2 / (x * np.tanh(x)))
-    curved = np.log1p(-0.5 * np.minimum(h, 1.0) ** 2 * mean_square)
-    narrow = -d * d / 2 - 0.5 * math.log(2 * math.pi) + log_sinhc + curved + np.log(2 * h)
+def _wide(d: Any, h: Floats, xp: Any) -> Any:
+    """By the difference of the tails."""
+    log_ndtr = import_module("scipy.special" if xp is np else "jax.scipy.special").log_ndtr
     upper, lower = log_ndtr(h - d), log_ndtr(-h - d)
-    wide = upper + np.log(-np.expm1(np.minimum(lower - upper, -1e-300)))
-    return np.where(h < 1e-3, narrow, wide)
+    return upper + xp.log(-xp.expm1(xp.minimum(lower - upper, -1e-300)))

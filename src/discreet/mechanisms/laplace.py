@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -37,6 +37,12 @@ class Laplace(Additive):
     several coordinates costs no more than moving one by the sum.
     """
 
+    words = (
+        "Laplace noise: a random amount, small ones most likely, equally often up and down. What one person can change "
+        "moves the true number so little that no result becomes more than e^ε times as likely."
+    )
+    tails = "laplace"
+
     @classmethod
     def costing(
         cls,
@@ -62,14 +68,16 @@ class Laplace(Additive):
         epsilon = sum((block.l1 / scale for block, scale in pairs), Fraction(0))
         return _cost(epsilon)
 
-    def _log_mass(self, steps: Floats, scale: Floats) -> Floats:
+    def _log_density(self, d: Any) -> Any:
+        return -d - math.log(2)
+
+    def _log_mass(self, steps: Any, scale: Floats, xp: Any) -> Any:
         """With d = steps / s, h = 1 / 2s: away from the exact value e^-d sinh h, around it 1 - e^-h cosh d."""
-        d, h = np.broadcast_arrays(steps / scale, 1 / (2 * scale))
-        away = h + np.log(-np.expm1(-2 * h)) - math.log(2) - d
+        d, h = steps / scale, 1 / (2 * scale)
+        away = h + np.log(-np.expm1(-2 * h)) + self._log_density(d)
         with np.errstate(over="ignore", divide="ignore"):
-            around = np.log(-np.expm1(-h) - 2 * np.exp(-h) * np.sinh(np.minimum(d, h) / 2) ** 2)
-        value: Floats = np.where(d >= h, away, around)
-        return value
+            around = xp.log(-np.expm1(-h) - 2 * np.exp(-h) * xp.sinh(xp.minimum(d, h) / 2) ** 2)
+        return xp.where(d >= h, away, around)
 
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
         return exponential.laplace(random, scales, size, offset)

@@ -15,6 +15,8 @@ from discreet.errors import InvalidRequest
 from discreet.mechanisms.additive import Additive
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
+_OFF = 1e-6
+
 
 @dataclass(frozen=True, init=False)
 class Lattice(Additive):
@@ -44,6 +46,6 @@ class Lattice(Additive):
         return self.release(np.asarray(exact), seed=random)
 
 
-def on_lattice(steps: Floats, value: Floats) -> Floats:
-    """``value`` at whole steps, minus infinity between them."""
-    return np.where(steps == np.rint(steps), value, -np.inf)
+def on_lattice(steps: Any, value: Any, xp: Any) -> Any:
+    """``value`` at whole steps, minus infinity between them; the totals of a sampler may be off by what doubles round."""
+    return xp.where(xp.abs(steps - xp.rint(steps)) <= (0.0 if xp is np else _OFF), value, -np.inf)

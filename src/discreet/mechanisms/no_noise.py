@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.core import numbers
 from discreet.core.cost import Cost
-from discreet.core.exact import Exact
+from discreet.core.exact import Exact, Keyed
 from discreet.core.mechanism import Mechanism, Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
@@ -24,6 +24,9 @@ class NoNoise(Mechanism):
     Proof: there is none, and ``cost`` says so: no guarantee. Every ledger but a test ledger refuses it.
     """
 
+    words = "No noise: for tests only. Nothing is protected."
+    no_posterior = "it adds no noise, so no latent table but the true one would fit; use a law with a very small scale"
+
     grid: Fraction
 
     def __init__(self, grid: Number = 1) -> None:
@@ -35,11 +38,11 @@ class NoNoise(Mechanism):
         return (Fraction(0),)
 
     def release(self, exact: Any, *, seed: int | Random | None = None) -> Any:
-        value = np.asarray(exact.value if isinstance(exact, Exact) else exact)
+        value = np.asarray(exact.value if isinstance(exact, Exact | Keyed) else exact)
         return value if value.ndim else value.item()
 
     def log_prob(self, released: Any, exact: Any) -> Any:
-        true = np.asarray(exact.value if isinstance(exact, Exact) else exact)
+        true = np.asarray(exact.value if isinstance(exact, Exact | Keyed) else exact)
         with np.errstate(divide="ignore"):
             value = np.log((np.asarray(released) == true).astype(np.float64))
         return value if value.ndim else float(value)
@@ -59,6 +62,9 @@ class NoNoise(Mechanism):
     def expected_error(self) -> float:
         """Zero."""
         return 0.0
+
+    def deviation(self, size: int) -> Any:
+        return np.zeros(size)
 
     def log_characteristic(self, t: Any) -> Any:
         """Zero: the noise is 0 for certain."""

@@ -34,6 +34,9 @@ class RandomizedResponse(Mechanism):
     people hold, so the sensitivity plays no part.
     """
 
+    words = "Randomised response: the truth with a known probability, otherwise another category."
+    no_posterior = "reports of single people are read with a table model (BetaBernoulli, DirichletMultinomial)"
+
     keep: Fraction
     categories: tuple[Hashable, ...]
     claim: Claim | None

@@ -16,7 +16,7 @@ from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.errors import GridOverflow, InvalidRequest
-from discreet.mechanisms.additive import Gridded, how_many, some
+from discreet.mechanisms.additive import Gridded, how_many, namespace, some
 from discreet.mechanisms.sampling import sphere
 from discreet.mechanisms.sampling.uniform import LARGEST, LARGEST_BITS, Floats, Integers
 
@@ -31,6 +31,9 @@ class SphericalLaplace(Gridded):
     Proof: by the triangle inequality a shift by v changes the log-density by at most |v|_2 / scale (Chaudhuri, Monteleoni
     and Sarwate 2011); rounding is post-processing.
     """
+
+    words = "Spherical Laplace noise: Laplace noise for a whole vector, the same in every direction."
+    no_posterior = ""
 
     def __init__(self, scale: Number, grid: Number | None = None, coordinates: int | None = None) -> None:
         super().__init__(scale, grid, coordinates)
@@ -54,12 +57,14 @@ class SphericalLaplace(Gridded):
 
         |S| = 2 pi^(d/2) / Gamma(d/2) is the surface of the unit sphere: the density is e^(-r/s) / (|S| Gamma(d) s^d).
         """
-        true = np.asarray(exact.value if isinstance(exact, Exact) else exact, np.float64)
-        apart = np.atleast_1d(np.asarray(released, np.float64) - true)
+        xp = namespace(released, exact)
+        apart = xp.atleast_1d(
+            xp.asarray(released, float) - xp.asarray(exact.value if isinstance(exact, Exact) else exact, float)
+        )
         d, s = apart.shape[-1], float(self.scales[0])
         surface = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
-        value = -np.sqrt((apart**2).sum(-1)) / s - surface - math.lgamma(d) - d * math.log(s)
-        return value if value.ndim else float(value)
+        value = -xp.sqrt((apart**2).sum(-1)) / s - surface - math.lgamma(d) - d * math.log(s)
+        return value if value.ndim or xp is not np else float(value)
 
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
         if scales[0] * size > LARGEST:
@@ -80,6 +85,9 @@ class SphericalLaplace(Gridded):
     def expected_error(self, *, dimension: int) -> float:
         """The root mean square of one coordinate in ``dimension`` dimensions: scale sqrt(d + 1)."""
         return float(self.scales[0]) * math.sqrt(dimension + 1)
+
+    def deviation(self, size: int) -> Floats:
+        return np.full(size, self.expected_error(dimension=size))
 
     def quantile(self, p: float, *, dimension: int) -> float:
         """The p-quantile of one coordinate in ``dimension`` dimensions.

@@ -50,6 +50,16 @@ def quantiles(p: float, variance: Floats, laplace: Floats, dimension: int) -> Fl
     return x
 
 
+def upper_tail(x: float, variance: Floats, laplace: Floats, dimension: int) -> float:
+    """P(X > x) of a variable as in ``quantiles``; rows of ``variance`` and ``laplace`` (one column) are equally likely."""
+    from scipy.special import ndtr
+
+    v, a = (np.ravel(np.asarray(part, np.float64)) for part in np.broadcast_arrays(variance, laplace))
+    gamma, weight = _mixing(dimension, _nodes(v.size, dimension)) if a.any() else (np.zeros(1), np.ones(1))
+    deviation = np.sqrt(v[:, None] + 2.0 * (a * a)[:, None] * gamma)
+    return float((ndtr(-x / np.maximum(deviation, 1e-150)) @ weight).mean())
+
+
 def _nodes(rows: int, dimension: int) -> int:
     """Fewer for mixtures, whose rows are many; the narrower the law of ln G, the fewer are needed for the same error."""
     return _NODES if rows == 1 else 101 if dimension < 5 else 41

@@ -126,8 +126,10 @@ class Certainty:
     laplace: Floats
 
     @staticmethod
-    def read(design: Design, fit: Release, ridge: Fraction, pair: Sequence[Release], rows: int | None) -> Certainty:
-        """From the three releases.
+    def read(
+        design: Design, fit: Release, ridge: Fraction, pair: Sequence[Release], rows: int | None, along: Floats | None = None
+    ) -> Certainty:
+        """From the three releases: of the coefficients, or of the combinations of them that the lines of ``along`` are.
 
         H = (sum of l'' x x') + ridge I; C = (sum of g g') - ridge^2 theta theta' / n, because at the population's minimiser
         a mean gradient is -ridge theta / n. Where n was released it is taken three deviations too large, so that less is
@@ -149,20 +151,22 @@ class Certainty:
         n = float(rows) if rows is not None else _at_most(steep)
         about = steep.query.matrix(steep.value) - whole * whole / n * np.outer(theta, theta)
         values, vectors = np.linalg.eigh(about)
+        lines = np.eye(width) if along is None else along
+        inverse, lengths = lines @ inverse, (lines * lines).sum(1)
         root = inverse @ (vectors * np.sqrt(_same_sum(values)))
         variance = (root * root).sum(2)
         laplace = np.zeros_like(variance)
         if isinstance(law, ObjectivePerturbation):
             scale = float(law.scale) * np.sqrt((inverse * inverse).sum(2))
-            variance += (width + 1) * float(law.settling(width).scales[0]) ** 2
+            variance += (width + 1) * float(law.settling(width).scales[0]) ** 2 * lengths
             if law.noise == "gaussian":
                 variance += scale * scale
             else:
                 laplace = scale
         elif isinstance(law, Gaussian):
-            variance += float(law.scales[0]) ** 2
+            variance += float(law.scales[0]) ** 2 * lengths
         elif isinstance(law, SphericalLaplace):
-            laplace += float(law.scales[0])
+            laplace += float(law.scales[0]) * np.sqrt(lengths)
         return Certainty(variance, laplace)
 
     def half_lengths(self, level: float) -> Floats:
@@ -214,11 +218,6 @@ def _same_sum(values: Floats) -> Floats:
 
 def _at_most(steep: Release) -> float:
     """The released number of people and three deviations of its noise, at least 1."""
-    query, law = steep.query, steep.mechanism
+    query, spread = steep.query, float(steep.mechanism.deviation(np.size(steep.value))[0])
     assert isinstance(query, SlopeAt)
-    spread = 0.0
-    if isinstance(law, Gaussian):
-        spread = float(law.scales[0])
-    elif isinstance(law, SphericalLaplace):
-        spread = float(law.scales[0]) * math.sqrt(query.size + 2)
     return max(1.0, query.people(steep.value) + 3.0 * spread / float(query.unit))

@@ -34,6 +34,7 @@ from discreet.models.judged import Judged, codes
 from discreet.models.losses import Loss
 from discreet.models.perturbation import Price, ask_for, ridge_of
 from discreet.models.predictor import Input, Kernel, LinearPredictor
+from discreet.models.wald import CoefficientTest, classifier_test
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +195,17 @@ class LinearClassifier(ClassifierMixin, Judged):  # type: ignore[misc]
         table = fitted.theta / fitted.design.units
         names = (*fitted.design.names, *(["intercept"] if fitted.design.intercept else []))
         return Intervals(names, table - half, table + half, level, float(fitted.ridge))
+
+    def test(self, coefficients: Any, value: float = 0.0) -> CoefficientTest:
+        """Whether a coefficient, or a combination such as ``{"dose": 1, "age": -1}``, has a given value (Wald's test).
+
+        It is a statement about what ``confidence_intervals`` covers, the regularised minimiser of the population; costs
+        nothing where the fit paid for ``intervals=True``.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        return classifier_test(self, coefficients, value)
 
     def _target(self, y: Any) -> tuple[Any, Column]:
         return codes(y, self._classes()), Categories((0, 1))

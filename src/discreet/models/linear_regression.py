@@ -24,6 +24,7 @@ from discreet.models.intervals import Intervals
 from discreet.models.perturbation import Price, inside, noise_in, ridge_of
 from discreet.models.regressor import FittedNumber, Regressor
 from discreet.models.sufficient import RegressionSums, half_widths, read, solve
+from discreet.models.wald import CoefficientTest, linear_test
 
 METHODS = ("statistics", "objective")
 
@@ -140,6 +141,17 @@ class LinearRegression(Regressor):
         half = half * design.target.unit / units
         names = (*design.names, *(["intercept"] if design.intercept else []))
         return Intervals(names, fitted.table - half, fitted.table + half, level, float(fitted.ridge))
+
+    def test(self, coefficients: Any, value: Any = 0.0) -> CoefficientTest:
+        """Whether coefficients of the population, without a ridge, have given values; costs nothing.
+
+        ``coefficients`` is a name of ``feature_names_`` (or "intercept"), a combination such as ``{"dose": 1, "age": -1}``
+        (Wald's test), or a list of these (the F test of all of them). Of a category the first label is the reference.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        return linear_test(self, coefficients, value)
 
 
 def _quieter(problem: BallProblem, ridge: Fraction, price: Price, relation: Relation) -> ObjectivePerturbation:

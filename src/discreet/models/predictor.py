@@ -1,6 +1,6 @@
 """Published models: what a file holds, read back as something that predicts. Needs NumPy and nothing else.
 
-A file is JSON. It names its ``kind`` of predictor by a word of the closed table ``KINDS`` here and holds numbers and labels
+A file is JSON. It names its ``kind`` of predictor by a word of the closed table ``KINDS`` and holds numbers and labels
 besides: nothing in it is imported, looked up or run.
 """
 
@@ -20,17 +20,13 @@ import numpy.typing as npt
 
 from discreet.core.documents import reading
 from discreet.errors import InvalidRequest, UnsupportedFormat
+from discreet.manifest import homes
 
 Floats = npt.NDArray[np.float64]
 
 VERSION = 1
 _AT_ONCE = 1 << 13  # rows whose random features are in memory at a time
-# Every kind of predictor and the module that registers it.
-KINDS = {
-    "linear": "discreet.models.predictor",
-    "network": "discreet.models.network_predictor",
-    "number": "discreet.models.number_predictor",
-}
+KINDS = homes("predictor")
 _readers: dict[str, Callable[[Mapping[str, Any]], Predictor]] = {}
 
 

@@ -7,7 +7,9 @@ to be missing from a copy is also seen.
 Proof that joint classes bound what quasi-identifiers tell: a row shows in copy j as the class c_j(row), a function of its
 quasi-identifiers alone, or is not in it. What someone who knows a person's quasi-identifiers can pick out of all copies
 together, even if every row of one could be linked to itself in another, are the rows with the same (c_1, ..., c_m): if each
-such set of rows that is not left out of all copies has k rows, the person is one of k.
+such set of rows that is not left out of all copies has k rows, the person is one of k. A column that is a quasi-identifier
+of any copy can be found elsewhere, whatever another copy calls it: where that one shows it as it is, its cell is a part of
+c_j.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from discreet.errors import DiscreetError, InvalidRequest
 from discreet.protect.anonymous import Anonymized, histogram_of
 from discreet.protect.diversity import Demand
 from discreet.protect.hierarchies import read_columns
-from discreet.protect.histogram import Ints
+from discreet.protect.histogram import Ints, encode
 from discreet.protect.incognito import View
 from discreet.protect.recode import Recode
 from discreet.protect.tables import Table
@@ -55,6 +57,7 @@ def described(made: Anonymized, hierarchies: Mapping[str, Any], sensitive: str |
         "levels": made.levels,
         "hierarchies": {name: hierarchies[name].to_dict() for name in made.levels},
         "sensitive": sensitive,
+        "shown": _shown(made),
         "demand": plain | numbers,
         "rows": made.rows,
         "suppressed": made.suppressed,
@@ -64,11 +67,16 @@ def described(made: Anonymized, hierarchies: Mapping[str, Any], sensitive: str |
 def joint(source: Table, made: Anonymized, earlier: Sequence[dict[str, Any]]) -> Joint:
     """The joint classes of a new copy of a table and earlier ones, computed on the table as it is now."""
     recodes = [_change(made), *(_again(source, copy) for copy in earlier)]
+    known = {name for recode in recodes for name in recode.needs}
+    as_they_are: list[list[str]] = [_shown(made), *(copy["shown"] for copy in earlier)]
     names = list(dict.fromkeys(name for recode in recodes for name in recode.needs))
     columns, found = source.counted(names)
     cells = dict(zip(names, columns, strict=True))
     counts = np.ones(len(columns[0]), np.int64) if found is None else found
-    classes = [recode.classes({name: cells[name] for name in recode.needs}) for recode in recodes]
+    classes = [
+        _finer(recode.classes({name: cells[name] for name in recode.needs}), [cells[name] for name in same if name in known])
+        for recode, same in zip(recodes, as_they_are, strict=True)
+    ]
     shown = np.any([part >= 0 for part in classes], axis=0)
     sizes = _sizes([part[shown] for part in classes], counts[shown])
     k = max([made.demand.k, *(int(copy["demand"]["k"]) for copy in earlier)])
@@ -76,12 +84,28 @@ def joint(source: Table, made: Anonymized, earlier: Sequence[dict[str, Any]]) ->
     return Joint(k, len(recodes), len(sizes), smallest, int((sizes < k).sum()), int((sizes == 1).sum()))
 
 
+def _shown(made: Anonymized) -> list[str]:
+    """The columns that a copy shows as they are."""
+    gone = getattr(made.change, "drop", ())
+    return [name for name in made.source.columns if name not in made.levels and name not in gone]
+
+
+def _finer(classes: Ints, columns: Sequence[Any]) -> Ints:
+    """Classes split by the cells that are shown beside them; what is left out stays so."""
+    return np.where(classes < 0, -1, _ids([classes, *(encode(column)[1] for column in columns)]))
+
+
 def _sizes(classes: Sequence[Ints], counts: Ints) -> Ints:
-    ids = np.zeros(len(counts), np.int64)
-    for part in classes:
+    return np.bincount(_ids(classes), counts).astype(np.int64)
+
+
+def _ids(parts: Sequence[Ints]) -> Ints:
+    """A number for each row, equal exactly where all parts are."""
+    ids = np.zeros(len(parts[0]), np.int64)
+    for part in parts:
         _, codes = np.unique(part, return_inverse=True)
         _, ids = np.unique(ids * (codes.max(initial=0) + 1) + codes, return_inverse=True)
-    return np.bincount(ids, counts).astype(np.int64)
+    return ids
 
 
 def _change(made: Anonymized) -> Recode:

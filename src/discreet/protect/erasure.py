@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, func, inspect, select
@@ -14,10 +12,12 @@ from sqlalchemy import Connection, func, inspect, select
 from discreet.ledger import tables as ledger_tables
 from discreet.ledger.database import Database
 from discreet.ledger.journal import now
+from discreet.protect.finding import find_now
 from discreet.protect.holding_files import Files
 from discreet.protect.holding_rows import Rows
 from discreet.protect.holdings import Finder, Gone, Holding
 from discreet.protect.pseudonyms import Pseudonymizer
+from discreet.protect.reach import Seen
 from discreet.protect.receipts import Receipt
 from discreet.protect.shredding import Shredder
 from discreet.protect.tokens import Cipher
@@ -106,37 +106,50 @@ class Erasures:
         return receipt
 
     def again(self) -> list[Row]:
-        """New erasures of people who were erased while a place could not be reached that can be now and holds their rows."""
+        """New erasures of people who were erased while a place could not be reached that can be now and holds their rows.
+
+        Where it holds none, that is written down, and the place is not gone through again for them.
+        """
         last: dict[str, Row] = {}
-        for row in self.log.rows(("refuse", "receipt")):
-            last[row.subject or ""] = row
+        done: set[tuple[int, str]] = set()
+        for row in self.log.rows(("refuse", "receipt", "looked")):
+            if row.kind == "looked":
+                done |= {(row.document["receipt"], name) for name in row.document["tables"]}
+            else:
+                last[row.subject or ""] = row
         with self.log.database.transaction(write=False) as connection:
             known = self.register.tables(connection)
         made = []
         for subject, row in last.items():
             missed = row.document["receipt"].get("missed", {}) if row.kind == "receipt" else {}
-            counts = {
-                name: rows
+            found = {
+                name: self._back(known[name], places, self.cipher.digest(subject))
                 for name, places in missed.items()
-                if name in known and (rows := self._back(known[name], places, self.cipher.digest(subject)))
+                if name in known and (row.number, name) not in done
             }
-            if counts:
+            if counts := {name: rows for name, rows in found.items() if rows}:
                 facts = {"tables": counts, "sealed": False, "hard_links": {}, "override": False, "after": row.number}
                 made.append(self.log.write("erase", facts, subject))
+            elif clear := [name for name, rows in found.items() if rows == 0]:
+                self.log.write("looked", {"receipt": row.number, "tables": clear}, subject)
         return made
 
-    def _back(self, facts: dict[str, Any], places: list[dict[str, Any]], person: bytes) -> int:
-        """The person's rows in places of a table that came or changed since they could not be gone through."""
-        given = [
-            {"path": match}
-            for place in places
-            for match in ([place["place"]] if Path(place["place"]).exists() else glob.glob(place["place"], recursive=True))
-            if os.stat(match).st_ctime > datetime.fromisoformat(place["at"]).timestamp()
-        ]
-        if facts["database"] is not None or not given:
-            return 0
-        rows: int = holding(facts | {"given": given}, self.register.pseudonyms).find(person, self.log.database).rows.num_rows
-        return rows
+    def _back(self, facts: dict[str, Any], places: list[dict[str, Any]], person: bytes) -> int | None:
+        """The person's rows in a table of which places could not be gone through; None where some still cannot be.
+
+        A place that was not there may come back as old as it was, as a disk does that is mounted again, so what is in it is
+        looked at; one that was read and was no good has to have changed.
+        """
+        table, seen = holding(facts, self.register.pseudonyms), Seen()
+        if isinstance(table, Files):
+            find_now(table.given, seen)
+        gone = {place["place"] for place in seen.missed}
+        same = {place["place"] for place in places if place["place"] in gone or not _may_differ(place)}
+        if all(place["place"] in same for place in places):
+            return None
+        found = table.find(person, self.log.database)
+        rows: int = sum(look["rows"] for look in found.seen.looked if look["place"] not in same)
+        return rows or (None if found.seen.missed or same else 0)
 
     def _document(
         self, connection: Connection, intent: Row, gone: dict[str, Gone], *, sealed: bool, emptied: bool
@@ -202,6 +215,17 @@ def _released(connection: Connection, name: str) -> dict[str, Any]:
     out["questions"] = connection.execute(asked).scalar_one()
     out["stored"] = list(connection.execute(kept).scalars())
     return out
+
+
+def _may_differ(place: dict[str, Any]) -> bool:
+    """Whether a place that was missed may be gone through by now; one that was read and was no good has to have changed."""
+    try:
+        state = os.stat(place["place"])
+    except OSError:  # a table of the database, or a pattern
+        return not place.get("read")
+    if not os.access(place["place"], os.R_OK):
+        return False
+    return not place.get("read") or state.st_ctime > datetime.fromisoformat(place["at"]).timestamp()
 
 
 def receipt_of(row: Row) -> Receipt:

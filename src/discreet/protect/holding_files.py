@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 
 from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.ledger.database import Database
+from discreet.protect.finding import find_now
 from discreet.protect.holdings import Finder, Found, Gone, Holding, under
 from discreet.protect.reach import Seen
 from discreet.protect.records import Records, read_records, whole_rows
@@ -25,34 +26,6 @@ from discreet.protect.replacing import rewrite
 from discreet.protect.table_files import FileTable, parquet_batches
 from discreet.protect.writing import compact, locked, remove_abandoned, rows_to, suffix
 from discreet.sources.files import DELIMITERS, PARQUET
-
-
-def as_given(given: Sequence[str | Path]) -> list[dict[str, str]]:
-    """What was given to register, as it is kept: a ``path`` where a file of that name exists, else a ``pattern``.
-
-    A path is kept as it was written, made absolute: a link that is turned to another file later means that file then.
-    """
-    kept = []
-    for one in given:
-        text = str(Path(one).absolute())
-        kept.append({"path" if Path(one).exists() else "pattern": text})
-    return kept
-
-
-def find_now(given: Sequence[dict[str, str]], seen: Seen) -> list[Path]:
-    """The files there are at this moment, each once; what is not there is written down."""
-    found: dict[Path, None] = {}
-    for one in given:
-        if "pattern" in one:
-            matches = [Path(text) for text in sorted(glob.glob(one["pattern"], recursive=True))]
-            if not matches:
-                seen.miss(one["pattern"], "no file fits this pattern")
-        else:
-            matches = [Path(one["path"])] if Path(one["path"]).exists() else []
-            if not matches:
-                seen.miss(one["path"], "the file is not there")
-        found |= dict.fromkeys(match.resolve() for match in matches if not match.is_dir())
-    return list(found)
 
 
 @dataclass(frozen=True)
@@ -109,7 +82,13 @@ class Files(Holding):
         return Gone(gone, unreadable, links, seen)
 
     def tokens_under(self, version: int, database: Database) -> int:
-        paths = find_now(self.given, Seen())
+        seen = Seen()
+        paths = find_now(self.given, seen)
+        for missed in seen.missed:
+            raise InvalidRequest(
+                f"the tokens in every file of {self.name!r} must be known, got {missed['place']!r}: {missed['reason']}; "
+                "bring it back, or unregister the table if it is lost"
+            )
         (column,), counts = FileTable(paths).counted(self.finder.columns) if paths else ([pa.array([], pa.string())], None)
         return under(version, column.to_pylist(), None if counts is None else counts.tolist())
 

@@ -188,11 +188,12 @@ class EnvironmentKeys(KeyStore):
         if not text:
             raise UnknownName(f"the key {name!r} must be in the environment as {variable}, and it is not set; export it")
         try:
-            return _check(base64.b64decode(text, validate=True), name)
-        except binascii.Error:
+            found = base64.b64decode(text, validate=True)
+        except ValueError:  # also of text beyond ASCII; its own words may quote the key
             raise InvalidRequest(
                 f"{variable} must be base64 of {_BYTES} bytes, and is not; make it with openssl rand -base64 32"
             ) from None
+        return _check(found, name)
 
     def version(self) -> int:
         return max(self.versions(), default=1)

@@ -12,8 +12,9 @@ from discreet.protect.anonymous import Anonymized, anonymize
 from discreet.protect.copies import Joint, described, joint
 from discreet.protect.erasure import Register, holding
 from discreet.protect.facts import text
+from discreet.protect.finding import find_now
 from discreet.protect.hierarchies import Hierarchy
-from discreet.protect.holding_files import Files, find_now
+from discreet.protect.holding_files import Files
 from discreet.protect.reach import Seen
 from discreet.protect.vault_log import VaultLog
 

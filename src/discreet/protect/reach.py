@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.errors import DiscreetError, InvalidRequest, LedgerUnavailable
+from discreet.errors import DiscreetError, InvalidRequest, LedgerUnavailable, UnknownName
 from discreet.ledger.journal import now
 
 _ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
@@ -49,8 +49,9 @@ class Seen:
     def look(self, place: str, rows: int) -> None:
         self.looked.append({"place": place, "at": now(), "rows": rows})
 
-    def miss(self, place: str, reason: str) -> None:
-        self.missed.append({"place": place, "at": now(), "reason": reason})
+    def miss(self, place: str, reason: str, *, read: bool = False) -> None:
+        """``read`` says that the place was there and what is in it was no good: it is no use until it changes."""
+        self.missed.append({"place": place, "at": now(), "reason": reason, "read": read})
 
     @contextmanager
     def at(self, place: str) -> Iterator[None]:
@@ -62,6 +63,6 @@ class Seen:
             self.miss(place, str(problem))
             self.trouble.append(problem)
         except DiscreetError as problem:
-            self.miss(place, str(problem))
+            self.miss(place, str(problem), read=not isinstance(problem, UnknownName))  # a table or column is not there
         except OSError as problem:
             self.miss(place, problem.strerror or type(problem).__name__)

@@ -75,6 +75,8 @@ def _swap(source: int, before: tuple[int, ...], path: Path, part: str) -> bool:
         old = part.removesuffix(".part") + ".old.part"
         os.link(path, old)
         try:
+            if not os.path.samestat(os.stat(old), os.fstat(source)):  # another program put a new file there just now
+                return False
             os.replace(part, path)
             if not held() or _state(source) != before:
                 os.replace(old, path)

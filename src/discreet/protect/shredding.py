@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -16,6 +18,7 @@ from discreet.protect.vault_log import VaultLog
 from discreet.protect.wrapping import KeyRing
 
 _NONCE = 12
+_GLANCE = 0.05  # seconds, where nobody should wait
 
 
 class Shredder:
@@ -76,12 +79,20 @@ class Shredder:
         if path is None:
             return True
         raw = database._engine.raw_connection()
+        deadline = time.monotonic() + (database.timeout if wait else _GLANCE)
         try:
-            if not wait:
-                raw.cursor().execute("PRAGMA busy_timeout=50")
-            busy, *_ = raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        except sqlite3.OperationalError:
-            return False
+            raw.cursor().execute(f"PRAGMA busy_timeout={round(1000 * (database.timeout if wait else _GLANCE))}")
+            while not (emptied := _truncated(raw)) and time.monotonic() < deadline:
+                time.sleep(0.005)
         finally:
             raw.close()
-        return not busy
+        return emptied
+
+
+def _truncated(raw: Any) -> bool:
+    """Try once. SQLite waits for readers and writers, but gives up at once where a ledger is being settled just now."""
+    try:
+        busy, *_ = raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.OperationalError:
+        return False
+    return not busy

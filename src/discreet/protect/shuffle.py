@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from discreet.errors import InvalidRequest
 from discreet.protect.reach import enough_room
@@ -100,7 +101,27 @@ _NUMBER = "number drawn by discreet"  # a name that no column of a user has
 
 
 def _taken(rows: pa.Table, places: npt.NDArray[np.int64]) -> pa.Table:
-    return rows.unify_dictionaries().take(pa.array(places))
+    return forgotten(rows.unify_dictionaries().take(pa.array(places)))
+
+
+def forgotten(rows: pa.Table) -> pa.Table:
+    """The same rows, with the values of every dictionary in the order in which these rows have them.
+
+    A dictionary usually lists its values as they first came, which is the old order of the rows: two copies with a column
+    each whose values hardly repeat could be joined by it. One that says that its order means something keeps it.
+    """
+    rows = rows.combine_chunks()
+    for place, column in enumerate(rows.schema):
+        if pa.types.is_dictionary(column.type) and not column.type.ordered:
+            made = pa.chunked_array([_renumbered(chunk) for chunk in rows.column(place).chunks], column.type)
+            rows = rows.set_column(place, column, made)
+    return rows
+
+
+def _renumbered(chunk: pa.Array) -> pa.Array:
+    used = pc.unique(chunk.indices.drop_null())
+    places = pc.index_in(chunk.indices, used).cast(chunk.type.index_type)
+    return pa.DictionaryArray.from_arrays(places, pc.take(chunk.dictionary, used))
 
 
 def _cipher(key: bytes) -> Any:

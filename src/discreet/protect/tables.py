@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from discreet.core.schema import closest
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.protect.shuffle import Shuffle
+from discreet.protect.shuffle import Shuffle, forgotten
 from discreet.protect.writing import compact, writer
 from discreet.sources import cells
 
@@ -168,6 +168,8 @@ class MemoryTable(Table):
         if not shuffle.kept:
             frame = frame[shuffle.places(len(frame))]
         native = _compacted(frame.drop(list(done.drop)).to_native())
+        if not shuffle.kept:
+            native = _forgotten(native)
         return {name: native[name].to_numpy() for name in native.column_names} if self._plain else native
 
     def batches(self, progress: Progress | None = None) -> Iterator[pa.Table]:
@@ -211,6 +213,22 @@ def _compacted(native: Any) -> Any:
                 kind = pl.Enum([text for text in kind.categories.to_list() if text in here])
             native = native.with_columns(texts.cast(kind))
     return native
+
+
+def _forgotten(native: Any) -> Any:
+    """Categories without an order of their own, listed as the rows have them now: they often tell the old order of rows."""
+    frame: Any = nw.from_native(native, eager_only=True)
+    if frame.implementation.is_pyarrow():
+        return forgotten(native)
+    if frame.implementation.is_pandas():
+        anew = {name: _relisted(native[name]) for name in _categorical(frame) if not native[name].cat.ordered}
+        return native.assign(**anew) if anew else native
+    return native  # Polars lists them as they come, and an Enum in an order that is declared
+
+
+def _relisted(series: Any) -> Any:
+    codes = series.cat.codes
+    return series.cat.reorder_categories(series.cat.categories.take(codes[codes >= 0].unique()))
 
 
 def _unindexed(native: Any) -> Any:

@@ -23,7 +23,7 @@ from discreet.protect.private import database_path, open_private
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.reach import enough_room
 from discreet.protect.shredding import Shredder
-from discreet.protect.vault_log import LOG, VaultLog, vaults
+from discreet.protect.vault_log import LOG, VaultLog, vaults, wrapped
 from discreet.protect.wrapping import KeyRing
 from discreet.protect.writing import sync
 
@@ -70,28 +70,39 @@ def upgrade(
             if ring.get(connection, log.id, LOG) is not None:
                 raise InvalidRequest(f"the vault {name!r} was upgraded meanwhile; nothing was changed")
             ring.put(connection, log.id, LOG, derived)
-            mine = connection.execute(select(_old.c.subject, _old.c.key).where(_old.c.vault == log.id)).all()
-            for subject, key in mine:
-                ring.put(connection, log.id, subject, bytes.fromhex(key))
-            connection.execute(_old.delete().where(_old.c.vault == log.id))
-            if not connection.execute(select(func.count()).select_from(_old)).scalar_one():
-                _old.drop(connection)
-            log.append(connection, "upgrade", {"from": "0.1.0", "keys": len(mine)})
+            mine = _moved(connection, log.id, ring)
+            log.append(connection, "upgrade", {"from": "0.1.0", "keys": mine})
             known = Register(log, pseudonyms).tables(connection)
         overwritten = Shredder(log, ring).emptied()
     finally:
         database.close()
-    return Upgraded(len(mine), backups, overwritten, [name for name, facts in known.items() if len(facts["paths"]) > 1])
+    return Upgraded(mine, backups, overwritten, [name for name, facts in known.items() if len(facts["paths"]) > 1])
+
+
+def _moved(connection: Connection, vault: int, ring: KeyRing) -> int:
+    """Wrap the keys of one vault that lie in clear, and take them out; how many there were.
+
+    The table of clear keys is that of all vaults of the database, and goes with the last key in it.
+    """
+    if not _has(connection, _old.name):
+        return 0
+    mine = connection.execute(select(_old.c.subject, _old.c.key).where(_old.c.vault == vault)).all()
+    for subject, key in mine:
+        ring.put(connection, vault, subject, bytes.fromhex(key))
+    connection.execute(_old.delete().where(_old.c.vault == vault))
+    if not connection.execute(select(func.count()).select_from(_old)).scalar_one():
+        _old.drop(connection)
+    return len(mine)
 
 
 def _check(database: Database, name: str) -> None:
     with database.transaction(write=False) as connection:
-        there = (
-            _has(connection, vaults.name) and connection.execute(select(vaults.c.id).where(vaults.c.name == name)).first()
-        )
-        if not there:
+        known = _has(connection, vaults.name)
+        found = connection.execute(select(vaults.c.id).where(vaults.c.name == name)).first() if known else None
+        if found is None:
             raise UnknownName(f"there is no vault {name!r} at {database}; check the address and the name")
-        if not _has(connection, _old.name):
+        of_log = (wrapped.c.vault == found.id, wrapped.c.holder == LOG)
+        if _has(connection, wrapped.name) and connection.execute(select(wrapped.c.vault).where(*of_log)).first():
             raise InvalidRequest(f"the vault {name!r} at {database} holds no keys in clear; it needs no upgrade")
 
 

@@ -18,8 +18,8 @@ from discreet.protect.anonymous import Anonymized
 from discreet.protect.cleaning import clean
 from discreet.protect.erasure import Erasures, Register, holding, receipt_of
 from discreet.protect.facts import GROUNDS, facts_of, text
+from discreet.protect.finding import as_given, find_now
 from discreet.protect.hierarchies import Hierarchy
-from discreet.protect.holding_files import as_given, find_now
 from discreet.protect.holdings import Found
 from discreet.protect.leaving import Leaving
 from discreet.protect.names import check_new, partner_name, public_name
@@ -240,7 +240,8 @@ class Vault:
 
         The receipt lists what was gone through and what could not be; a place that is there again at a later opening is gone
         through then, with a receipt of its own.
-        A person who was erased before and has no rows now gets that receipt again. Nothing released before is undone,
+        A person who was erased before and has no rows now gets that receipt again, unless a place cannot be gone through now
+        that could be then: that takes a receipt which says so. Nothing released before is undone,
         and no budget is refunded. Rows that arrive later are not kept out: stop the supply as well. Where a refusal is
         on record, the law may demand that the rows be kept: they go only with ``override``.
         """
@@ -259,10 +260,13 @@ class Vault:
         counts = {name: part.rows.num_rows for name, part in found.items()}
         sealed = self._shredder.holds(subject)
         if not any(counts.values()) and not sealed:
+            missed = {name: part.seen.missed for name, part in found.items() if part.seen.missed}
             receipts = self._log.rows(("receipt",), subject)
-            if receipts:
-                return receipt_of(receipts[-1])
-            raise self._absent({name: part.seen.missed for name, part in found.items() if part.seen.missed})
+            if not receipts:
+                raise self._absent(missed)
+            last = receipt_of(receipts[-1])
+            if _places(missed) <= _places(last.missed):  # else it would say that more was gone through than can be
+                return last
         links = {name: part.links for name, part in found.items() if part.links and counts[name]}
         facts = {"tables": counts, "sealed": sealed, "hard_links": links, "override": override}
         return self._erasures.finish(self._log.write("erase", facts, subject))
@@ -323,8 +327,10 @@ class Vault:
     def retire(self, version: int) -> None:
         """Give up an old master key: refused while a key in the database or a token in a registered table is under it.
 
-        It is taken out of a key file; in the environment or a key service, remove it there. Tokens that partners hold under
-        it cannot be translated afterwards: rotate them first. Copies of the key file, as in backups, keep it.
+        Refused as well while a file with tokens cannot be read, or another vault of the database is under it. The key is
+        taken out of a key file; in the environment or a key service, remove it there. Tokens that partners hold under it
+        cannot be translated afterwards: rotate them first, and vaults in other databases too. Copies of the key file, as in
+        backups, keep it.
         """
         self._keys.retire(version)
 
@@ -408,3 +414,7 @@ class Vault:
 
     def _find(self, person: bytes) -> dict[str, Found]:
         return {table.name: table.find(person, self._database) for table in self._register.holdings()}
+
+
+def _places(missed: Mapping[str, list[dict[str, Any]]]) -> set[tuple[str, str]]:
+    return {(name, place["place"]) for name, places in missed.items() for place in places}

@@ -36,7 +36,7 @@ class VaultKeys:
         return count
 
     def retire(self, version: int) -> None:
-        """Refuse while something is under the version; then write it down, and take it out of a key file."""
+        """Refuse while something is or may be under the version; then write it down, and take it out of a key file."""
         people = self.register.pseudonyms
         known = people.versions()
         if isinstance(version, bool) or version not in known or version == people.newest():
@@ -44,6 +44,13 @@ class VaultKeys:
         if count := self.counts().get(version, 0):
             raise InvalidRequest(
                 f"master key {version} must wrap nothing, and wraps {count} keys of this vault; rotate() first"
+            )
+        with self.log.database.transaction(write=False) as connection:
+            others = self.ring.others(connection, self.log.id, version)
+        if others:
+            raise InvalidRequest(
+                f"master key {version} must open no vault any more, and opens {others[0]!r} in the same database; upgrade "
+                "or rotate that one first"
             )
         for table in self.register.holdings():
             if table.finder.partner is not None and (rows := table.tokens_under(version, self.log.database)):

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, func, select
 
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.protect.pseudonyms import Pseudonymizer
-from discreet.protect.vault_log import LOG, wrapped
+from discreet.protect.vault_log import LOG, vaults, wrapped
 
 
 class KeyRing:
@@ -73,6 +73,29 @@ class KeyRing:
         """How many keys are under each version of the master key."""
         query = select(wrapped.c.version, func.count()).where(wrapped.c.vault == vault).group_by(wrapped.c.version)
         return {int(version): int(count) for version, count in connection.execute(query.order_by(wrapped.c.version))}
+
+    def others(self, connection: Connection, vault: int, version: int) -> list[str]:
+        """The other vaults of this database that would be lost with a version of these master keys.
+
+        Those with a key that it opens, and, for the first version, those of 0.1.0, which made the tokens in their logs with
+        it and have no key of the log yet. A vault under somebody else's master keys is not opened by these.
+        """
+        lost = []
+        for other, name in connection.execute(select(vaults.c.id, vaults.c.name).where(vaults.c.id != vault)):
+            ring = KeyRing(self._pseudonyms, name)
+            found = connection.execute(select(wrapped).where(wrapped.c.vault == other)).all()
+            if (version == 1 and all(row.holder != LOG for row in found)) or any(
+                row.version == version and ring._opens(row.holder, version, row.key) for row in found
+            ):
+                lost.append(name)
+        return lost
+
+    def _opens(self, holder: str, version: int, text: str) -> bool:
+        try:
+            self._opened(holder, version, text)
+        except InvalidRequest:
+            return False
+        return True
 
     def _closed(self, holder: str, key: bytes) -> dict[str, Any]:
         version = self._pseudonyms.newest()

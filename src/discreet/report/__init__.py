@@ -25,10 +25,6 @@ def render(doc: Mapping[str, Any]) -> str:
     """The page for a document of kind ``releases``: one file, no network, readable by a non-expert."""
     from jinja2 import Environment, StrictUndefined
 
-    import discreet.hypotheses
-    import discreet.mechanisms
-    import discreet.statistics  # noqa: F401  the registries that results are read with
-
     check_version(doc, "releases")
     here = files("discreet.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -50,7 +46,7 @@ def render(doc: Mapping[str, Any]) -> str:
         guesses=meaning.guesses(budget, total, price),
         beliefs=meaning.beliefs(total),
         guess_picture=pictures.guesses([(g.what, g.chance) for g in meaning.guesses(budget, total, price)]),
-        answers=[_answer(number, ask) for number, ask in enumerate(doc["asks"], 1)],
+        answers=_answers(doc["asks"]),
         laws=meaning.law_glossary({_law(ask) for ask in doc["asks"]}),
         columns=[_declared(name, column.to_dict()) for name, column in schema.columns.items()],
         most_rows=schema.max_rows,
@@ -62,9 +58,16 @@ def _law(ask: Mapping[str, Any]) -> str:
     return str(ask["result"]["releases"][0]["mechanism"]["name"])
 
 
-def _answer(number: int, ask: Mapping[str, Any]) -> dict[str, Any]:
+def _answers(asks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What the page shows of every question; tests are corrected for one another."""
+    results = [Result.from_json(json.dumps(ask["result"])) for ask in asks]
+    shown = [_answer(number, ask, result) for number, (ask, result) in enumerate(zip(asks, results, strict=True), 1)]
+    corrected = meaning.corrections(results)
+    return [answer | {"corrected": words} for answer, words in zip(shown, corrected, strict=True)]
+
+
+def _answer(number: int, ask: Mapping[str, Any], result: Result) -> dict[str, Any]:
     """What the page shows of one question."""
-    result = Result.from_json(json.dumps(ask["result"]))
     names, rows = meaning.lines(result)
     listed = list(zip(*rows.values(), strict=True))
     cut = listed[:_MOST_ROWS]
@@ -94,6 +97,11 @@ def main_interval(numbers: Sequence[Any]) -> tuple[Any, Any, Any]:
 
 
 def _declared(name: str, doc: Mapping[str, Any]) -> tuple[str, str]:
+    if "private" in (doc.get("values"), doc.get("bounds")):
+        outer = "" if "outer" not in doc else f" from {shown(doc['outer'][0])} to {shown(doc['outer'][1])}"
+        return name, (
+            "labels" if doc["type"] == "category" else f"a number{outer}, with bounds"
+        ) + " that were not looked for"
     if doc["type"] == "category":
         return name, "one of " + ", ".join(map(str, doc["values"]))
     low, high = doc["bounds"]

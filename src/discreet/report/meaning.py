@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -15,27 +15,16 @@ from discreet.accounting import conversions
 from discreet.accounting.filters import Filter
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
+from discreet.core.mechanism import mechanisms
 from discreet.core.result import Result
 from discreet.core.schema import Schema
+from discreet.hypotheses import describe, holm
+from discreet.hypotheses.reading import HypothesisTest
+from discreet.hypotheses.words import p_in_words
 from discreet.report.numbers import percent, shown
 from discreet.statistics.distribution import Distribution
 
 _DELTAS = tuple(10.0 ** (-k / 4) for k in range(2, 49))  # where a concentrated guarantee is turned into (epsilon, delta)
-
-# Each law in plain words: what it does, and why it protects.
-_LAWS = {
-    "laplace": "Laplace noise: a random amount, small ones most likely, equally often up and down. What one person can "
-    "change moves the true number so little that no result becomes more than e^ε times as likely.",
-    "discrete_laplace": "Discrete Laplace noise: the Laplace law on whole numbers, for counts.",
-    "gaussian": "Gaussian noise: the bell curve. Large amounts are rarer than with Laplace noise, which is why its "
-    "guarantee carries a δ or is stated as ρ.",
-    "discrete_gaussian": "Discrete Gaussian noise: the bell curve on whole numbers, for counts.",
-    "exponential": "Exponential mechanism: a private choice. Every candidate value can be chosen; better ones are more "
-    "likely, and one person changes no candidate's chance by more than a factor e^ε.",
-    "spherical_laplace": "Spherical Laplace noise: Laplace noise for a whole vector, the same in every direction.",
-    "randomized_response": "Randomised response: the truth with a known probability, otherwise another category.",
-    "no_noise": "No noise: for tests only. Nothing is protected.",
-}
 
 
 def best_guess(cost: Cost) -> float:
@@ -156,19 +145,15 @@ def protected(schema: Schema) -> list[str]:
 
 def law_glossary(names: Collection[str]) -> list[str]:
     """The laws that a release used, in plain words."""
-    return [_LAWS.get(name, name.replace("_", " ")) for name in sorted(names)]
+    return [mechanisms[name].words or name.replace("_", " ") for name in sorted(names)]
 
 
 def law_sentence(result: Result) -> str:
     """The law of one answer with its numbers."""
     law: Any = result.releases[0].mechanism
-    name = law.name.replace("_", " ").replace("laplace", "Laplace").replace("gaussian", "Gaussian")
-    name = name[0].upper() + name[1:]
-    if law.name == "exponential":
-        return f"{name} mechanism among evenly spaced public values, rate {shown(law.rate)} for each step of utility."
-    if not hasattr(law, "scales"):
-        return f"{name}."
-    return f"{name} noise{_size(result)}."
+    if hasattr(law, "rate"):
+        return f"{law.title()} among evenly spaced public values, rate {shown(law.rate)} for each step of utility."
+    return f"{law.title()}{_size(result) if hasattr(law, 'scales') else ''}."
 
 
 def _size(result: Result) -> str:
@@ -192,6 +177,19 @@ def rank_sentence(result: Result) -> str | None:
         f"With 95 % probability the value is right to within {rows} rows of rank. How far that is in value depends on the "
         "table and is not public, so the interval is the whole declared range."
     )
+
+
+def is_test(result: Result) -> bool:
+    """Whether an answer has a p-value."""
+    return isinstance(result.reading, HypothesisTest)
+
+
+def corrections(results: Sequence[Result]) -> list[str | None]:
+    """Of every test on a page, what Holm's correction makes of its p-value; nothing where it is the only one."""
+    tests = [result for result in results if is_test(result)]
+    adjusted = iter(holm(tests)) if len(tests) > 1 else iter(())
+    many = f"This page has {len(tests)} tests, and each is a chance of a false alarm. Corrected for all of them (Holm): p"
+    return [f"{many} {p_in_words(next(adjusted))}." if len(tests) > 1 and is_test(result) else None for result in results]
 
 
 _WHOSE = {"table": "this table's true", "population": "the population's"}
@@ -223,13 +221,18 @@ def holds(result: Result) -> str:
 
 
 def sentence(ask: Mapping[str, Any], result: Result) -> str:
-    """The answer in one sentence."""
+    """The answer in one sentence; a hypothesis test in its own words."""
     if isinstance(result.reading, Distribution):
         return (
             f"Counts in {np.shape(result.value)[-1]} bins tell the whole distribution; they are in releases.json. Here are "
             "the values that a share of the rows lies below, each with the interval that holds the population's with 95 % "
             "probability."
         )
+    if is_test(result):
+        return describe(result)
+    told: str | None = result.reading.sentence(result.releases)
+    if told is not None:
+        return told
     if result.labels:
         count, whose = np.size(result.value), _WHOSE[result.scope]
         return f"{count} numbers, each with the interval that holds {whose} one with 95 % probability."
@@ -238,8 +241,8 @@ def sentence(ask: Mapping[str, Any], result: Result) -> str:
         outer = result.interval(0.95, of="population")
         return (
             f"The answer is {shown(result.value)}. In the population that this table is a sample of, the number lies "
-            f"between {shown(outer[0])} and {shown(outer[1])} with 95 % probability, allowing for sampling and noise; in "
-            f"this table alone, between {shown(low)} and {shown(high)}, allowing for noise."
+            f"between {shown(outer[0])} and {shown(outer[1])} with 95 % probability, allowing for sampling and noise; "
+            f"in this table alone, between {shown(low)} and {shown(high)}, allowing for noise."
         )
     if rank_sentence(result):
         return f"The answer is {shown(result.value)}."

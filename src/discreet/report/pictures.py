@@ -18,7 +18,7 @@ BAR, MARK, LINE, SOFT, EARLIER, INK = "#2b6cb0", "#9c2f0f", "#1b2430", "#dfe6ee"
 _ROW = 44  # pixels of one line with its label above it
 _PLOT = 190  # pixels of a histogram
 _GUTTER = 11.0  # per cent of a histogram that the numbers beside it take
-_COUNTED = ("count", "crosstab", "sum")
+_COUNTED = ("count", "crosstab", "sum", "categories")
 _RANGES = {"correlation": (-1.0, 1.0), **dict.fromkeys(("count", "variance", "std", "pooled_variance"), (0.0, math.inf))}
 
 
@@ -83,6 +83,8 @@ def answer(key: str, ask: Mapping[str, Any], result: Result, most: int) -> Marku
     labels = [tuple(str(rows[n][i]) for n in names) for i in range(len(rows["value"]))][:most]
     ends = ("population_low", "population_high") if result.scope == "population" else ("low", "high")
     triples = list(zip(rows["value"], *(rows[end] for end in ends), strict=True))[:most]
+    if not triples:
+        return _svg(key, f"{ask['title']}: nothing to show", 1, [])
     if ask["statistic"] == "histogram":
         return _histograms(key, ask["title"], labels, triples)
     words = [" · ".join(parts) for parts in labels] if names else [""]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import InvalidRequest
-from discreet.inference.diagnostics import PoorSampling
-from discreet.inference.posterior import Posterior
+from discreet.inference.outputs.diagnostics import PoorSampling
+from discreet.inference.outputs.posterior import Posterior
 from discreet.report.numbers import percent, shown
 
 if TYPE_CHECKING:

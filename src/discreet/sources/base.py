@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Literal, Self, TypeVar
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from discreet.core.numbers import Number, rational
 from discreet.core.random import Random, chosen
-from discreet.core.schema import Categories, Label, Schema, canonical, closest
+from discreet.core.schema import Categories, Column, Label, Schema, canonical, closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.sources.batch import Batch, Rules
 from discreet.sources.ids import Identities, Words
@@ -62,7 +63,7 @@ class BaseSource(ABC):
     def __init__(self, schema: Schema, salt: int = DEFAULT_SALT, batch_rows: int = BATCH_ROWS) -> None:
         if batch_rows < 1:
             raise InvalidRequest(f"batch_rows must be at least 1, got {batch_rows}")
-        self.schema = schema
+        self.schema = self._as_declared = schema
         self._batch_rows = batch_rows
         self._selection = Selection(Rules(schema, salt))
         self._declared: str | None = None
@@ -94,6 +95,23 @@ class BaseSource(ABC):
                     raise UnknownName(f"column {name!r} has no category {label!r}{closest(str(label), known)}")
             conditions.append((name, tuple(sorted({lookup[canonical(v)] for v in labels}))))
         return self._with(where=(*self._selection.where, *conditions))
+
+    def found(self, columns: Mapping[str, Column]) -> Self:
+        """The same table with declarations that were found. Asked before any ``where``, ``split`` or ``sample``.
+
+        Its version stays that of the declared schema: within one ledger what was found follows from that and the version of
+        the table, and a question says the bounds and labels that it uses.
+        """
+        if self._selection:
+            raise InvalidRequest("declarations are found for a whole table; find them before choosing rows")
+        made = copy.copy(self)
+        made.schema = replace(self.schema, columns={**self.schema.columns, **columns})
+        made._selection = Selection(Rules(made.schema, self._selection.rules.salt))
+        made._read_again(columns)
+        return made
+
+    def _read_again(self, columns: Iterable[str]) -> None:  # noqa: B027  most sources keep nothing
+        """Forget what was worked out of columns under another declaration."""
 
     def split(self, parts: int, seed: int | Random | None = None) -> list[Self]:
         """``parts`` sources on disjoint people that together are this one.
@@ -131,10 +149,12 @@ class BaseSource(ABC):
         """
         selection = self._selection
         facts = [
-            json.dumps(self.schema.to_dict(), sort_keys=True),
+            json.dumps(self._as_declared.to_dict(), sort_keys=True),
             str(selection.rules.salt),
             str(selection.where),
             *(choice.describe() for choice in selection.choices),
+            # The places of labels that were found mean something only beside the labels.
+            *(str(pair) for pair in self.restriction if self.schema[pair[0]] != self._as_declared[pair[0]]),
             self._content() if self._declared is None else f"declared {self._declared}",
         ]
         return blake2b("\n".join(facts).encode(), digest_size=16).hexdigest()

@@ -33,9 +33,12 @@ class Rules:
         self.salt = salt
         self.numeric: dict[str, float | None] = {}
         self.category: dict[str, tuple[dict[str, int], int, int]] = {}
+        self.private: set[str] = set()  # columns whose labels are yet to be found
         for name, column in schema.columns.items():
             if isinstance(column, Categories):
                 relation = schema.neighbors
+                if column.private:
+                    self.private.add(name)
                 self.category[name] = (column.lookup(), column.stray(relation), column.fill(relation))
             else:
                 self.numeric[name] = column.fill(schema.neighbors)
@@ -102,6 +105,18 @@ class Batch:
             values = cells.codes(self._pick(self._columns[name]), *self._rules.category[name])
         self._keep(name, values)
         return values
+
+    def present(self, name: str) -> Floats:
+        """The column as doubles as they are stored: NaN where a cell is missing, whatever a missing value becomes."""
+        if name not in self._rules.numeric or name not in self._columns:
+            raise self._refusal(name, "categories; ask for its codes")
+        return cells.numbers(self._pick(self._columns[name]))
+
+    def keys(self, name: str) -> tuple[list[str], cells.Places]:
+        """Of a column whose labels are private: the different ones here, and for every row the place of its own or -1."""
+        if name not in self._rules.private or name not in self._columns:
+            raise self._refusal(name, "labels or numbers that are known; ask for its codes or values")
+        return cells.keys(self._pick(self._columns[name]))
 
     @property
     def people(self) -> Keys | None:

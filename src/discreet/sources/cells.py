@@ -79,6 +79,18 @@ def codes(column: Column, lookup: Mapping[str, int], stray: int, missing: int) -
     return table[index]
 
 
+def keys(column: Column) -> tuple[list[str], Places]:
+    """The different labels of a column, and for every row the place of its own; -1 where it has none."""
+    values, index = distinct(column)
+    known: dict[str, int] = {}
+    places = np.full(len(values) + 1, -1, np.intp)
+    for place, value in enumerate(values):
+        text = None if isinstance(value, _NESTED) else label(value)
+        if text is not None:
+            places[place] = known.setdefault(text, len(known))
+    return list(known), places[index]
+
+
 def label(cell: Any) -> str | None:
     """The canonical text of one cell, None where it is missing."""
     try:

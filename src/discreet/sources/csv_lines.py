@@ -2,9 +2,9 @@
 
 The grammar is that of RFC 4180. A line ends with a line feed, with or without a carriage return before it. A field whose
 first byte is a quote goes on to the next quote that is not doubled, over ends of lines too; a quote elsewhere is a
-character. A record with too few fields has missing cells, and the fields it has too many are left out. A quote that is not
-closed within 2**24 bytes is a character as well, and a line longer than that is a record whose cells are all missing. Cells
-are bytes: whether they are text is asked cell by cell, later.
+character. A record with too few fields has missing cells, and the fields it has too many are left out. A quote that is never
+closed is a character as well, and a record longer than 2**24 bytes is one whose cells are all missing. Cells are bytes:
+whether they are text is asked cell by cell, later.
 
 So all readings of a file see the same records, and a record changes nothing about another, except where a field opens a
 quote that another record's quote closes: nothing that writes CSV makes such a line.
@@ -24,6 +24,7 @@ import pyarrow as pa
 LONGEST = 1 << 24  # bytes of a record
 _BLOCK = 1 << 22  # bytes at a time
 _MARK = b"\xef\xbb\xbf"  # how some programs begin UTF-8
+_quote, _quote_or_end = re.compile(b'"'), re.compile(b'["\n]')
 
 
 class _Grammar(NamedTuple):
@@ -108,9 +109,9 @@ def _clean_blocks(stored: IO[bytes], grammar: _Grammar) -> Iterator[bytes]:
         while place < len(held):
             end = _until(held, place, grammar, ends, pieces)
             if end is None:
-                break
-            if end < 0:  # a line that is too long, and goes on beyond what was read
-                held, place = _skip_line(stored), 0
+                if len(held) <= place + LONGEST:
+                    break
+                held, place = _beyond(stored, held, place, grammar, pieces), 0
             else:
                 place = end
         block = b"".join(pieces)
@@ -124,26 +125,43 @@ def _clean_blocks(stored: IO[bytes], grammar: _Grammar) -> Iterator[bytes]:
 
 
 def _until(held: bytes, place: int, grammar: _Grammar, ends: bool, pieces: list[bytes]) -> int | None:
-    """Put the next records into ``pieces``; where they end, None where more has to be read first, -1 to skip a line."""
+    """Put the next records into ``pieces``; where they end, None where the next one goes on beyond what was read."""
     clean = grammar.clean.match(held, place)
     assert clean is not None
     if place < clean.end() <= place + LONGEST:
         pieces.append(clean[0])
         return clean.end()
     found = grammar.record.match(held, place)
-    if found is not None and found.end() <= place + LONGEST:
-        if found[0].strip(b"\r\n"):
+    if found is not None:
+        if found.end() > place + LONGEST:
+            pieces.append(_written([], grammar))
+        elif found[0].strip(b"\r\n"):
             pieces.append(_written(_fields(found[0], grammar), grammar))
         return found.end()
-    if found is None and not ends and len(held) <= place + LONGEST:
-        return None
-    newline = held.find(b"\n", place)
-    if 0 <= newline < place + LONGEST:  # a quote that is not closed
-        line = held[place:newline].removesuffix(b"\r")
-        pieces.append(_written(line.split(grammar.delimiter), grammar))
-    else:
+    return _one_line(held, place, grammar, pieces) if ends else None
+
+
+def _one_line(held: bytes, place: int, grammar: _Grammar, pieces: list[bytes]) -> int:
+    """A record with a quote that is never closed ends with its line."""
+    newline = held.index(b"\n", place)
+    line = held[place:newline].removesuffix(b"\r")
+    pieces.append(_written(line.split(grammar.delimiter) if newline < place + LONGEST else [], grammar))
+    return newline + 1
+
+
+def _beyond(stored: IO[bytes], held: bytes, place: int, grammar: _Grammar, pieces: list[bytes]) -> bytes:
+    """What follows a record that is longer than what was read: looked for without holding the record."""
+    here = stored.tell()
+    after = _after_record(stored, held[place:], grammar.delimiter)
+    if after is not None:
         pieces.append(_written([], grammar))
-    return newline + 1 if newline >= 0 else newline
+        return after
+    # To its end the file has no quote that closes this one. The line is read again, with the quote as a character.
+    stored.seek(here)
+    if b"\n" in held[place:]:
+        return held[_one_line(held, place, grammar, pieces) :]
+    pieces.append(_written([], grammar))
+    return _skip_line(stored)
 
 
 def _skip_line(stored: IO[bytes]) -> bytes:
@@ -152,6 +170,33 @@ def _skip_line(stored: IO[bytes]) -> bytes:
         if newline >= 0:
             return more[newline + 1 :]
     return b""
+
+
+def _after_record(stored: IO[bytes], held: bytes, delimiter: bytes) -> bytes | None:
+    """What was read behind the end of a record that begins with ``held``; None where a quote in it is never closed.
+
+    A quote opens a field behind the delimiter only, and every quote that is not doubled closes it.
+    """
+    before, place, quoted = delimiter, 0, False
+    while True:
+        found = _quote.search(held, place) if quoted else _quote_or_end.search(held, place)
+        if found is None or (quoted and found.end() == len(held)):  # whether a quote is doubled shows behind it
+            rest = b"" if found is None else held[found.start() :]
+            before = held[len(held) - len(rest) - 1 : len(held) - len(rest)] or before
+            more = stored.read(_BLOCK)
+            if not more:
+                return None if quoted and not rest else b""
+            held, place = rest + more, 0
+            continue
+        at, place = found.start(), found.end()
+        if held[at:place] == b"\n":
+            return held[place:]
+        if not quoted:
+            quoted = (held[at - 1 : at] if at else before) == delimiter
+        elif held[place : place + 1] == b'"':
+            place += 1
+        else:
+            quoted = False
 
 
 def _fields(record: bytes, grammar: _Grammar) -> list[bytes]:

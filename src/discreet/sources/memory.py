@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -38,6 +39,7 @@ class MemorySource(LocalSource):
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         table, rules = self._table, self._selection.rules
         numeric = {name: table.numeric(name) for name in columns if name in rules.numeric}
+        numeric |= {name: table.raw(name) for name in columns if name in rules.private}
         ready = {name: table.codes(name) for name in columns if name in rules.category}
         step = self._batch_rows
         if self.schema.person is None:
@@ -56,6 +58,9 @@ class MemorySource(LocalSource):
 
     def _content(self) -> str:
         return self._own_word
+
+    def _read_again(self, columns: Iterable[str]) -> None:
+        self._table = self._table.under(self._selection.rules, set(columns))
 
 
 class _Table:
@@ -88,6 +93,13 @@ class _Table:
                 ) from None
             check_columns(schema, self._frame.columns)
             self.size = len(self._frame)
+
+    def under(self, rules: Rules, changed: set[str]) -> _Table:
+        """The same table under other declarations of the ``changed`` columns."""
+        made = copy.copy(self)
+        made._rules = rules
+        made._known = {name: known for name, known in self._known.items() if name not in changed}
+        return made
 
     def raw(self, name: str) -> Column:
         """A column as it is stored, as a NumPy or an Arrow array."""

@@ -1,15 +1,1 @@
-"""Private statistics, one per file. Importing this package fills the registries of queries, readings and statistics."""
-
-from discreet.statistics import (
-    count,
-    covariance,
-    distribution,
-    histogram,
-    mean,
-    quantile,
-    share,
-    sum,  # noqa: A004
-    variance,
-)
-
-__all__ = ["count", "covariance", "distribution", "histogram", "mean", "quantile", "share", "sum", "variance"]
+"""Private statistics, one per file; the manifest names each, and it is loaded when it is first asked for."""

@@ -88,7 +88,7 @@ class Cells(FoldQuery):
     ``distance``: with k rows a person, L1 and L2 are k under add/remove; 2k and sqrt(2) k under replace and both.
 
     Proof: a row's weights are not negative and sum to at most 1 (exactly 1 unless a value is missing, then 0), also
-    after rounding: ``_spread`` cuts a whole number into whole numbers that are not negative and sum to it. A person has
+    after rounding: ``cut`` cuts a whole number into whole numbers that are not negative and sum to it. A person has
     at most k rows (the source keeps no more), so the person's vector v has v >= 0 and |v|_1 <= k. Adding or removing it
     moves the sum by v: L1 at most k, L2 at most |v|_1, and so does any change of a single cell. Replacing v by w moves it
     by v - w: L1 at most 2k and |v - w|_2^2 <= |v|_2^2 + |w|_2^2 <= 2 k^2 because v and w are not negative. ``level`` is a
@@ -200,7 +200,7 @@ def _block(
     places = math.prod(f.size for f in picks)
     if not spreads:
         return np.bincount(place if valid is None else place[valid], minlength=places)[:, None]
-    codes = [_codes(f, columns[f.column]) for f in spreads]
+    codes = [codes_of(f, columns[f.column]) for f in spreads]
     for code in codes:
         gone = np.isnan(code)
         if gone.any():
@@ -209,7 +209,7 @@ def _block(
         place, codes = place[valid], [c[valid] for c in codes]
     weights = [np.full(place.size, quantum.ONE)]
     for factor, code in zip(spreads, codes, strict=True):
-        weights = [part for weight in weights for part in _spread(factor, weight, code)]
+        weights = [part for weight in weights for part in cut(factor, weight, code)]
     return np.stack([np.bincount(place, weights=w, minlength=places) for w in weights], -1).astype(np.int64)
 
 
@@ -221,24 +221,27 @@ def _known(codes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Mask | None]:
     return codes, codes >= 0 if codes.min() < 0 else None
 
 
-def _bin(factor: Factor, values: Floats) -> tuple[npt.NDArray[Any], Mask | None]:
-    """The bin of each clipped value, and which values there are; None for all.
+def bins(factor: Factor, values: Any, xp: Any = np) -> Any:
+    """The bin of each clipped value, as a double whose whole part counts; NaN where the value is missing.
 
     Even bins are found by arithmetic: a value less than 2**-40 of the whole range below an edge counts as on it, so that
     rounding does not push what lies on an edge into the bin before. Others are found by search.
     """
     edges = factor.edges
     count = len(edges) - 1
+    if even(edges):
+        width = edges[-1] - edges[0]
+        place = xp.subtract(values, edges[0] - width * 2.0**-40)
+        place *= count / width
+    else:
+        place = xp.where(xp.isnan(values), np.nan, xp.searchsorted(xp.asarray(edges), values, side="right") - 1.0)
+    return np.clip(place, 0.0, count - 1.0, out=place) if xp is np else xp.clip(place, 0.0, count - 1.0)
+
+
+def _bin(factor: Factor, values: Floats) -> tuple[npt.NDArray[Any], Mask | None]:
+    """The bin of each clipped value, and which values there are; None for all."""
     with np.errstate(over="ignore"):
-        if even(edges):
-            width = edges[-1] - edges[0]
-            place = np.subtract(values, edges[0] - width * 2.0**-40, dtype=np.float64)
-            place *= count / width
-        else:
-            place = np.searchsorted(np.array(edges), values, side="right").astype(np.float64)
-            place -= 1.0
-            place[np.isnan(values)] = np.nan
-    np.clip(place, 0.0, count - 1.0, out=place)
+        place = bins(factor, values)
     there = None
     if math.isnan(np.dot(place, place)):  # a missing value makes it so, and nothing else does
         there = ~np.isnan(place)
@@ -253,31 +256,37 @@ def even(edges: tuple[float, ...]) -> bool:
     return bool(np.abs(spread - np.array(edges)).max() <= 2.0**-45 * max(abs(edges[0]), abs(edges[-1])))
 
 
-def _codes(factor: Factor, values: Floats, out: Floats | None = None) -> Floats:
+def codes_of(factor: Factor, values: Any, out: Floats | None = None, xp: Any = np) -> Any:
+    """A column as whole numbers: 2**BITS stands for t = 1, and in a ``signed`` factor for the largest bound."""
     if factor.kind != "signed":
-        return quantise(values, factor.lo, factor.hi, out=out)
+        return quantise(values, factor.lo, factor.hi, out=out, xp=xp)
     largest = max(abs(factor.lo), abs(factor.hi))
+    if xp is not np:
+        return xp.rint(xp.clip(values, factor.lo, factor.hi) * (quantum.ONE / largest))
     codes = np.clip(values, factor.lo, factor.hi, out=out, dtype=np.float64)
     codes *= quantum.ONE / largest
     return np.rint(codes, out=codes)
 
 
-def _spread(factor: Factor, weight: Floats, code: Floats) -> list[Floats]:
-    """Cut whole weights into whole parts: the parts are never negative and sum to the weight."""
+def cut(factor: Factor, weight: Any, code: Any, xp: Any = np) -> list[Any]:
+    """Cut whole weights into whole parts: the parts are never negative and sum to the weight.
+
+    ``xp`` is the library of the arrays: NumPy, JAX, or one whose ``rint`` leaves numbers as they are.
+    """
     if factor.kind in ("level", "signed"):
         return [code]
     share = code * (1 / quantum.ONE)
     if factor.kind == "quartic":
-        return _by_degrees(weight, share, 4)
-    top = np.rint(weight * share)
+        return _by_degrees(weight, share, 4, xp)
+    top = xp.rint(weight * share)
     if factor.kind == "linear":
         return [weight - top, top]
-    both = np.rint(top * share)
-    middle = np.minimum(2 * (top - both), weight - both)
+    both = xp.rint(top * share)
+    middle = xp.minimum(2 * (top - both), weight - both)
     return [weight - both - middle, middle, both]
 
 
-def _by_degrees(weight: Floats, share: Floats, degree: int) -> list[Floats]:
+def _by_degrees(weight: Any, share: Any, degree: int, xp: Any) -> list[Any]:
     """The Bernstein cells of a weight, degree by degree: each cell is cut into a whole part that goes up and the rest.
 
     Proof: rint(p t) lies between 0 and the whole number p for t in [0, 1], so neither part is negative and they sum to p;
@@ -285,7 +294,7 @@ def _by_degrees(weight: Floats, share: Floats, degree: int) -> list[Floats]:
     """
     cells = [weight]
     for _ in range(degree):
-        tops = [np.rint(cell * share) for cell in cells]
+        tops = [xp.rint(cell * share) for cell in cells]
         stays = [cell - top for cell, top in zip(cells, tops, strict=True)]
         cells = [stays[0], *(up + stay for up, stay in zip(tops, stays[1:], strict=False)), tops[-1]]
     return cells
@@ -302,7 +311,7 @@ def _one_number(factor: Factor, values: Floats) -> Integers | None:
     first = second = 0
     for start in range(0, count, quantum.IN_PLACE):
         part = values[start : start + quantum.IN_PLACE]
-        code = _codes(factor, part, room[0, : part.size])
+        code = codes_of(factor, part, room[0, : part.size])
         added = float(code.sum())  # 2**16 rows of 2**30 at most: exact
         if math.isnan(added):
             return None

@@ -160,20 +160,26 @@ class PopulationCorrelation(PopulationReading):
     def compute(self, cells: Floats) -> Floats:
         return correlate(cells)
 
-    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+    def score(self, cells: Floats) -> Score | None:
+        """The score of rho; None where a variance is not positive."""
         total = float(cells.sum())
         if total <= 0:
-            return -1.0, 1.0
+            return None
         first, second = _moments(cells, 1), _moments(cells, 2)
         means = [float(np.clip(cells.sum(axis) @ first / total, 0.0, 1.0)) for axis in (1, 0)]
         spreads = [float(cells.sum(axis) @ second / total) - m * m for axis, m in zip((1, 0), means, strict=True)]
         if min(spreads) <= 0:
-            return -1.0, 1.0
+            return None
         z, other = (np.array([-m, 1.0]) / np.sqrt(v) for m, v in zip(means, spreads, strict=True))
         half = np.zeros((3, 3))
         half[:, 0] += multiply(z, z) / 2
         half[0, :] += multiply(other, other) / 2
-        score = Score.of(np.outer(z, other), -half, (4, 4), self.rows)
+        return Score.of(np.outer(z, other), -half, (4, 4), self.rows)
+
+    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+        score = self.score(cells)
+        if score is None:
+            return -1.0, 1.0
         return score.interval(cells, noise, float(correlate(cells)), (-1.0, 1.0), level, strict)
 
 

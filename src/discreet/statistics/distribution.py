@@ -103,7 +103,7 @@ class Distribution(CellReading):
 
     def curve(self, releases: Sequence[Release]) -> Floats:
         """The share of rows below each edge, group by group: within [0, 1] and increasing."""
-        return _curve(self.compute(self._nodes(releases)))
+        return monotone_curve(self.compute(self._nodes(releases)))
 
     def _nodes(self, releases: Sequence[Release]) -> Floats:
         return np.asarray(releases[0].value, np.float64).reshape(self.shape)
@@ -132,7 +132,7 @@ class Distribution(CellReading):
 
     def _one_band(self, nodes: Floats, noise: Any, level: float, sampled: bool) -> tuple[Floats, Floats]:
         counts = self.compute(nodes)
-        rows, middle = float(counts.sum()), _curve(counts)
+        rows, middle = float(counts.sum()), monotone_curve(counts)
         if rows < 1:
             return np.zeros(self.bins + 1), np.ones(self.bins + 1)
         stream = Random(seed=len(nodes))
@@ -142,7 +142,7 @@ class Distribution(CellReading):
             normal = np.asarray(Gaussian(1).release(np.zeros((_DRAWS, self.bins)), seed=stream), np.float64)
             steps = normal * np.sqrt(self.rows * fitted)
             fitted = fitted + steps - steps.sum(-1, keepdims=True) * (fitted / rows)
-        redrawn = _curve(fitted + self.compute(drawn))
+        redrawn = monotone_curve(fitted + self.compute(drawn))
         reach = float(np.quantile(np.abs(redrawn - middle).max(-1), level))
         low, high = np.clip(middle - reach, 0.0, 1.0), np.clip(middle + reach, 0.0, 1.0)
         low[0], high[-1] = 0.0, 1.0
@@ -169,7 +169,7 @@ class Distribution(CellReading):
         return QuantileOf(self, float(level))
 
 
-def _curve(counts: Floats) -> Floats:
+def monotone_curve(counts: Floats) -> Floats:
     """Cumulated shares from 0 to 1 that increase: the average of the largest so far and the smallest to come."""
     total = counts.sum(-1, keepdims=True)
     some = np.where(total > 0, total, 1.0)
@@ -246,27 +246,24 @@ class QuantileOf(Reading):
     def _one(self, nodes: Floats, noise: Any, tail: float, sampled: bool) -> tuple[float, float]:
         score = self._weights @ nodes
         rows = max(float(self.distribution.compute(nodes).sum()), 0.0)
-        variance = np.full(len(score), self.distribution.rows * rows * self.q * (1 - self.q) if sampled else 0.0)
-        below = self._rejected(-score, variance, noise, tail)
-        above = self._rejected(score, variance, noise, tail)[::-1]
+        variance = self.distribution.rows * rows * self.q * (1 - self.q) if sampled else 0.0
+        # Of the table the noise alone counts, a whole number of steps, and P(X >= score) holds the score: half a step less.
+        step = 0.0 if variance else float(noise.grid) * np.abs(self._weights).max(-1) / 2
         edges = self.distribution.edges
-        first = int(np.argmin(np.append(below, False)))
-        last = int(np.argmin(np.append(above, False)))
-        return edges[first], edges[len(edges) - 1 - last]
+        below = self._rejected(-score - step, variance, self._weights, noise, tail)
+        above = self._rejected((score - step)[::-1], variance, self._weights[::-1], noise, tail)
+        return edges[below], edges[len(edges) - 1 - above]
 
-    def _rejected(self, score: Floats, variance: Floats, noise: Any, tail: float) -> Any:
-        """Whether P(X >= score) is below ``tail``; the integral is taken where Chebyshev's inequality leaves it open.
+    def _rejected(self, score: Floats, variance: float, weights: Floats, noise: Any, tail: float) -> int:
+        """How many of the tests are rejected, in their order, before the first that is not: P(X >= score) below ``tail``.
 
-        Of the table V is 0 and the noise is a whole number of steps: the probability is that of at least the score, so
-        half a step's worth of the largest weight is taken off first.
+        The integral is taken where Chebyshev's inequality leaves it open.
         """
-        weights = self._weights
-        if not variance.any():
-            score = score - float(getattr(noise, "grid", 0)) * np.abs(weights).max(-1) / 2
-        spread = np.sqrt(variance + noise_variance(weights, noise))
-        far = 2 / math.sqrt(tail)
-        found = score > far * spread
-        near = np.flatnonzero((score > 0) & ~found)
-        if near.size:
-            found[near] = upper_tail(score[near], variance[near], weights[near], noise) < tail
-        return found
+        far = 2 / math.sqrt(tail) * np.sqrt(variance + noise_variance(weights, noise))
+        for place, here in enumerate(score):
+            if here > far[place]:
+                continue
+            one = slice(place, place + 1)
+            if here <= 0 or upper_tail(score[one], np.array([variance]), weights[one], noise)[0] >= tail:
+                return place
+        return len(score)

@@ -26,7 +26,8 @@ _STEP = 0.1  # of the integral, in standard deviations: what wraps round lies 2 
 _FAR = 40.0  # beyond, p is 0 to every digit of a double
 _LONGEST = 200.0
 _POINTS = 257  # public values of theta at which p is asked first
-_HALVINGS = 40
+_ROUNDS = 60
+_DEEP = 30.0  # normal quantiles: p is 0 to every digit of a double
 _BETA = 0.05  # of alpha: the strict form allows V to be underestimated with this share of the error
 
 
@@ -44,21 +45,22 @@ class Statement:
     """L, V and the weights of both on the cells, for each of several values of theta (the first axis).
 
     ``variance`` may come from the cells as well: ``variance_weights`` are then its weights, and it is as noisy as they make
-    it. Without them it is known.
+    it. Without them it is known; ``guard_weights`` are then those of what little noise it has, for the strict form alone.
     """
 
     score: Floats
     variance: Floats
     weights: Floats
     variance_weights: Floats | None = None
+    guard_weights: Floats | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variance", np.maximum(self.variance, 0.0))
 
     def take(self, places: Any) -> Statement:
         """The statement for some of the values of theta."""
-        more = None if self.variance_weights is None else self.variance_weights[places]
-        return Statement(self.score[places], self.variance[places], self.weights[places], more)
+        more = [None if w is None else w[places] for w in (self.variance_weights, self.guard_weights)]
+        return Statement(self.score[places], self.variance[places], self.weights[places], *more)
 
 
 Equation = Callable[[Floats], Statement]
@@ -149,10 +151,11 @@ def strict_p_values(statement: Statement, noise: Noise, alpha: float, far: float
     Proof (Berger and Boos 1994): with probability 1 - beta the raised V is at least the variance of the sample; on that
     event p is at least the p-value of the true variance, because the tail grows with V.
     """
-    if statement.variance_weights is None:
+    noisy = statement.guard_weights if statement.variance_weights is None else statement.variance_weights
+    if noisy is None:
         return p_values(statement, noise, far)
     beta = alpha * _BETA
-    raised = statement.variance + noise_quantile(statement.variance_weights, noise, beta)
+    raised = statement.variance + noise_quantile(noisy, noise, beta)
     size = np.abs(statement.score)
     p = 2 * upper_tail(size, raised, statement.weights, noise, far) + beta
     return np.minimum(p, 1.0)
@@ -162,12 +165,13 @@ def noise_quantile(weights: Floats, noise: Noise, beta: float) -> Floats:
     """What weights . noise passes with probability ``beta``, for each row of weights."""
     spread = np.sqrt(noise_variance(weights, noise))
     low, high = np.zeros(len(spread)), np.full(len(spread), math.log(1 / beta))
-    nothing = np.zeros(len(spread))
-    for _ in range(16):  # from above, to a ten-thousandth of a deviation
-        middle = (low + high) / 2
-        passes = upper_tail(middle * spread, nothing, weights, noise) > beta
-        low, high = np.where(passes, middle, low), np.where(passes, high, middle)
-    return high * spread
+
+    def depth(units: Floats) -> Floats:
+        tail = upper_tail(units * spread, np.zeros(len(spread)), weights, noise)
+        return np.asarray(math.log(beta) - np.log(np.maximum(tail, 1e-30)))
+
+    units = _crossing(depth, low, high, depth(low), depth(high), 1e-4)
+    return (units + 1e-3) * spread  # a thousandth of a deviation beyond: never below
 
 
 def interval(
@@ -175,33 +179,58 @@ def interval(
 ) -> tuple[float, float]:
     """The hull of every theta in [low, high] whose p-value is above 1 - level.
 
-    p is asked at 257 public values and at the estimate; from the outermost that pass, the ends are found by bisection
-    outward. The interval always holds the estimate, and where nothing passes it is the estimate, which lies in the range.
+    p is asked at 257 public values and at the estimate; from the outermost that pass, the ends are found by false position
+    outward, on the scale of normal quantiles, where p is nearly straight. The interval always holds the estimate, and where
+    nothing passes it is the estimate, which lies in the range.
     """
-    alpha = 1 - level
+    from scipy.special import ndtri
 
-    def passes(theta: Floats) -> npt.NDArray[np.bool_]:
+    alpha = 1 - level
+    wanted = float(ndtri(alpha / 2))
+
+    def depth(theta: Floats) -> Floats:
+        """Negative where p is above alpha: how far the normal quantile of p lies beyond that of alpha."""
         statement = equation(theta)
         found = _possible(statement, noise, alpha)
         left = statement.take(found)
         p = strict_p_values(left, noise, alpha) if strict else p_values(left, noise)
-        found[found] = p > alpha
-        return found
+        depths = np.full(len(theta), _DEEP)
+        depths[found] = np.minimum(wanted - ndtri(p / 2), _DEEP)
+        return depths
 
     middle = min(max(estimate, low), high)
     theta = np.unique(np.append(np.linspace(low, high, _POINTS), middle))
-    good = np.flatnonzero(passes(theta))
+    depths = depth(theta)
+    good = np.flatnonzero(depths < 0)
     if not good.size:
         return middle, middle
-    inside = np.array([theta[good[0]], theta[good[-1]]])
-    outside = np.array([theta[max(good[0] - 1, 0)], theta[min(good[-1] + 1, len(theta) - 1)]])
-    for _ in range(_HALVINGS):
-        halfway = (inside + outside) / 2
-        found = passes(halfway)
-        inside, outside = np.where(found, halfway, inside), np.where(found, outside, halfway)
-        if (np.abs(inside - outside) <= 1e-12 * (high - low)).all():
+    inner, outer = good[[0, -1]], np.clip(good[[0, -1]] + [-1, 1], 0, len(theta) - 1)
+    ends = _crossing(depth, theta[inner], theta[outer], depths[inner], depths[outer], 1e-12 * (high - low))
+    return min(float(ends[0]), middle), max(float(ends[1]), middle)
+
+
+def _crossing(
+    depth: Callable[[Floats], Floats], inside: Floats, outside: Floats, below: Floats, above: Floats, least: float
+) -> Floats:
+    """Where a depth passes zero between points inside (negative) and outside, by false position (Illinois), side by side."""
+    found, last = inside.copy(), np.zeros(len(inside))
+    for _ in range(_ROUNDS):
+        moving = (np.abs(outside - inside) > least) & (above > 0)
+        if not moving.any():
             break
-    return min(float(inside[0]), middle), max(float(inside[1]), middle)
+        share = np.where(moving, below / np.where(moving, below - above, 1.0), 0.0)
+        point = inside + np.clip(share, 1e-3, 1 - 1e-3) * (outside - inside)
+        now = depth(point)
+        passes = now < 0
+        side = np.where(passes, -1.0, 1.0)
+        again = side == last
+        above = np.where(passes, np.where(again, above / 2, above), now)
+        below = np.where(passes, now, np.where(again, below / 2, below))
+        inside, outside = np.where(moving & passes, point, inside), np.where(moving & ~passes, point, outside)
+        found = np.where(moving & (passes | (now < 1e-9)), point, found)
+        outside = np.where(np.abs(now) < 1e-9, inside, outside)
+        last = side
+    return found
 
 
 def _possible(statement: Statement, noise: Noise, alpha: float) -> npt.NDArray[np.bool_]:

@@ -85,7 +85,8 @@ def _x(x: Any, bounds: Bounds) -> dict[str, tuple[Any, Column]]:
     return {"x": (numbers_of(x), declared(bounds))}
 
 
-def _xy(x: Any, y: Any, bounds: Sequence[Bounds]) -> dict[str, tuple[Any, Column]]:
+def two_columns(x: Any, y: Any, bounds: Sequence[Bounds]) -> dict[str, tuple[Any, Column]]:
+    """Two columns of numbers with the bounds of each."""
     if np.shape(bounds) != (2, 2):
         raise InvalidRequest(f"bounds must be ((lo, hi) of x, (lo, hi) of y), got {bounds!r}")
     return {"x": (numbers_of(x), declared(bounds[0])), "y": (numbers_of(y, "y"), declared(bounds[1]))}
@@ -119,12 +120,12 @@ def std(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]
 
 def covariance(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The covariance of ``x`` and ``y``, each clipped to its bounds."""
-    return ask_of_arrays(_xy(x, y, bounds), setting, "covariance", "x", "y", of=of)
+    return ask_of_arrays(two_columns(x, y, bounds), setting, "covariance", "x", "y", of=of)
 
 
 def correlation(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]) -> Result:
     """Pearson's correlation of ``x`` and ``y``, each clipped to its bounds."""
-    return ask_of_arrays(_xy(x, y, bounds), setting, "correlation", "x", "y", of=of)
+    return ask_of_arrays(two_columns(x, y, bounds), setting, "correlation", "x", "y", of=of)
 
 
 def pooled_variance(
@@ -153,7 +154,7 @@ def pooled_covariance(
     if any(g.ndim != 2 or g.shape[1] != 2 for g in data):
         raise InvalidRequest("groups must be arrays of two columns, x and y")
     both = np.concatenate(data)
-    columns = _xy(both[:, 0], both[:, 1], bounds) | {"group": _labels(data)}
+    columns = two_columns(both[:, 0], both[:, 1], bounds) | {"group": _labels(data)}
     return _pooled(data, columns, setting, labels, approx_n_max, "pooled_covariance", "x", "y")
 
 
@@ -246,6 +247,26 @@ def share(x: Any, *, categories: Sequence[Any], **setting: Unpack[Setting]) -> R
     return ask_of_arrays({"x": (np.asarray(x), Categories(tuple(categories)))}, setting, "share", "x")
 
 
+def bounds(
+    x: Any, *, outer: Bounds, unit: Number | None = None, bins: int | None = None, **setting: Unpack[Setting]
+) -> Result:
+    """Bounds for ``x``, found within the wide public range ``outer``: ``lo, hi = bounds(...).value``.
+
+    People are counted in bins by powers of two of either sign, values below ``unit`` with zero; or in ``bins`` even ones.
+    Where no bin has enough people the bounds are ``outer`` and ``note`` says so.
+    """
+    return ask_of_arrays(_x(x, outer), setting, "bounds", "x", unit=unit, bins=bins)
+
+
+def categories(x: Any, *, minimum: int | None = None, counts: bool = True, **setting: Unpack[Setting]) -> Result:
+    """The labels in ``x`` that enough people have, with how many; needs ``epsilon`` and ``delta``.
+
+    ``minimum`` hides what is counted, with its noise, less often; ``counts=False`` gives the names alone, more of them.
+    """
+    declared = Categories("private")  # type: ignore[arg-type]
+    return ask_of_arrays({"x": (x, declared)}, setting, "categories", "x", minimum=minimum, counts=counts)
+
+
 def together(
     x: Any, statistics: Sequence[str], *, bounds: Bounds, shares: Sequence[Number] | None = None, **setting: Unpack[Setting]
 ) -> list[Result]:
@@ -262,5 +283,5 @@ _KEYWORDS = """
     or "both". ``ledger`` is a Ledger that pays; ``seed`` is for tests only and makes what it touches not private.
 """
 for _function in (count, sum, mean, variance, std, covariance, correlation, pooled_variance, pooled_covariance, histogram,
-                  crosstab, quantile, median, distribution, share, together):  # fmt: skip
+                  crosstab, quantile, median, distribution, share, bounds, categories, together):  # fmt: skip
     _function.__doc__ = (_function.__doc__ or "").rstrip() + _KEYWORDS

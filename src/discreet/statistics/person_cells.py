@@ -29,7 +29,7 @@ class PersonCells(FoldQuery):
     Proof: x, y and z are not negative and sum to 1, so the six cells, the square of that sum, are not negative and sum to 1:
     a person's vector v has v >= 0 and |v|_1 = 1, and the rest is the proof of ``Cells`` with one row a person. On the grid x
     and z are rounded so that x + z <= 1 stays true and y is the rest; the products are cut as whole numbers that are not
-    negative and sum to 2**BITS. Someone none of whose rows has a value has (0, 0, 0, 0, 0, 1), as has nobody's row.
+    negative and sum to 2**BITS. Someone none of whose rows has a value adds nothing, v = 0, which is within all of these.
     """
 
     number: Factor

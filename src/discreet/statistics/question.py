@@ -12,9 +12,11 @@ from typing import Any
 from discreet.core.ask import Ask
 from discreet.core.mechanism import Mechanism
 from discreet.core.query import Query, Relation
+from discreet.core.registry import load
 from discreet.core.result import SCOPES, Reading
 from discreet.core.schema import Categories, Integer, Real, Schema
-from discreet.errors import InvalidRequest, UnknownName
+from discreet.errors import InvalidRequest
+from discreet.manifest import homes
 from discreet.statistics.cells import Cells, Factor, Kind
 from discreet.statistics.spend import Spend
 
@@ -47,11 +49,16 @@ class Table:
             )
         return declared
 
-    def categories(self, column: str) -> Categories:
-        """The declaration of a column of categories; refuses one of numbers."""
+    def categories(self, column: str, *, found: bool = True) -> Categories:
+        """The declaration of a column of categories; refuses one of numbers, and labels that are yet to be ``found``."""
         declared = self.schema[column]
         if not isinstance(declared, Categories):
             raise InvalidRequest(f"column {column!r} holds numbers; grouping and tables need declared Categories")
+        if found and declared.private:
+            raise InvalidRequest(
+                f"the labels of column {column!r} are private and have no price; declare price={{'epsilon': ..., 'delta': "
+                "...}, or ask for categories and declare what they find"
+            )
         return declared
 
     def factor(self, kind: Kind, column: str, edges: Sequence[float] = ()) -> Factor:
@@ -132,10 +139,8 @@ def statistic(name: str) -> Callable[[Builder], Builder]:
 
 def builder(name: str) -> Builder:
     """The statistic of that name."""
-    try:
-        return _BUILDERS[name]
-    except KeyError:
-        raise UnknownName(f"no statistic is called {name!r}; known: {', '.join(sorted(_BUILDERS))}") from None
+    load(name, _BUILDERS, homes("statistic"), "statistic")
+    return _BUILDERS[name]
 
 
 def build(name: str, table: Table, *args: Any, **kwargs: Any) -> Question:
@@ -154,4 +159,4 @@ def build(name: str, table: Table, *args: Any, **kwargs: Any) -> Question:
 
 def names() -> list[str]:
     """Every registered statistic."""
-    return sorted(_BUILDERS)
+    return sorted({*_BUILDERS, *homes("statistic")})

@@ -165,6 +165,19 @@ class Part(Reading):
     def contrast(self, coefficients: dict[Any, float], ratio_within: tuple[float, float] | None = None) -> Reading:
         return Part(self.inner.contrast(coefficients, ratio_within), self.start, self.stop)
 
+    def test(self, name: str, releases: Sequence[Release], **options: Any) -> Reading:
+        return Part(self.inner.test(name, releases, **options), self.start, self.stop)
+
+    def statistic(self, releases: Sequence[Release]) -> float:
+        return self.inner.statistic(self._own(releases))
+
+    def pvalue(self, releases: Sequence[Release]) -> float:
+        return self.inner.pvalue(self._own(releases))
+
+    @property
+    def method(self) -> str:
+        return self.inner.method
+
 
 def labelled(labels: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     """Axis names with their labels, as tuples all the way down."""

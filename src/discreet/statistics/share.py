@@ -63,6 +63,7 @@ class Share(PopulationReading):
         def equation(p: Floats) -> Statement:
             weights = np.repeat(-p[:, None], len(cells), 1)
             weights[:, place] += 1.0
-            return Statement(weights @ cells, self.rows * p * (1 - p) * total, weights)
+            spread = self.rows * p * (1 - p)
+            return Statement(weights @ cells, spread * total, weights, None, np.repeat(spread[:, None], len(cells), 1))
 
         return interval(equation, noise, float(self.compute(cells)[place]), 0.0, 1.0, level, strict)

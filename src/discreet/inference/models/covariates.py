@@ -6,13 +6,13 @@ Where only a release is known the covariates are latent too, so a regression nee
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
-from discreet.inference.models.base import Array, Theta, positive
+from discreet.inference.models.base import Array, NoiseModel, Records, Theta, column_names, positive
 
 Known = tuple[tuple[float, ...], tuple[tuple[float, ...], ...]]
 
@@ -136,3 +136,39 @@ def _inverse_wishart(key: Array, degrees: Array, scale: Array) -> Array:
     factor = jnp.diag(chi) + below
     spread = jax.scipy.linalg.solve_triangular(factor, jnp.linalg.cholesky(scale).T, lower=True)
     return spread.T @ spread
+
+
+class Regression(NoiseModel):
+    """What regressions share: covariates and their law, coefficients with a normal prior, y as the last column."""
+
+    features: int
+    deviation: float
+    covariates: Known | None
+    covariate_deviation: float
+    columns: tuple[str, ...] | None
+
+    samplers: ClassVar[tuple[str, ...]] = ("interweaving", "sweep", "summary")
+
+    def __post_init__(self) -> None:
+        if isinstance(self.features, bool) or not isinstance(self.features, int) or self.features < 1:
+            raise InvalidRequest(f"features must be a whole number of at least 1, got {self.features!r}")
+        object.__setattr__(self, "deviation", positive(self.deviation, "deviation"))
+        object.__setattr__(self, "covariates", check_known(self.covariates, self.features))
+        object.__setattr__(self, "columns", column_names(self.columns, self.variables))
+        positive(self.covariate_deviation, "covariate_deviation")
+
+    @property
+    def variables(self) -> int:
+        return self.features + 1
+
+    @property
+    def _x(self) -> Covariates:
+        return Covariates(self.features, self.covariates, self.covariate_deviation)
+
+    def column(self, records: Records, position: int) -> Array:
+        return records["y"] if position == self.features else records["x"][..., position]
+
+
+def with_constant(x: Array) -> Array:
+    """The design: a column of ones, then the covariates."""
+    return jnp.column_stack([jnp.ones(x.shape[0]), x])

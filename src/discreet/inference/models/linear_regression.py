@@ -5,23 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
-from discreet.inference.models.base import (
-    Array,
-    NoiseModel,
-    Records,
-    Theta,
-    column_names,
-    known_or_prior,
-    positive,
-)
-from discreet.inference.models.covariates import Covariates, Known, check_known, normal_given
+from discreet.inference.models.base import Array, Records, Theta, known_or_prior
+from discreet.inference.models.covariates import Known, Regression, normal_given, with_constant
 from discreet.inference.models.normal import log_inverse_gamma
 
 
 @dataclass(frozen=True)
-class LinearRegression(NoiseModel):
+class LinearRegression(Regression):
     """y = beta_0 + beta_1 x_1 + ... + N(0, variance), beta ~ N(0, ``deviation``**2 I), x normal.
 
     ``features`` is the number of covariates. ``variance`` is a number where it is known, or (shape, scale) of an
@@ -37,28 +28,14 @@ class LinearRegression(NoiseModel):
     columns: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "linear_regression"
-    samplers: ClassVar[tuple[str, ...]] = ("interweaving", "sweep", "summary")
 
     def __post_init__(self) -> None:
-        if isinstance(self.features, bool) or not isinstance(self.features, int) or self.features < 1:
-            raise InvalidRequest(f"features must be a whole number of at least 1, got {self.features!r}")
-        object.__setattr__(self, "deviation", positive(self.deviation, "deviation"))
+        super().__post_init__()
         object.__setattr__(self, "variance", known_or_prior(self.variance, "variance"))
-        object.__setattr__(self, "covariates", check_known(self.covariates, self.features))
-        object.__setattr__(self, "columns", column_names(self.columns, self.variables))
-        positive(self.covariate_deviation, "covariate_deviation")
-
-    @property
-    def variables(self) -> int:
-        return self.features + 1
 
     @property
     def noise_size(self) -> int:
         return self.features + 1
-
-    @property
-    def _x(self) -> Covariates:
-        return Covariates(self.features, self.covariates, self.covariate_deviation)
 
     def _variance(self, theta: Theta) -> Any:
         return theta["variance"] if isinstance(self.variance, tuple) else self.variance
@@ -86,9 +63,6 @@ class LinearRegression(NoiseModel):
         precision = jnp.eye(self.features + 1) / self.deviation**2 + (x * weight[:, None]).T @ x / each
         new["beta"] = normal_given(keys[1], precision, x.T @ (weight * y) / each)
         return new | self._x.update(keys[2], theta, records["x"], weight)
-
-    def column(self, records: Records, position: int) -> Array:
-        return records["y"] if position == self.features else records["x"][..., position]
 
     def to_free(self, theta: Theta) -> Array:
         parts = [theta["beta"]] + ([jnp.log(theta["variance"])[None]] if isinstance(self.variance, tuple) else [])
@@ -120,8 +94,3 @@ class LinearRegression(NoiseModel):
 
     def noise_at(self, normal: Array) -> Array:
         return normal
-
-
-def with_constant(x: Array) -> Array:
-    """The design: a column of ones, then the covariates."""
-    return jnp.column_stack([jnp.ones(x.shape[0]), x])

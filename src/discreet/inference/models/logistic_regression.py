@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
-from discreet.inference.models.base import Array, NoiseModel, Records, Theta, column_names, positive
-from discreet.inference.models.covariates import Covariates, Known, check_known
-from discreet.inference.models.linear_regression import with_constant
+from discreet.inference.models.base import Array, Records, Theta
+from discreet.inference.models.covariates import Known, Regression, with_constant
 
 _NEWTON = 8
 _STEP = 0.7
 
 
 @dataclass(frozen=True)
-class LogisticRegression(NoiseModel):
+class LogisticRegression(Regression):
     """y is 1 with probability sigmoid(beta_0 + beta_1 x_1 + ...), beta ~ N(0, ``deviation``**2 I), x normal.
 
     As ``LinearRegression`` otherwise. The step on beta given records is one transition of NUTS (Hoffman and Gelman 2014).
@@ -33,27 +31,10 @@ class LogisticRegression(NoiseModel):
     columns: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "logistic_regression"
-    samplers: ClassVar[tuple[str, ...]] = ("interweaving", "sweep", "summary")
-
-    def __post_init__(self) -> None:
-        if isinstance(self.features, bool) or not isinstance(self.features, int) or self.features < 1:
-            raise InvalidRequest(f"features must be a whole number of at least 1, got {self.features!r}")
-        object.__setattr__(self, "deviation", positive(self.deviation, "deviation"))
-        object.__setattr__(self, "covariates", check_known(self.covariates, self.features))
-        object.__setattr__(self, "columns", column_names(self.columns, self.variables))
-        positive(self.covariate_deviation, "covariate_deviation")
-
-    @property
-    def variables(self) -> int:
-        return self.features + 1
 
     @property
     def noise_size(self) -> int:
         return self.features
-
-    @property
-    def _x(self) -> Covariates:
-        return Covariates(self.features, self.covariates, self.covariate_deviation)
 
     def draw_prior(self, key: Array) -> Theta:
         first, second = jax.random.split(key)
@@ -97,9 +78,6 @@ class LogisticRegression(NoiseModel):
 
         mode, _ = jax.lax.scan(step, jnp.zeros(x.shape[1]), None, length=_NEWTON)
         return jnp.linalg.inv(curvature(mode))
-
-    def column(self, records: Records, position: int) -> Array:
-        return records["y"] if position == self.features else records["x"][..., position]
 
     def to_free(self, theta: Theta) -> Array:
         return jnp.concatenate([theta["beta"], *self._x.to_free(theta)])

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array, FreeModel, Records, Theta, column_names
-from discreet.inference.slices import slice_sweep
+from discreet.inference.samplers.slices import slice_sweep
 
 
 @dataclass(frozen=True, eq=False)

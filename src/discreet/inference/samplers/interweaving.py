@@ -1,0 +1,69 @@
+"""Interweaving: the cure for slow mixing at small epsilon (ASIS, Yu and Meng 2011).
+
+With much noise the sweep accepts nearly everything and theta moves only as far as n records let it. Where x = g(u,
+theta) with u free of theta, one step more is made: x to u, a slice on theta ~ prior(theta) eta(sum t(g(u_i, theta)))
+along each free coordinate, and u back to x. In the example x ~ N(theta, 1), n = 1, with noise N(0, 1/epsilon**2), the
+lag-1 correlation falls from 1/(1 + epsilon**2) to 0.
+
+Holds when records are independent given theta and are a function of theta and of noise whose law does not depend on it.
+
+Proof: (theta, u) has the density prior(theta) p(u) eta(sum t(g(u_i, theta))); given u, the slice leaves the conditional
+of theta as it is (see ``slices``), and (theta, x) is a function of (theta, u). Where several u make the same x (yes and
+no), u is drawn from its law given x and theta first, which is one more Gibbs step. The sweep before leaves the same
+joint law invariant.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import InvalidRequest
+from discreet.inference._jax import doubles, jax, jnp
+from discreet.inference.models.base import Array, NoiseModel
+from discreet.inference.samplers.births import births_and_deaths
+from discreet.inference.samplers.compiled import once
+from discreet.inference.samplers.problem import Kernel, Problem, State
+from discreet.inference.samplers.slices import slice_sweep
+from discreet.inference.samplers.sweep import kept, replace_records
+
+_PRIOR_DRAWS = 2000
+
+
+def interweaving(problem: Problem) -> Kernel:
+    """The sampler."""
+    model = problem.model
+    if not isinstance(model, NoiseModel):
+        raise InvalidRequest(
+            f"the sampler 'interweaving' needs records made of noise, and those of {model.name!r} are not; use 'sweep'"
+        )
+    evidence, widths = problem.evidence, prior_widths(model)
+
+    def step(key: Array, state: State, values: Array) -> tuple[State, dict[str, Any]]:
+        keys = jax.random.split(key, 6)
+        theta = model.update(keys[0], state["theta"], state["records"], problem.weight(state["n"]))
+        state, accepted = replace_records(problem, keys[1], {**state, "theta": theta}, values)
+        state = births_and_deaths(problem, keys[2], state, values)
+        exists = problem.weight(state["n"])
+        theta = model.update(keys[3], state["theta"], state["records"], exists)
+        noise = model.to_noise(keys[4], state["records"], theta)
+
+        def log_density(free: Array) -> Array:
+            each = evidence.each(model.from_noise(noise, model.from_free(free)), problem.index, values)
+            return model.log_prior(free) + evidence.log_prob(values, jnp.sum(each * exists[:, None], axis=0))
+
+        theta = model.from_free(slice_sweep(keys[5], log_density, model.to_free(theta), jnp.asarray(widths)))
+        state = problem.place(theta, model.from_noise(noise, theta), state["n"], values)
+        return state, kept(problem, state, accepted)
+
+    return Kernel("interweaving", problem.start, step)
+
+
+def prior_widths(model: NoiseModel) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The middle half of the prior along each free coordinate: the widths of the slices."""
+    with doubles():
+        keys = jax.random.split(jax.random.key(0), _PRIOR_DRAWS)
+        drawn = once(jax.vmap(lambda key: model.to_free(model.draw_prior(key))), keys)
+    low, high = np.quantile(np.asarray(drawn), [0.25, 0.75], axis=0)
+    return np.asarray(np.maximum(high - low, 1e-6))

@@ -1,0 +1,212 @@
+"""Latent summaries for large n: the total is taken to be normal given theta. Approximate, and labelled so.
+
+S | theta ~ N(n m(theta), n V(theta)) with m, V the mean and covariance of t(x); then noise is added. Gaussian noise of
+standard deviation d adds d**2 to the variance; Laplace noise of scale b is N(0, b**2 W) with W ~ Exponential of mean 2.
+Records are gone, so that a step costs the same for any n. It is made of rounds of two moves: theta and, where it is
+unknown, n (then taken to be a real number) given W, by Metropolis steps along differences of pairs of points from an
+archive; and W given theta. The archive comes from the start: a population that goes from the prior to about the posterior
+by degrees, see ``populations``. No gradient is needed, and no tuning.
+
+Holds approximately, when n is large: by the central limit theorem with an error of the order 1/sqrt(n), and without the
+clamps of a release being rare events (then n has to be larger). The release must be a total with independent Laplace or
+Gaussian noise; discrete laws are taken to be continuous, grids to be fine. Moments are sums over cells for tables and
+counts; for other models they are means over fixed points, see ``_normal_points``.
+
+Proof: the approximation is in the law of S alone; given it the density of (theta, n, W) is written down. The archive does
+not change after the start, and a difference of two of its points is proposed as often as its opposite: Metropolis with
+the ratio of densities leaves the law invariant. For W the noise e is drawn first given all else (a normal law: S and e
+are drawn from their prior, and corrected by what was seen), and given e the coordinates of W are independent: p(W | e) is
+proportional to W**(-1/2) exp(-W/2 - (e/b)**2 / (2 W)), that is 1/W is inverse Gaussian with mean b/abs(e) and shape 1.
+Drawing (e, W) after theta is a Gibbs step on the joint law with e in it.
+
+Reference: ter Braak and Vrugt, "Differential evolution Markov chain with snooker updater and fewer chains", Statistics and
+Computing 18 (2008); Michael, Schucany and Haas, "Generating random variates using transformations with multiple roots",
+The American Statistician 30 (1976).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import InvalidRequest
+from discreet.inference._jax import TINY, jax, jnp
+from discreet.inference.models.base import Array, FiniteModel, FreeModel, NoiseModel, Theta
+from discreet.inference.models.rows import Rows
+from discreet.inference.samplers.annealing import agreed, population, walk
+from discreet.inference.samplers.problem import Kernel, Problem, State, count_of
+
+_LINE = 401  # points of the rule in one dimension
+_POINTS, _FEWER = 10, 7  # powers of two of points in several; fewer are enough to find a start
+_ROUNDS = 3  # of moves of theta and of W in one step
+_MOVES = 4  # of theta in one step, for each of its coordinates
+ADVISED = 1000  # from this many records on it is chosen by itself, where no exact sampler is made for the model
+WARMUP = 100  # steps after which the start is forgotten
+
+
+def takes_summary(problem: Problem) -> bool:
+    """Whether the release is a total with independent Laplace or Gaussian noise."""
+    evidence = problem.evidence
+    laws = all(p.law.law.tails != "other" and p.statistic.finish is None for p in evidence.parts)
+    return laws and bool(evidence.parts) and not evidence.indexed and "summary" in problem.model.samplers
+
+
+def summary(problem: Problem) -> Kernel:  # noqa: PLR0915
+    """The sampler."""
+    model = problem.model
+    if not takes_summary(problem) or not isinstance(model, FreeModel):
+        raise InvalidRequest(
+            "the sampler 'summary' needs totals with Laplace or Gaussian noise and a model with moments; use 'sweep'"
+        )
+    laplace = np.concatenate([np.full(p.values.size, p.law.law.tails == "laplace") for p in problem.evidence.parts])
+    deviation = np.concatenate([p.law.deviation for p in problem.evidence.parts])
+    unknown = isinstance(problem.rows, Rows)
+    fine, coarse = _moments(problem, _POINTS), _moments(problem, _FEWER)
+
+    def read(point: Array) -> tuple[Theta, Array]:
+        n = point[-1] if unknown else jnp.asarray(float(problem.capacity))
+        return model.from_free(point[:-1] if unknown else point), n
+
+    def log_prior(point: Array) -> Array:
+        if isinstance(problem.rows, Rows):
+            return model.log_prior(point[:-1]) + jnp.where(point[-1] >= 1, problem.rows.log_prior(point[-1]), -jnp.inf)
+        return model.log_prior(point)
+
+    def noise_of(w: Array) -> Array:
+        # The deviation of Laplace noise is sqrt(2) scales, so that its variance given W is deviation**2 W / 2.
+        return deviation**2 * jnp.where(laplace, w / 2, 1.0)
+
+    def log_density(point: Array, w: Array, values: Array, moments: Any = fine) -> Array:
+        """Of a point and what was seen, given W."""
+        theta, n = read(point)
+        mean, covariance = _spread(*moments(theta, values))
+        root = jnp.linalg.cholesky(n * covariance + jnp.diag(noise_of(w)))
+        apart = jax.scipy.linalg.solve_triangular(root, values - n * mean, lower=True)
+        return log_prior(point) - 0.5 * jnp.sum(apart**2) - jnp.sum(jnp.log(jnp.diagonal(root)))
+
+    def draw_prior(key: Array, values: Array) -> Array:
+        first, second = jax.random.split(key)
+        free = model.to_free(model.draw_prior(first))
+        if not isinstance(problem.rows, Rows):
+            return free
+        counted = count_of(problem.evidence, values)
+        n = problem._start_n(second, values) * 1.0
+        # Where n is counted it starts about there: all that the archive needs.
+        wide = 0.0 if counted is None else jnp.sqrt(jnp.sum(deviation**2)) * jax.random.normal(second)
+        return jnp.append(free, jnp.clip(n + wide, 1.0, problem.rows.most))
+
+    def start(key: Array, values: Array) -> State:
+        usual = jnp.where(laplace, 2.0, 1.0)
+
+        def roughly(point: Array) -> Array:
+            return log_density(point, usual, values, coarse)
+
+        archive, found = population(key, lambda key: draw_prior(key, values), roughly)
+        return {"point": archive[0], "archive": archive, "w": usual, "theta": read(archive[0])[0], "log_prob": found}
+
+    def share(states: State) -> State:
+        """Chains whose start was lost begin where the best one does; an archive is as good for one as for another."""
+        which = agreed(states["archive"], states["log_prob"])
+        place = jnp.arange(which.size) % states["archive"].shape[1]
+        archive = states["archive"][which]
+        point = archive[jnp.arange(which.size), place]
+        return {**states, "archive": archive, "point": point, "theta": jax.vmap(read)(point)[0]}
+
+    def noise_given(key: Array, point: Array, w: Array, values: Array) -> Array:
+        """The noise given theta, n, W and what was seen."""
+        theta, n = read(point)
+        weight, each = fine(theta, values)
+        mean, covariance = _spread(weight, each)
+        first, second = jax.random.split(key)
+        variance = noise_of(w)
+        total = jnp.sqrt(n) * (jnp.sqrt(weight) * jax.random.normal(first, weight.shape)) @ (each - mean)
+        noise = jnp.sqrt(variance) * jax.random.normal(second, values.shape)
+        short = values - n * mean - total - noise
+        return noise + variance * jnp.linalg.solve(n * covariance + jnp.diag(variance), short)
+
+    def step(key: Array, state: State, values: Array) -> tuple[State, dict[str, Any]]:
+        archive = state["archive"]
+        moves = max(1, _MOVES * archive.shape[1] // _ROUNDS)
+
+        def once(carry: tuple[Array, Array], key: Array) -> tuple[tuple[Array, Array], Array]:
+            point, w = carry
+            first, second, third = jax.random.split(key, 3)
+            point, rate = walk(first, lambda p: log_density(p, w, values), point, archive, moves)
+            if laplace.any():
+                noise = noise_given(second, point, w, values)
+                w = jnp.where(laplace, _mixing(third, noise / (deviation / np.sqrt(2))), 1.0)
+            return (point, w), rate
+
+        (point, w), rates = jax.lax.scan(once, (state["point"], state["w"]), jax.random.split(key, _ROUNDS))
+        theta, n = read(point)
+        stats = {"acceptance_rate": jnp.mean(rates)} | ({"n": n} if unknown else {})
+        return {**state, "point": point, "w": w, "theta": theta}, {"theta": theta, "stats": stats}
+
+    return Kernel("summary", start, step, heavy=True, share=share)
+
+
+def _mixing(key: Array, noise: Array) -> Array:
+    """W given Laplace noise in units of its scale: 1/W is inverse Gaussian with mean 1/abs(noise) and shape 1."""
+    first, second = jax.random.split(key)
+    size = jnp.maximum(jnp.abs(noise), 1e-9)
+    mean, square = 1 / size, jax.random.normal(first, noise.shape) ** 2
+    # The smaller root of Michael, Schucany and Haas, written without a difference of large numbers.
+    half = mean * square / 2
+    small = mean / (1 + half + jnp.sqrt(half * (half + 2)))
+    take = jax.random.uniform(second, noise.shape, minval=TINY) <= mean / (mean + small)
+    return 1 / jnp.where(take, small, mean**2 / small)
+
+
+def _spread(weight: Array, each: Array) -> tuple[Array, Array]:
+    """The mean and covariance of weighted lines."""
+    mean = weight @ each
+    apart = each - mean
+    return mean, (apart * weight[:, None]).T @ apart
+
+
+def _moments(problem: Problem, power: int) -> Any:
+    """Points with weights whose mean and covariance are those of t(x) given theta."""
+    model, evidence = problem.model, problem.evidence
+    if isinstance(model, FiniteModel):
+
+        def over_cells(theta: Theta, values: Array) -> tuple[Array, Array]:
+            cells = model.support()
+            return jnp.exp(model.log_cells(theta)), evidence.smooth(cells, jnp.arange(model.cells), values)
+
+        return over_cells
+    if not isinstance(model, NoiseModel):
+        raise InvalidRequest(
+            f"the sampler 'summary' needs the moments of {model.name!r}, which it does not tell; use 'sweep'"
+        )
+    points, chances = _normal_points(model.noise_size, power)
+
+    def over_points(theta: Theta, values: Array) -> tuple[Array, Array]:
+        branches = model.branches(model.noise_at(jnp.asarray(points)), theta)
+        index = jnp.arange(chances.size)
+        weights = [weight * jnp.asarray(chances) for weight, _ in branches]
+        each = [evidence.smooth(records, index, values) for _, records in branches]
+        return jnp.concatenate(weights), jnp.concatenate(each)
+
+    return over_points
+
+
+def _normal_points(size: int, power: int) -> tuple[Any, Any]:
+    """Points and weights for means over standard normal numbers.
+
+    One number: the trapezoidal rule between -8 and 8, which is exact to the last digits for smooth functions and to
+    1e-4 of a standard deviation across a clamp. Several: a Sobol sequence, moved and stretched so that its mean and
+    covariance are exact: means of linear and quadratic statistics are then exact too, clamps aside.
+    """
+    from scipy.special import ndtri
+    from scipy.stats import qmc
+
+    if size == 1:
+        places = np.linspace(-8.0, 8.0, _LINE)
+        weights = np.exp(-(places**2) / 2)
+        return places[:, None], weights / weights.sum()
+    count = 1 << power
+    raw = ndtri(qmc.Sobol(size, scramble=False).random_base2(power) + 0.5 / count)
+    apart = raw - raw.mean(0)
+    root = np.linalg.cholesky(apart.T @ apart / count)
+    return np.linalg.solve(root, apart.T).T, np.full(count, 1 / count)

@@ -1,0 +1,189 @@
+"""Tests of coefficients of a fitted model, from what the fit released: they cost nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.core.random import Random
+from discreet.errors import InvalidRequest
+from discreet.models.characteristic import upper_tail
+from discreet.models.design import Floats
+from discreet.models.intervals import COVERS, Certainty
+from discreet.models.sufficient import Moments
+
+Combination = str | Mapping[str, float]
+_QUIET = 3.0  # the least eigenvalue of the sums must be this many deviations of their noise
+_DRAWS = 9999
+_STREAM = 2026  # public: what is drawn is a hypothesis
+
+
+@dataclass(frozen=True)
+class CoefficientTest:
+    """A test of coefficients: the statistic, its p-value, how it was found and of which hypothesis."""
+
+    statistic: float
+    pvalue: float
+    method: str
+    hypothesis: str
+
+    def __str__(self) -> str:
+        return f"{self.hypothesis}: p = {self.pvalue:.4g}, statistic {self.statistic:.4g} ({self.method})"
+
+
+def restrictions(given: Combination | Sequence[Combination], names: Sequence[str]) -> tuple[Floats, str]:
+    """One line of coefficients for each combination, and the combinations in words."""
+    many = [given] if isinstance(given, str | Mapping) else list(given)
+    if not many:
+        raise InvalidRequest("name at least one coefficient to test, got none")
+    lines, words = np.zeros((len(many), len(names))), []
+    for line, one in zip(lines, many, strict=True):
+        parts = {one: 1.0} if isinstance(one, str) else {str(k): float(v) for k, v in one.items()}
+        for name, value in parts.items():
+            if name not in names:
+                raise InvalidRequest(f"no coefficient is called {name!r}; there are {', '.join(names)}")
+            line[list(names).index(name)] = value
+        words.append(" + ".join(f"{v:g} {k}" if v != 1 else k for k, v in parts.items()))
+    if not np.isfinite(lines).all() or np.linalg.matrix_rank(lines) < len(lines):
+        raise InvalidRequest("combinations to test must be finite, and none of them a combination of the others")
+    return lines, ", ".join(words)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Noisy sums of squares and products of features, the constant and the target, in this order, and their noise.
+
+    ``scale`` is the deviation of an entry on the diagonal (``off_diagonal`` times that above it), or with ``dimension`` the
+    scale of spherical Laplace noise in so many numbers. ``known_rows``: the constant's own sum has no noise.
+    """
+
+    raw: Floats
+    rows: float
+    scale: float
+    dimension: int | None = None
+    known_rows: bool = False
+    off_diagonal: float = 1.0
+
+    @staticmethod
+    def of(moments: Moments, kept: Any) -> Sums:
+        """Those of some of the columns."""
+        dimension = moments.size if moments.spherical else None
+        return Sums(moments.raw[np.ix_(kept, kept)], moments.rows, moments.scale, dimension, moments.known_rows)
+
+
+def restricted(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> tuple[float, float]:
+    """The statistic and the p-value of R beta = r from noisy sums, without any ridge; R are the ``lines``, r the ``values``.
+
+    With X = (sum of x x')~ and W = X**-1, L = R W (sum of x y)~ - r. With beta_0 fitted under the hypothesis and s =
+    (-beta_0, 1), L is normal with covariance s^2 R W R' (s^2 the variance of residuals s'Ts / (n - p), times ``clusters``,
+    the most rows a person has) plus that of R W E s, E the symmetric noise: its entry above the diagonal at k, l has the
+    weight M_k s_l + M_l s_k, M = R W. Several lines: the squared length of L in its covariance, chi-squared (spherical
+    noise: its law is drawn). Where the least eigenvalue of X is below three deviations of the noise p is 1.
+
+    Proof: at the hypothesis L = R W (sum of x e + E s), up to terms of smaller order, for residuals e of one variance.
+    """
+    covariances = parts_of(sums, lines, values, clusters)
+    return (0.0, 1.0) if covariances is None else _judge(*covariances, sums.dimension)
+
+
+def parts_of(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> tuple[Floats, Floats, Floats] | None:
+    """L and its covariances from sampling and from noise (spherical: that of noise of scale 1); None where noise rules."""
+    side, kept, goal = len(sums.raw), sums.raw[:-1, :-1], sums.raw[:-1, -1]
+    deviation = sums.scale * (1.0 if sums.dimension is None else np.sqrt(sums.dimension + 1))
+    if np.linalg.eigvalsh(kept)[0] < max(_QUIET * deviation, 1e-9):
+        return None
+    inverse = np.linalg.inv(kept)
+    through = lines @ inverse
+    score, inner = through @ goal - values, through @ lines.T
+    null = inverse @ goal - inverse @ lines.T @ np.linalg.solve(inner, score)
+    s = np.append(-null, 1.0)
+    variance = max(0.0, float(s @ sums.raw @ s)) / max(1.0, sums.rows - (side - 1)) * clusters
+    rows, columns = np.triu_indices(side)
+    spread = np.column_stack([through, np.zeros(len(lines))])
+    once = spread[:, rows] * s[columns]
+    entries = np.where(rows == columns, once, sums.off_diagonal * (once + spread[:, columns] * s[rows]))
+    if sums.known_rows:
+        entries[:, (rows == side - 2) & (columns == side - 2)] = 0.0
+    return score, variance * inner, sums.scale**2 * entries @ entries.T
+
+
+def _judge(score: Floats, sampled: Floats, noise: Floats, dimension: int | None) -> tuple[float, float]:
+    """z and its p-value for one number, the squared length and its p-value for several."""
+    from scipy.special import chdtrc, gammaincinv, ndtri
+
+    total = sampled + (noise if dimension is None else (dimension + 1) * noise)
+    if len(score) == 1:
+        normal, laplace = (total[0], np.zeros(1)) if dimension is None else (sampled[0], np.sqrt(noise[0]))
+        tail = upper_tail(abs(float(score[0])), normal, laplace, dimension or 1)
+        return float(score[0] / max(np.sqrt(float(total[0, 0])), 1e-150)), min(1.0, 2 * tail)
+    inverse = np.linalg.pinv(total, hermitian=True)
+    length = float(score @ inverse @ score)
+    if dimension is None:
+        return length, float(chdtrc(len(score), length))
+    words = Random(_STREAM).words(_DRAWS * (2 * len(score) + 1)) >> np.uint64(11)
+    uniform = ((words.astype(np.float64) + 0.5) * 2.0**-53).reshape(_DRAWS, -1)
+    gamma = gammaincinv((dimension + 1) / 2, uniform[:, :1])  # spherical noise is normal with a variance of its own
+    z = ndtri(uniform[:, 1:])
+    drawn = z[:, : len(score)] @ _root(sampled) + np.sqrt(2 * gamma) * (z[:, len(score) :] @ _root(noise))
+    made = ((drawn @ inverse) * drawn).sum(1)
+    return length, (1 + int(np.count_nonzero(made >= length))) / (_DRAWS + 1)
+
+
+def _root(covariance: Floats) -> Floats:
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+
+
+def linear_test(model: Any, coefficients: Combination | Sequence[Combination], value: Any) -> CoefficientTest:
+    """Wald's test (one combination) or the F test (several) of a ``LinearRegression`` made from released sums."""
+    fitted = model.fitted_
+    if fitted.moments is None:
+        raise InvalidRequest(f"tests are made from released sums, which method={fitted.method!r} does not have")
+    design = fitted.design
+    if design.weight is not None:
+        raise InvalidRequest("tests are for rows without weights; fit without sample_weight")
+    if not design.intercept:
+        raise InvalidRequest("tests are of models with an intercept; fit with fit_intercept=True")
+    first = [place == 0 and bool(f.labels) for f in design.features for place in range(f.size)]
+    kept = np.flatnonzero(~np.array([*first, False, False]))  # beside a constant a category's first label is the reference
+    names = [name for name, reference in zip((*design.names, "intercept"), (*first, False), strict=True) if not reference]
+    lines, words = restrictions(coefficients, names)
+    units = np.array([*(f.unit for f in design.features for _ in range(f.size)), 1.0])[kept[:-1]]
+    values = np.broadcast_to(np.asarray(value, np.float64), (len(lines),))
+    sums = Sums.of(fitted.moments, kept)
+    found = restricted(sums, lines * design.target.unit / units, values, design.rows)
+    how = "Wald" if len(lines) == 1 else "F, as chi-squared"
+    law = f"drawn {_DRAWS} times" if sums.dimension is not None and len(lines) > 1 else "noise of the sums included"
+    return CoefficientTest(
+        *found, f"asymptotic: {how}, residuals of one variance, no ridge, {law}", _hypothesis(words, value)
+    )
+
+
+def classifier_test(model: Any, coefficients: Combination, value: float) -> CoefficientTest:
+    """Wald's test of one combination of coefficients of a classifier fitted with ``intervals=True``."""
+    fitted = model.fitted_
+    if fitted.certainty is None:
+        raise InvalidRequest("tests are paid for when a model is fitted; make it with intervals=True and fit again")
+    design = fitted.design
+    names = (*design.names, *(["intercept"] if design.intercept else []))
+    lines, words = restrictions(coefficients, names)
+    if len(lines) != 1:
+        raise InvalidRequest(
+            f"one combination of coefficients is tested at a time, got {len(lines)}; correct several by Holm"
+        )
+    fit, *pair = fitted.releases
+    along = lines / design.units
+    known = Certainty.read(design, fit, fitted.ridge, pair, fitted.rows, along)
+    score = float(along[0] @ fitted.theta) - float(value)
+    variance, laplace = known.variance[:, 0], known.laplace[:, 0]
+    spread = float(np.sqrt((variance + (design.width + 1) * laplace**2).mean()))
+    p = min(1.0, 2 * upper_tail(abs(score), variance, laplace, design.width))
+    method = f"asymptotic: Wald, noise included; about {COVERS}, ridge {float(fitted.ridge):g}"
+    return CoefficientTest(score / max(spread, 1e-150), p, method, _hypothesis(words, value))
+
+
+def _hypothesis(words: str, value: Any) -> str:
+    return f"{words} = {', '.join(f'{v:g}' for v in np.ravel(np.asarray(value, np.float64)))}"

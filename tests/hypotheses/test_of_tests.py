@@ -1,0 +1,128 @@
+"""The test of tests: worked out by hand, its parts, its sensitivity, and an inner test that misbehaves."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import discreet as ds
+from discreet.core.query import RELATIONS, Relation
+from discreet.core.random import Random
+from discreet.core.release import Release
+from discreet.core.result import Result
+from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
+from discreet.hypotheses.of_tests import Arrays, OfTests, question_of
+from discreet.mechanisms import Tulap
+
+X = np.random.default_rng(2).normal(0.5, 1, 1000)
+
+
+def signed_rank(part: Any) -> float:
+    return float(stats.wilcoxon(part).pvalue)
+
+
+def test_by_hand() -> None:
+    """Ten parts at .2, a noisy count of 6, epsilon 1: .0231025."""
+    release = Release.of(Tulap(1), np.array([6.0]))
+    assert OfTests(10, 0.2, "greater").pvalue([release]) == pytest.approx(0.0231025, abs=5e-8)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_plain_effect_is_found(relation: Relation) -> None:
+    """Some 18 of 20 parts reject where 2 would: noise of scale 1/2 at most takes off 10 once in 10**8."""
+    found = ds.hypotheses.of_tests(signed_rank, X, parts=20, epsilon=4, neighbors=relation, seed=3)
+    assert found.pvalue < 0.05
+    assert found.cost.epsilon == 4
+    law: Any = found.releases[0].mechanism
+    assert float(law.scales[0]) == (0.5 if relation == "both" else 0.25)
+    again = Result.from_json(found.to_json())
+    assert (again.pvalue, again.value) == (found.pvalue, found.value)
+    query: Any = again.releases[0].query
+    with pytest.raises(UnsupportedFormat, match="somebody's own"):
+        query.evaluate(Arrays(X, relation, Random(1)))
+
+
+def test_parts_hold_everybody_once() -> None:
+    for relation in RELATIONS:
+        parts = list(Arrays({"x": X, "i": np.arange(1000)}, relation, Random(1)).data_of(7))
+        assert sorted(np.concatenate([p["i"] for p, _ in parts]).tolist()) == list(range(1000))
+        assert all((p["x"] == X[p["i"]]).all() for p, _ in parts)
+    alone = list(Arrays(X[:, None], "replace", Random(1)).data_of(2000))
+    assert [size for _, size in alone] == [1] * 1000 + [0] * 1000
+
+
+@pytest.mark.parametrize("person", [None, "id"])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_person_moves_the_count_by_the_distance_at_most(relation: Relation, person: str | None) -> None:
+    """An inner test that any one row decides, on people by position and by hashed ids."""
+    rng = np.random.default_rng(1)
+    rule: Any = {} if person is None else {"person": person, "max_rows": 2}
+    schema = ds.Schema({"x": ds.Real(0, 1)}, neighbors=relation, **rule)
+    question = question_of(lambda part: float(part["x"].max() < 0.9), ["x"], 5, "0.1", relation == "replace" and not person)
+    limit = float(question.query.distance(relation).l1)
+    assert limit == (1 if relation == "add_remove" or (relation == "replace" and person is None) else 2)
+    worst = 0.0
+    for _ in range(60):
+        table = {"x": rng.choice([0.0, 1.0], 12, p=[0.9, 0.1]), "id": np.arange(12)}
+        other = {name: values.copy() for name, values in table.items()}
+        other["x"][0], other["id"][0] = 1 - table["x"][0], 99
+        if relation == "add_remove":
+            other = {name: values[1:] for name, values in table.items()}
+        if person is None and relation != "replace":
+            continue  # labels are drawn anew for every table: neighbours are compared in law, not number by number
+        counts = [question.query.evaluate(_opened(t, schema)).value[0] for t in (table, other)]
+        worst = max(worst, abs(float(counts[0] - counts[1])))
+    assert worst <= limit
+
+
+def _opened(table: Any, schema: ds.Schema) -> Any:
+    from discreet.sources import open_source
+
+    return open_source(table, schema)
+
+
+def test_whatever_the_inner_test_does_stays_inside(capsys: pytest.CaptureFixture[str]) -> None:
+    def loud(part: Any) -> Any:
+        sys.stdout.write(str(part[0]))
+        sys.stderr.write(str(part[0]))
+        warnings.warn(str(part[0]), stacklevel=1)
+        kind = int(part[0] * 1000) % 5
+        if kind == 0:
+            raise ValueError(part[0])
+        if kind == 1:
+            sys.exit(3)
+        return [math.nan, "no number", 7.0][kind - 2]
+
+    found = ds.hypotheses.of_tests(loud, np.abs(X), parts=30, epsilon=math.inf)
+    assert found.statistic == 0
+    assert found.pvalue == pytest.approx(1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_through_a_session_and_its_ledger() -> None:
+    table = {"x": X, "arm": np.where(np.arange(1000) % 2, "a", "b")}
+    schema = ds.Schema({"x": ds.Real(-3, 4), "arm": ds.Categories(["a", "b"])})
+    session = ds.Session(table, schema, ds.Budget(epsilon=3))
+
+    def inner(part: Any) -> float:
+        assert set(part) == {"x", "arm"}
+        return float(stats.mannwhitneyu(part["x"][part["arm"] == "a"], part["x"][part["arm"] == "b"]).pvalue)
+
+    found = session.of_tests(inner, ["x", "arm"], parts=10, alpha0="0.2", epsilon=1)
+    assert 0 <= found.pvalue <= 1
+    assert session.spent().epsilon == 1
+    session.of_tests(inner, ["x", "arm"], parts=10, alpha0="0.2", epsilon=1)
+    assert session.spent().epsilon == 2  # a function is not known by its name: asked again, it is paid again
+    for options in ({"parts": 1}, {"alpha0": 1}, {"columns": "x"}, {"columns": ["nobody"]}, {"function": 3}):
+        asked: dict[str, Any] = {"function": inner, "columns": ["x"], "parts": 10, "alpha0": "0.1", **options}
+        with pytest.raises(DiscreetError):
+            session.of_tests(asked.pop("function"), asked.pop("columns"), epsilon="0.5", **asked)
+    assert session.spent().epsilon == 2
+    with pytest.raises(InvalidRequest, match="one length"):
+        ds.hypotheses.of_tests(inner, {"x": X, "y": X[:3]}, epsilon=1)
