@@ -21,7 +21,7 @@ TYPOS = (
     ('columns = "age"', "columns = 3", ["line 17", "columns must be a text or a list"]),
     ('columns = "age"', "columns = [3]", ["line 17", "columns must be names"]),
     ('columns = "age"', 'columns = ["age", "age"]', ["line 17", "columns must differ"]),
-    ('columns = "age"', 'columns = ["age", "sex"]', ["line 15", "'mean' takes no such arguments"]),
+    ('columns = "age"', 'columns = ["age", "sex"]', ["line 15", "'mean' takes other arguments"]),
     ('by = "sex"', "options = { bins = 3 }", ["line 15", "mean takes no 'bins'"]),
     ('sex = "f"', 'sex = "x"', ["line 21", "no category 'x'"]),
     ("epsilon = 0.1", "epsilon = -1", ["line 10", "epsilon must be positive, got -1; write"]),
@@ -231,3 +231,19 @@ def test_a_damaged_table_charges_nothing(run: Run, folder: Path) -> None:
     assert ran.code == 2
     assert "people.csv" in ran.err
     assert not (folder / "ledger.db").exists()
+
+
+def test_looking_for_a_ledger_that_is_not_there(run: Run, folder: Path) -> None:
+    """Whoever only looks is told which ledgers there are and how to name one; not how to make one."""
+    with pytest.raises(ds.errors.InvalidRequest, match=r"for a file write 'sqlite:///ledger\.db'"):
+        ds.Ledger("ledger.db", ds.Budget(epsilon=1))
+    run("release", folder / "people.toml")
+    for command in ("show", "verify"):
+        ran = run("ledger", command, folder / "none.db")
+        assert ran.code == 2
+        assert one_line(ran.err)
+        assert "there is no ledger called 'default'" in ran.err
+        assert "budget" not in ran.err
+        ran = run("ledger", command, folder / "ledger.db", "--name", "other")
+        assert "(there are: 'people'); correct the path or --name" in ran.err
+    assert not (folder / "none.db").exists()

@@ -98,3 +98,27 @@ def test_upgrade_names_the_backup(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "Register them again" in out
     assert main(["protect", "verify", str(job)]) == 0
     assert main(["protect", "upgrade", str(job), "--json"]) == 2
+
+
+def test_refusals_of_a_vault_speak_of_the_command(job: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each says what to type: no keyword of Python, no empty list, no complaint about TOML where a receipt was given."""
+    assert main(["protect", "keys", job, "--create"]) == 0
+    assert main(["protect", "register", job, "people", "--table", "people-*.csv", *FACTS]) == 0
+    assert main(["protect", "erase", job, "-i", "name=p1", "--receipt", str(tmp_path / "receipt.json")]) == 0
+    assert main(["protect", "refuse", job, "-i", "name=p2", "--ground", "archiving"]) == 0
+    capsys.readouterr()
+    assert main(["protect", "keys", job, "--json"]) == 0
+    key = json.loads(capsys.readouterr().out)["public_key"]
+    assert main(["protect", "verify", str(tmp_path / "receipt.json"), "--public-key", key]) == 0
+    assert main(["protect", "rotate", job]) == main(["protect", "keys", job, "--retire", "1"]) == 0
+    capsys.readouterr()
+    for arguments, words in (
+        (["erase", job, "-i", "name=p2"], "pass --override if"),
+        (["verify", str(tmp_path / "receipt.json")], "give --public-key"),
+        (["upgrade", job], "it needs no upgrade"),
+    ):
+        assert main(["protect", *arguments]) == 2
+        assert words in capsys.readouterr().err
+    assert main(["protect", "unregister", job, "people", "--reason", "over"]) == 0
+    assert main(["protect", "unregister", job, "people", "--reason", "over"]) == 2
+    assert "known: none" in capsys.readouterr().err

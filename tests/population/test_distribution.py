@@ -99,8 +99,9 @@ def test_quantiles_with_intervals_when_asked() -> None:
         assert low < np.median(X) < high
         assert high - low < 0.3
         assert low <= answer.value <= high
-    with pytest.raises(InvalidRequest, match="bought for a level of 0"):
-        session.median("x", epsilon=1, method="pair").interval(0.9)
+    pair = session.median("x", epsilon=1, method="pair", level=0.9)
+    assert pair.interval(0.5) == pair.interval(0.9) != pair.interval(0.95) == (0, 1), "the bounds, where no ends were bought"
+    assert Result.from_json(pair.to_json()).value == pair.value
 
 
 def test_whole_numbers_have_bins_of_their_own() -> None:

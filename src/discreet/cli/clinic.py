@@ -84,6 +84,7 @@ title = "Median body mass index of women"
 statistic = "median"
 columns = "bmi"
 where = { sex = "female" }
+options = { interval = true }
 epsilon = 0.2
 
 [[ask]]

@@ -21,11 +21,11 @@ def address_of(url: str) -> str:
 
 def open_ledger(url: str, name: str | None) -> Ledger:
     """The ledger, or one line that says what is there instead."""
-    from discreet.cli.remedies import no_such_ledger
+    from discreet.cli.remedies import not_this_ledger
     from discreet.errors import InvalidRequest
     from discreet.ledger import Ledger
 
     try:
         return Ledger(address_of(url), name=name)
     except InvalidRequest as problem:
-        raise InvalidRequest(no_such_ledger(str(problem))) from None
+        raise InvalidRequest(not_this_ledger(str(problem))) from None

@@ -58,7 +58,7 @@ def planned(file: Any) -> dict[str, Any]:
         prepared = finding + work.prepare(*supposed, ledger, rows if work.public_rows(file) else None)
         left_now, asks, so_far = ledger.remaining(), [], Cost.nothing()
         for each in prepared:
-            so_far = so_far if each.known else so_far + each.cost
+            so_far = so_far + each.due
             after = ledger.preview(so_far)
             asks.append(
                 each.item.to_dict()

@@ -101,11 +101,13 @@ def keys(
             json, {"kind": "key retired", "version": retire}, f"Retired master key {retire}; copies of the key file keep it."
         )
         return
-    found = jobs.keys(job)
+    found, public_key = jobs.keys(job), jobs.public_key(job)
     if json:
-        show.document({"kind": "keys", "versions": {str(version): count for version, count in found.items()}})
+        versions = {str(version): count for version, count in found.items()}
+        show.document({"kind": "keys", "versions": versions, "public_key": public_key})
         return
     show.table("Master keys", ["version", "keys under it"], [[str(v), str(n)] for v, n in found.items()])
+    show.say(f"Receipts are checked with the public key {public_key}.")
 
 
 def rotate(job: JobFile, json: show.Json = False) -> None:
@@ -187,6 +189,11 @@ def verify(
         document = {"kind": "verified", "receipt": receipt.document, "complete": receipt.complete}
         tell(json, document, f"The receipt is genuine: erased {receipt.document['erased']}, {complete}.")
         return
+    if job.suffix == ".json":
+        raise InvalidRequest(
+            f"a receipt is checked with the public key of its vault, got none for {str(job)!r}; give --public-key with the "
+            "key that `discreet protect keys` shows"
+        )
     rows = jobs.verify(job)
     tell(json, {"kind": "verified", "rows": rows}, f"All {rows} rows of the log and every receipt are as they were written.")
 

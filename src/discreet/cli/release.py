@@ -49,13 +49,15 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
         rows.append(
             [
                 ask["title"],
-                *_answer(result["value"], result.get("population95", result["interval95"])),
+                *_answer(result),
                 "the population" if "population95" in result else "this table",
                 "free: known" if ask["known"] else ask["cost"],
             ]
         )
     show.table(doc["title"], ["question", "answer", "95 % interval", "of", "cost"], rows)
     show.say("An interval of this table allows for the noise; one of the population also for sampling.")
+    if any(ask["result"]["reading"]["name"] == "chosen" for ask in doc["asks"]):
+        show.say("A quantile is right in rank; with options = { interval = true } it has an interval in values too.")
     ledger = doc["ledger"]
     show.say(f"These answers cost {ledger['price']}, of which {ledger['paid_now']} was paid now.")
     show.say(f"Spent in all: {ledger['spent']} of {ledger['budget']}.")
@@ -65,11 +67,14 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
     show.say(f"Wrote {folder / DOCUMENT} and {folder / PAGE}.")
 
 
-def _answer(value: Any, interval: list[Any]) -> list[str]:
+def _answer(result: dict[str, Any]) -> list[str]:
+    value, interval = result["value"], result.get("population95", result["interval95"])
     if isinstance(value, list):
         import numpy as np
 
         return [f"{np.size(value)} numbers", "see the report"]
+    if result["reading"]["name"] == "chosen":  # by rank: its interval in values is all that is declared
+        return [show.number(value), "none: see the report"]
     return [show.number(value), f"{show.number(interval[0])} to {show.number(interval[1])}"]
 
 

@@ -43,6 +43,7 @@ _ASK = {
     "title": (str,),
     "by": (str, list),
     "where": (dict,),
+    "of": (str,),
     "options": (dict,),
     **_BUDGET,
     "mechanism": (str,),
@@ -243,7 +244,7 @@ def _item(number: int, doc: Any, place: Place) -> Item:
         spend=spend,
         by=doc.get("by"),
         where=doc.get("where", {}),
-        options=doc.get("options", {}),
+        options=({"of": doc["of"]} if "of" in doc else {}) | doc.get("options", {}),
         place=at,
     )
 

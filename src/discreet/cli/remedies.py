@@ -23,6 +23,13 @@ def with_remedy(text: str) -> str:
     return text
 
 
+def not_this_ledger(text: str) -> str:
+    """The refusal of a ledger that is not there, or is not the only one, for someone who only looks."""
+    text = re.sub(r"a new ledger needs a budget, and there is none (called .*) yet([^;]*); .*", r"there is no ledger \1\2; "
+                  "correct the path or --name", text)  # fmt: skip
+    return text.replace("say which one pays by its name", "say which one with --name")
+
+
 def no_such_ledger(text: str) -> str:
     """The refusal of a ledger that is not there, for someone who writes a release file or a name."""
     made = "write a table [budget] with epsilon = 1 in the release file"

@@ -36,22 +36,35 @@ _LOOKED_AT = 500  # events of a ledger that are looked at to see whose it is
 class Prepared:
     """A question that is ready to be paid for: nothing about it can be refused any more but its price.
 
-    ``entry`` is the ledger's entry that paid for the identical question on the identical table: the answer is then
-    ``known``, and free.
+    ``entries`` are the ledger's entries that paid for the identical ``asks`` on the identical table: where there is one for
+    each, the answer is ``known``, and free. ``repeats`` are the asks that the file has made before: two statistics may be
+    read off one release, and that is paid once.
     """
 
     item: Item
     question: Question
     spend: Spend
-    ask: Ask
-    cost: Cost
+    asks: tuple[Ask, ...]
+    costs: tuple[Cost, ...]
     source: BaseSource
-    entry: int | None
+    entries: tuple[int | None, ...]
+    repeats: tuple[bool, ...] = ()
+
+    @property
+    def cost(self) -> Cost:
+        """What the question costs, whenever that is paid."""
+        return sum(self.costs[1:], self.costs[0])
+
+    @property
+    def due(self) -> Cost:
+        """What of it is not paid yet."""
+        parts = zip(self.costs, self.entries, self.repeats, strict=True)
+        return sum((cost for cost, entry, repeat in parts if entry is None and not repeat), Cost.nothing())
 
     @property
     def known(self) -> bool:
-        """Whether the ledger holds the answer already."""
-        return self.entry is not None
+        """Whether the answer is there without paying: in the ledger, or earlier in the file."""
+        return all(entry is not None or repeat for entry, repeat in zip(self.entries, self.repeats, strict=True))
 
 
 def open_table(file: ReleaseFile) -> BaseSource:
@@ -127,7 +140,23 @@ def prepare(file: ReleaseFile, source: BaseSource, ledger: Ledger, rows: int | N
 
     Those that look for bounds and labels are left to ``prepare_finding``: they are asked first, of the table as declared.
     """
-    return [_prepare(item, file, source, ledger, rows) for item in file.items if item.statistic not in discovery.FINDERS]
+    own = [item for item in file.items if item.statistic not in discovery.FINDERS]
+    return _once([_prepare(item, file, source, ledger, rows) for item in own])
+
+
+def _once(prepared: list[Prepared]) -> list[Prepared]:
+    """The same, with the asks marked that were made before."""
+    marked, seen = [], set()
+    for each in prepared:
+        keys = [(*_written(ask), canonical(ask.where)) for ask in each.asks]
+        marked.append(replace(each, repeats=tuple(key in seen for key in keys)))
+        seen.update(keys)
+    return marked
+
+
+def _written(ask: Ask) -> tuple[str, str]:
+    """A query and its law as a ledger writes them."""
+    return canonical(ask.query.to_dict()), canonical(ask.mechanism.to_dict())
 
 
 def to_find(file: ReleaseFile) -> list[str]:
@@ -149,17 +178,17 @@ def prepare_finding(file: ReleaseFile, source: BaseSource, ledger: Ledger) -> li
         item = Item(statistic, (name,), title, spend, None, {}, options, file.places["schema"])
         made.append(_prepare(item, file, source, ledger, None))
     asked = [item for item in file.items if item.statistic in discovery.FINDERS]
-    return made + [_prepare(item, file, source, ledger, None) for item in asked]
+    return _once(made + [_prepare(item, file, source, ledger, None) for item in asked])
 
 
 def recalled(finding: list[Prepared], ledger: Ledger) -> list[Result] | None:
     """What was found before, if all of it was: the ledger remembers, and no table is looked at."""
     found = []
     for each in finding:
-        release = ledger.recall(each.ask, each.source, each.source.schema.neighbors)
-        if release is None or release.cost is None:
+        releases = tuple(ledger.recall(ask, each.source, each.source.schema.neighbors) for ask in each.asks)
+        if any(release is None for release in releases):
             return None
-        found.append(Result(each.question.reading, (release,), release.cost))
+        found.append(Result(each.question.reading, tuple(r for r in releases if r is not None), each.cost))
     return found
 
 
@@ -200,17 +229,18 @@ def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, 
     try:
         with reading("an ask"):  # a number beyond all bounds, say, of which no law can be made
             narrowed = source.where(**item.where) if item.where else source
-            table = Table(file.schema, rows if public_rows(file) and not item.where else None)
-            question = _build(item, table)
-            spend = Spend(**item.spend)
-            asked = Ask(question.query, question.law(spend, file.schema.neighbors), where=narrowed.restriction)
-            cost = asked.mechanism.cost(asked.query.distance(file.schema.neighbors))
-        ledger.preview(cost)  # refuses what no ledger pays for
-        known = ledger.recall(asked, narrowed, file.schema.neighbors)
+            spend, relation = Spend(**item.spend), file.schema.neighbors
+            whole = rows if public_rows(file) and not item.where else None
+            question = _build(item, Table(file.schema, whole, gaussian=spend.is_gaussian))
+            asks = tuple(replace(each, where=narrowed.restriction) for each in question.asks(spend, relation))
+            costs = tuple(each.mechanism.cost(each.query.distance(relation)) for each in asks)
+        for cost in costs:
+            ledger.preview(cost)  # refuses what no ledger pays for
+        known = [ledger.recall(each, narrowed, relation) for each in asks]
     except DiscreetError as problem:
         raise type(problem)(f"{item.place}{with_remedy(str(problem))}") from None
-    entry = None if known is None or known.entry is None else known.entry.number
-    return Prepared(item, question, spend, asked, cost, narrowed, entry)
+    entries = tuple(None if each is None or each.entry is None else each.entry.number for each in known)
+    return Prepared(item, question, spend, asks, costs, narrowed, entries)
 
 
 def _build(item: Item, table: Table) -> Question:
@@ -234,8 +264,9 @@ def asked_before(file: ReleaseFile, prepared: list[Prepared], ledger: Ledger) ->
     A ledger keeps the query and the law of an entry, and of the rows it was about only a digest: so it cannot tell
     another state of the table from another filter. Entries that answer this file as it stands are left out.
     """
-    new = {(canonical(p.ask.query.to_dict()), canonical(p.ask.mechanism.to_dict())) for p in prepared if not p.known}
-    used = {p.entry for p in prepared}
+    asked = [(ask, entry) for p in prepared for ask, entry in zip(p.asks, p.entries, strict=True)]
+    new = {_written(ask) for ask, entry in asked if entry is None}
+    used = {entry for _, entry in asked}
     if not new:
         return None
     last = {(e.question, e.law): e.number for e in ledger.events() if e.kind == "charge" and e.number not in used}
@@ -253,7 +284,7 @@ def asked_before(file: ReleaseFile, prepared: list[Prepared], ledger: Ledger) ->
 
 def total(prepared: Iterable[Prepared]) -> Cost:
     """What all that is not answered yet costs together."""
-    return sum((p.cost for p in prepared if not p.known), Cost.nothing())
+    return sum((p.due for p in prepared), Cost.nothing())
 
 
 def expected(prepared: Prepared, rows: int) -> Result:
@@ -277,9 +308,11 @@ def run(prepared: list[Prepared], source: BaseSource, ledger: Ledger) -> list[Re
     """Pay, look, answer: one payment for the whole file, and one pass over the table for each filter."""
     if not prepared:
         return []
-    releases = Desk(source, ledger, system(), source.schema.neighbors).answer(tuple(each.ask for each in prepared))
+    releases = iter(
+        Desk(source, ledger, system(), source.schema.neighbors).answer(tuple(a for p in prepared for a in p.asks))
+    )
     answers = []
-    for each, release in zip(prepared, releases, strict=True):
-        assert release.cost is not None
-        answers.append(Result(each.question.reading, (release,), release.cost))
+    for each in prepared:
+        own = tuple(next(releases) for _ in each.asks)
+        answers.append(Result(each.question.reading, own, each.cost))
     return answers

@@ -353,7 +353,8 @@ def _parse(text: str) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        raise InvalidRequest(f"a ledger's address must be {known}, got {without_password(text)!r}") from None
+        file = "" if ":" in text else f"; for a file write 'sqlite:///{text}'"
+        raise InvalidRequest(f"a ledger's address must be {known}, got {without_password(text)!r}{file}") from None
     if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
     if url.drivername in ("sqlite", "sqlite+pysqlite"):

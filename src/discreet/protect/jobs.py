@@ -268,6 +268,12 @@ def keys(source: str | Path) -> dict[int, int]:
         return vault.keys()
 
 
+def public_key(source: str | Path) -> str:
+    """The key that a vault's receipts are checked with: give it out, apart from the receipts."""
+    with _vault(source) as vault:
+        return vault.public_key
+
+
 def rotate(source: str | Path) -> tuple[int, int]:
     """Make a new master key where there is a key file, and bring a vault's keys under the newest: how many, and which."""
     job = Job.read(source).only("vault", "identity")

@@ -77,7 +77,7 @@ class Leaving:
         with self.log.database.transaction(write=False) as connection:
             known = self.register.tables(connection)
         if name not in known:
-            raise UnknownName(f"no table is registered as {name!r}; known: {', '.join(known)}")
+            raise UnknownName(f"no table is registered as {name!r}; known: {', '.join(known) or 'none'}")
         table = holding(known[name], self.register.pseudonyms)
         if not isinstance(table, Files):
             raise InvalidRequest(f"a copy must be made of files, and {name!r} is a table of the database; export it first")

@@ -58,10 +58,10 @@ def upgrade(
     one yourself before, with pg_dump.
     """
     public_name(name, "the name of a vault")
-    derived = pseudonyms.derived("partner-key", VAULT, 1)  # what 0.1.0 made the tokens of people in the log with
     database = open_private(url, timeout)
     try:
         _check(database, name)
+        derived = pseudonyms.derived("partner-key", VAULT, 1)  # what 0.1.0 made the tokens of people in the log with
         backups = _backup(database)
         ring = KeyRing(pseudonyms, name)
         log = VaultLog(database, name, who, ring.start)

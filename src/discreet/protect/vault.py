@@ -165,7 +165,7 @@ class Vault:
             self._log.lock(connection)
             if name not in self._register.tables(connection):
                 raise UnknownName(
-                    f"no table is registered as {name!r}; known: {', '.join(self._register.tables(connection))}"
+                    f"no table is registered as {name!r}; known: {', '.join(self._register.tables(connection)) or 'none'}"
                 )
             if not override and self._erasures.unfinished(connection):
                 raise InvalidRequest(
@@ -196,7 +196,7 @@ class Vault:
             self._log.lock(connection)
             known = self._register.tables(connection)
             if table not in known:
-                raise UnknownName(f"no table is registered as {table!r}; known: {', '.join(known)}")
+                raise UnknownName(f"no table is registered as {table!r}; known: {', '.join(known) or 'none'}")
             self._log.append(
                 connection, "use", {"table": table, "purpose": text(purpose, "purpose"), "recipient": recipient}
             )

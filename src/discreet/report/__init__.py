@@ -68,8 +68,7 @@ def _answers(asks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _answer(number: int, ask: Mapping[str, Any], result: Result) -> dict[str, Any]:
     """What the page shows of one question."""
-    rows = result.rows()
-    names = [name for name, _ in result.labels]
+    names, rows = meaning.lines(result)
     listed = list(zip(*rows.values(), strict=True))
     cut = listed[:_MOST_ROWS]
     return {
@@ -81,6 +80,7 @@ def _answer(number: int, ask: Mapping[str, Any], result: Result) -> dict[str, An
         "rows": [([in_words(v) for v in r[: len(names)]], *(shown(v) for v in main_interval(r[len(names) :]))) for r in cut],
         "of_population": result.scope == "population",
         "left_out": len(listed) - len(cut),
+        "holds": meaning.holds(result),
         "ranks": meaning.rank_sentence(result),
         "law": meaning.law_sentence(result),
         "cost": ask["cost"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from discreet.hypotheses import describe, holm
 from discreet.hypotheses.reading import HypothesisTest
 from discreet.hypotheses.words import p_in_words
 from discreet.report.numbers import percent, shown
+from discreet.statistics.distribution import Distribution
 
 _DELTAS = tuple(10.0 ** (-k / 4) for k in range(2, 49))  # where a concentrated guarantee is turned into (epsilon, delta)
 
@@ -191,10 +193,41 @@ def corrections(results: Sequence[Result]) -> list[str | None]:
 
 
 _WHOSE = {"table": "this table's true", "population": "the population's"}
+_SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # the quantiles that a page shows of a distribution
+
+
+def lines(result: Result) -> tuple[list[str], dict[str, list[Any]]]:
+    """The names of the labels of an answer, and its lines: of a distribution its quantiles, for it has hundreds of bins."""
+    if not isinstance(result.reading, Distribution):
+        return [name for name, _ in result.labels], result.rows()
+    groups = result.reading.groups
+    names = [*(name for name, _ in groups), "rows below", "value", "low", "high", "expected_error"]
+    ends = ["population_low", "population_high"]
+    rows: dict[str, list[Any]] = {name: [] for name in [*names, *ends]}
+    for share in _SHARES:  # the interval of the table is not shown, and would take ten times as long
+        quantile = result.quantile(share)
+        low, high = (np.ravel(end) for end in quantile.interval(0.95, of="population"))
+        places = itertools.product(*(known for _, known in groups))
+        for place, value, a, b in zip(places, np.ravel(quantile.value), low, high, strict=True):
+            line = (*place, percent(share), value, a, b, None, a, b)
+            for column, cell in zip(rows.values(), line, strict=True):
+                column.append(cell)
+    return names[: len(groups) + 1], rows
+
+
+def holds(result: Result) -> str:
+    """What the lines of a picture are intervals of."""
+    return f"The black lines hold {_WHOSE[result.scope]} number with 95 % probability."
 
 
 def sentence(ask: Mapping[str, Any], result: Result) -> str:
     """The answer in one sentence; a hypothesis test in its own words."""
+    if isinstance(result.reading, Distribution):
+        return (
+            f"Counts in {np.shape(result.value)[-1]} bins tell the whole distribution; they are in releases.json. Here are "
+            "the values that a share of the rows lies below, each with the interval that holds the population's with 95 % "
+            "probability."
+        )
     if is_test(result):
         return describe(result)
     told: str | None = result.reading.sentence(result.releases)

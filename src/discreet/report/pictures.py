@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from discreet.core.result import Result
+from discreet.report.meaning import lines
 from discreet.report.numbers import percent, shown
 
 BAR, MARK, LINE, SOFT, EARLIER, INK = "#2b6cb0", "#9c2f0f", "#1b2430", "#dfe6ee", "#55606e", "#1b2430"
@@ -78,8 +79,7 @@ def guesses(rows: Sequence[tuple[str, float]]) -> Markup:
 
 def answer(key: str, ask: Mapping[str, Any], result: Result, most: int) -> Markup:
     """The picture of one answer: a histogram, bars, or dots on a common scale, all with their intervals."""
-    rows = result.rows()
-    names = [name for name, _ in result.labels]
+    names, rows = lines(result)
     labels = [tuple(str(rows[n][i]) for n in names) for i in range(len(rows["value"]))][:most]
     ends = ("population_low", "population_high") if result.scope == "population" else ("low", "high")
     triples = list(zip(rows["value"], *(rows[end] for end in ends), strict=True))[:most]
@@ -95,6 +95,9 @@ def answer(key: str, ask: Mapping[str, Any], result: Result, most: int) -> Marku
 
 def _limits(statistic: str, result: Result) -> tuple[float, float]:
     """Between which numbers an answer can lie at all."""
+    edges = getattr(getattr(result.reading, "distribution", result.reading), "edges", None)
+    if edges is not None:
+        return float(edges[0]), float(edges[-1])
     low, high = getattr(result.reading, "lo", None), getattr(result.reading, "hi", None)
     if low is not None and high is not None:
         return float(low), float(high)

@@ -78,9 +78,20 @@ def _chosen(table: Table, column: str, share: Fraction) -> Choice:
 
 
 @statistic("median")
-def median(table: Table, column: str, **options: Any) -> Question:
+def median(
+    table: Table,
+    column: str,
+    *,
+    interval: bool = False,
+    method: str | None = None,
+    level: Number = "0.95",
+    bins: int | Sequence[float] = 256,
+    by: str | Sequence[str] | None = None,
+    of: str = "table",
+) -> Question:
     """The value with half of the rows on either side; options as for ``quantile``."""
-    return quantile(table, column, q=Fraction(1, 2), **options)
+    half = Fraction(1, 2)
+    return quantile(table, column, q=half, interval=interval, method=method, level=level, bins=bins, by=by, of=of)
 
 
 def _pair(table: Table, column: str, share: Fraction, level: Number) -> Question:
@@ -125,7 +136,11 @@ class PairOfQuantiles(Question):
 @readings("pair_of_quantiles")
 @dataclass(frozen=True)
 class PairReading(Reading):
-    """A quantile, and the interval that two more were bought for."""
+    """A quantile, and the interval that two more were bought for.
+
+    Its ends serve every level up to theirs, for which they are wide enough. For a higher one only the bounds do: an answer
+    that was paid for is read at any level, and is never refused afterwards.
+    """
 
     middle: Any
     q: float
@@ -149,10 +164,8 @@ class PairReading(Reading):
         return self.middle.value(releases[:1])
 
     def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
-        if level != self.level:
-            raise InvalidRequest(
-                f"these ends were bought for a level of {self.level:g}, got {level:g}; ask again for another"
-            )
+        if level > self.level:
+            return self.middle.lo, self.middle.hi
         ends = [float(self.middle.value([release])) for release in releases]
         return min(ends), max(ends)
 

@@ -146,10 +146,14 @@ def builder(name: str) -> Builder:
 def build(name: str, table: Table, *args: Any, **kwargs: Any) -> Question:
     """The question that a statistic asks with these arguments; refuses arguments it does not take."""
     make = builder(name)
+    signature = inspect.signature(make)
     try:
-        inspect.signature(make).bind(table, *args, **kwargs)
+        signature.bind(table, *args, **kwargs)
     except TypeError as problem:
-        raise InvalidRequest(f"the statistic {name!r} takes no such arguments: {problem}") from None
+        taken = ", ".join(p.name for p in [*signature.parameters.values()][1:])
+        raise InvalidRequest(
+            f"the statistic {name!r} takes other arguments ({problem}); it takes {taken or 'none'}"
+        ) from None
     return make(table, *args, **kwargs)
 
 
