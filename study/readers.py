@@ -210,7 +210,13 @@ def _checkpoints() -> list[Any]:
 def _receipts() -> list[Any]:
     from discreet.protect.receipts import Receipt
 
-    facts = {"subject": "t", "tables": {"visits": 2}, "recipients": ["lab"], "releases": [{"ledger": "l", "head": "0"}]}
+    facts = {
+        "subject": "t",
+        "erased": "2026-11-16",
+        "tables": {"visits": 2},
+        "recipients": ["lab"],
+        "releases": [{"ledger": "l", "head": "0"}],
+    }
     return [json.loads(Receipt.sign(facts, bytes(32)).to_json())]
 
 

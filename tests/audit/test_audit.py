@@ -30,10 +30,10 @@ def test_the_quick_audit_holds() -> None:
     assert "BROKEN" not in text
 
 
-@pytest.mark.parametrize("place", [0, 1, 3, 5, 6, 9, 11, 12])
-def test_bounds_have_teeth(place: int) -> None:
+@pytest.mark.parametrize("case", [c for c in law_claims.CASES if c.share >= 1 and not c.vector], ids=lambda c: str(c.law))
+def test_bounds_have_teeth(case: law_claims.Case) -> None:
     """Laplace, both Gaussians, discrete Laplace and Gaussian and randomised response reach 85 % of their claim."""
-    row = law_claims.audit_law(law_claims.CASES[place], 1_000_000)
+    row = law_claims.audit_law(case, 1_000_000)
     assert 0.85 * row.claim <= row.certified <= row.claim
 
 

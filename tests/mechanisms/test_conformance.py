@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +19,13 @@ from .examples import ELSEWHERE, EXAMPLES, Example
 every = pytest.mark.parametrize("example", EXAMPLES, ids=str)
 
 
+def ours(registry: Any) -> set[str]:
+    """The words that the package registers itself; a page of the documentation may have added its own."""
+    return {word for word, module in registry.homes().items() if module.startswith("discreet.")}
+
+
 def test_every_law_has_an_example() -> None:
-    assert {e.law.name for e in EXAMPLES} | ELSEWHERE == set(mechanisms)
+    assert {e.law.name for e in EXAMPLES} | ELSEWHERE == ours(mechanisms)
 
 
 @every
