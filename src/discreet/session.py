@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -19,10 +19,12 @@ from discreet.core.query import Relation
 from discreet.core.random import chosen
 from discreet.core.result import Result
 from discreet.core.runner import Desk, Procedure, plan
-from discreet.core.schema import Categories, Column, Label, Schema
+from discreet.core.schema import Categories, Column, Schema
 from discreet.errors import BudgetExceeded, InvalidRequest, NotPrivate
 from discreet.ledger import Ledger
 from discreet.ledger.address import for_table
+from discreet.previews import FitPreview, Preview
+from discreet.questions import Options, Questions
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
 from discreet.statistics import discovery
@@ -40,76 +42,7 @@ M = TypeVar("M", bound="PrivateModel")
 _ROWS_WITHOUT_A_GUESS = 1000  # what a preview assumes where the schema has no expected_rows
 
 
-class Options(Keywords, total=False):
-    """What to spend, and on whom: ``by`` groups by declared categories, ``where`` restricts to some of them.
-
-    ``of="population"`` releases what it takes to speak of the population that the table is a sample of.
-    """
-
-    by: str | Sequence[str] | None
-    of: str
-    where: dict[str, Label | Sequence[Label]]
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What a question would cost and how wrong its answer is expected to be. No data was touched."""
-
-    cost: Cost
-    expected_error: Any
-    fits: bool
-    remaining: Remaining | None
-    rank_error: float | None = None
-    population_width: Any = None
-    rows_needed: int | None = None
-    epsilon_needed: float | None = None
-    people_needed: float | None = None
-
-    def __str__(self) -> str:
-        after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
-        wrong = f"expected error {self.expected_error}"
-        if self.population_width is not None:
-            wrong += f"; 95 % interval of the population about {self.population_width} wide"
-        if self.rows_needed is not None:
-            wrong += f"; the width asked for needs {self.rows_needed} rows"
-        if self.epsilon_needed is not None:
-            wrong += f", or epsilon {self.epsilon_needed:.4g} with the rows expected"
-        if self.rank_error is not None:
-            wrong = f"within {self.rank_error:.0f} rows of the rank asked for, 95 times in 100"
-        if self.people_needed is not None:
-            wrong = f"a bin needs {self.people_needed:.0f} people to be told from noise"
-        return f"costs {self.cost}; {wrong}; {after}"
-
-    def __repr__(self) -> str:
-        return f"Preview({self})"
-
-
-@dataclass(frozen=True)
-class FitPreview:
-    """What a fit would cost, whether it fits, and with which ridge it would be made. No data was touched.
-
-    ``asked_ridge`` is the ridge asked for, where a larger one has to be used; ``asks`` are the questions it consists of.
-    """
-
-    cost: Cost
-    fits: bool
-    remaining: Remaining | None
-    ridge: float | None = None
-    asked_ridge: float | None = None
-    asks: tuple[Any, ...] = ()
-
-    def __str__(self) -> str:
-        from discreet.models.estimators.privacy import ridge_words
-
-        after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
-        used = ridge_words(self.ridge, self.asked_ridge) or ("" if self.ridge is None else f"; ridge {self.ridge:g}")
-        return f"costs {self.cost}{used}; {after}"
-
-    def __repr__(self) -> str:
-        return f"FitPreview({self})"
-
-
-class Session:
+class Session(Questions):
     """Questions to a table with a budget.
 
     Every statistic takes what to spend (``epsilon`` alone, ``epsilon`` and ``delta``, or ``rho``; ``mechanism`` and
@@ -167,25 +100,6 @@ class Session:
         """What was spent so far."""
         return self.ledger.spent()
 
-    def count(self, **options: Unpack[Options]) -> Result:
-        """The number of rows, in all or by group."""
-        return self.ask("count", **options)
-
-    def distribution(self, column: str, **options: Any) -> Result:
-        """The distribution of a column in public ``bins``: ``.curve()``, ``.band()`` and ``.quantile(q)`` of one release."""
-        return self.ask("distribution", column, **options)
-
-    def test(self, name: str, *args: Any, **options: Any) -> Result:
-        """A test of ``discreet.hypotheses`` by its name: ``.statistic``, ``.pvalue``, ``.confidence_interval()``."""
-        return self.ask(name, *args, **options)
-
-    def survival(self, time: str, event: str, **options: Any) -> Result:
-        """Survival curves in public time ``bins``, in all or by group; ``happened`` is the label of the event.
-
-        ``.quantile(q)``, ``.restricted_mean()``, ``.logrank()`` and ``.numbers_at_risk()`` are of the same release.
-        """
-        return self.ask("survival", time, event, **options)
-
     def of_tests(
         self,
         function: Any,
@@ -214,70 +128,6 @@ class Session:
         question = question_of(function, columns, parts, alpha0, by_position)
         return self._run(ask(question, paid, self.schema.neighbors), where or {})
 
-    def compare(self, column: str, *, by: str, **options: Any) -> Result:
-        """Groups' means, their differences and the test of one common mean, from one release.
-
-        ``.difference(one, other)`` and ``.test("ttest_ind", between=(one, other))`` cost nothing more; see also
-        ``discreet.hypotheses.differences`` and ``comparison``, a picture.
-        """
-        return self.ask("compare", column, by=by, **options)
-
-    def share(self, column: str, **options: Unpack[Options]) -> Result:
-        """The share of every declared label of a column, in all or by group."""
-        return self.ask("share", column, **options)
-
-    def sum(self, column: str, **options: Unpack[Options]) -> Result:
-        """The sum of a column."""
-        return self.ask("sum", column, **options)
-
-    def mean(self, column: str, **options: Unpack[Options]) -> Result:
-        """The mean of a column."""
-        return self.ask("mean", column, **options)
-
-    def variance(self, column: str, **options: Unpack[Options]) -> Result:
-        """The variance of a column, divisor n - 1."""
-        return self.ask("variance", column, **options)
-
-    def std(self, column: str, **options: Unpack[Options]) -> Result:
-        """The standard deviation of a column."""
-        return self.ask("std", column, **options)
-
-    def covariance(self, x: str, y: str, **options: Unpack[Options]) -> Result:
-        """The covariance of two columns."""
-        return self.ask("covariance", x, y, **options)
-
-    def correlation(self, x: str, y: str, **options: Unpack[Options]) -> Result:
-        """Pearson's correlation of two columns."""
-        return self.ask("correlation", x, y, **options)
-
-    def pooled_variance(self, column: str, *, by: str, **options: Any) -> Result:
-        """The variance within groups."""
-        return self.ask("pooled_variance", column, by=by, **options)
-
-    def pooled_covariance(self, x: str, y: str, *, by: str, **options: Any) -> Result:
-        """The covariance within groups."""
-        return self.ask("pooled_covariance", x, y, by=by, **options)
-
-    def histogram(self, column: str, **options: Any) -> Result:
-        """Counts in public bins: ``bins`` (a number or edges), ``normalize``, ``allow_negative``."""
-        return self.ask("histogram", column, **options)
-
-    def crosstab(self, *columns: str, **options: Any) -> Result:
-        """Counts of every combination of declared categories."""
-        return self.ask("crosstab", *columns, **options)
-
-    def median(self, column: str, **options: Any) -> Result:
-        """The median of a column; options as for ``quantile``."""
-        return self.ask("median", column, **options)
-
-    def quantile(self, column: str, q: Number, **options: Any) -> Result:
-        """The value below which a share ``q`` of the rows lies.
-
-        ``interval=True`` (also with ``by``) reads it off a distribution, ``method="pair"`` buys two more quantiles where the
-        number of rows is public: both have intervals in values.
-        """
-        return self.ask("quantile", column, q=q, **options)
-
     def quantiles(self, column: str, q: Sequence[Number], **options: Unpack[Options]) -> list[Result]:
         """Several quantiles in one pass; what is spent is divided equally between them."""
         where = options.pop("where", {})
@@ -290,14 +140,6 @@ class Session:
 
         self._need(_names((column,), rest), where, make)
         return self._run(make(self.schema), where)
-
-    def bounds(self, column: str, **options: Any) -> Result:
-        """Bounds for a column declared with a wide outer range: ``unit`` or ``bins`` as for the function."""
-        return self.ask("bounds", column, **options)
-
-    def categories(self, column: str, **options: Any) -> Result:
-        """The labels of a column declared as ``Categories("private")`` that enough people have: ``minimum``, ``counts``."""
-        return self.ask("categories", column, **options)
 
     def discover(self, *columns: str) -> Schema:
         """Find, for their price, the columns named (all without a name) that have private bounds or labels.

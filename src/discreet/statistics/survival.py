@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -182,9 +183,9 @@ class _OfCurve(Reading):
         low, high = zip(*(self.one(own, noise, level, sampled) for own, noise in self.survival.each(releases)), strict=True)
         return self._by_group(list(low)), self._by_group(list(high))
 
+    @abstractmethod
     def one(self, cells: Floats, noise: Any, level: float, sampled: bool) -> tuple[float, float]:
         """The interval of one group."""
-        raise NotImplementedError
 
     def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
         return self._both(releases, level, sampled=False)

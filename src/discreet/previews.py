@@ -1,0 +1,67 @@
+"""What a question or a fit would cost, before anything is paid or looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.accounting.filters import Remaining
+from discreet.core.cost import Cost
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a question would cost and how wrong its answer is expected to be. No data was touched."""
+
+    cost: Cost
+    expected_error: Any
+    fits: bool
+    remaining: Remaining | None
+    rank_error: float | None = None
+    population_width: Any = None
+    rows_needed: int | None = None
+    epsilon_needed: float | None = None
+    people_needed: float | None = None
+
+    def __str__(self) -> str:
+        after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
+        wrong = f"expected error {self.expected_error}"
+        if self.population_width is not None:
+            wrong += f"; 95 % interval of the population about {self.population_width} wide"
+        if self.rows_needed is not None:
+            wrong += f"; the width asked for needs {self.rows_needed} rows"
+        if self.epsilon_needed is not None:
+            wrong += f", or epsilon {self.epsilon_needed:.4g} with the rows expected"
+        if self.rank_error is not None:
+            wrong = f"within {self.rank_error:.0f} rows of the rank asked for, 95 times in 100"
+        if self.people_needed is not None:
+            wrong = f"a bin needs {self.people_needed:.0f} people to be told from noise"
+        return f"costs {self.cost}; {wrong}; {after}"
+
+    def __repr__(self) -> str:
+        return f"Preview({self})"
+
+
+@dataclass(frozen=True)
+class FitPreview:
+    """What a fit would cost, whether it fits, and with which ridge it would be made. No data was touched.
+
+    ``asked_ridge`` is the ridge asked for, where a larger one has to be used; ``asks`` are the questions it consists of.
+    """
+
+    cost: Cost
+    fits: bool
+    remaining: Remaining | None
+    ridge: float | None = None
+    asked_ridge: float | None = None
+    asks: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        from discreet.models.estimators.privacy import ridge_words
+
+        after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
+        used = ridge_words(self.ridge, self.asked_ridge) or ("" if self.ridge is None else f"; ridge {self.ridge:g}")
+        return f"costs {self.cost}{used}; {after}"
+
+    def __repr__(self) -> str:
+        return f"FitPreview({self})"
