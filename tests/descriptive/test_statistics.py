@@ -41,7 +41,7 @@ ASKED: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "crosstab": [(("sex",), {}), (("sex", "town"), {})],
     "quantile": [(("x",), {"q": "0.25"}), (("visits",), {"q": "0.9"}), (("visits",), {"q": "0.9", "interval": True})],
     "median": [(("x",), {}), (("x",), {"by": "sex", "bins": 100})],
-    "distribution": [(("x",), {}), (("x",), {"bins": [-2, 0, 0.5, 4], "by": "sex"}), (("visits",), {})],
+    "distribution": [(("x",), {"bins": 100}), (("x",), {"bins": [-2, 0, 0.5, 4], "by": "sex"}), (("visits",), {})],
     "binomtest": [(("arm",), {}), (("sex",), {"label": "f"})],
     "chi2_contingency": [(("sex", "town"), {})],
     "chisquare": [(("town",), {})],
