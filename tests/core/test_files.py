@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import stat
-import threading
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
