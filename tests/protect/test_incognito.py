@@ -93,6 +93,9 @@ def test_weights_move_the_choice() -> None:
     apart = {"a": [1, 1, 5, 5], "b": [1, 5, 1, 5]}
     assert anonymize(apart, ["a", "b"], levels, 2, weights={"a": 10}).levels == {"a": 0, "b": 2}
     assert anonymize(apart, ["a", "b"], levels, 2, weights={"b": 10}).levels == {"a": 2, "b": 0}
+    for beyond in (10**400, "1e-400"):
+        with pytest.raises(InvalidRequest, match="within 1e-100 and 1e100"):
+            anonymize(apart, ["a", "b"], levels, 2, weights={"a": beyond})
 
 
 def test_pruning_saves_work(monkeypatch: pytest.MonkeyPatch) -> None:

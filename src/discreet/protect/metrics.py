@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -201,7 +201,18 @@ def metric_named(name: str, base: Histogram, weights: Mapping[str, float] | None
             raise UnknownName(f"a weight must be for a quasi-identifier, got {column!r}; known: {', '.join(names)}")
     if given and name == Discernibility.name:
         raise InvalidRequest("discernibility has no column weights; use precision, height, ncp or entropy")
-    return METRICS[name](base, tuple(float(positive(given.get(column, 1), f"the weight of {column!r}")) for column in names))
+    return METRICS[name](base, tuple(_weight(given.get(column, 1), column) for column in names))
+
+
+_MOST_WEIGHT = 10**100  # and its inverse the least: sums and products of weights stay finite in doubles
+
+
+def _weight(value: Any, column: str) -> float:
+    """The weight of a column as a double; refuses one that doubles do not hold."""
+    weight = positive(value, f"the weight of {column!r}")
+    if not 1 / weight <= _MOST_WEIGHT >= weight:
+        raise InvalidRequest(f"the weight of {column!r} must lie within 1e-100 and 1e100, got one of another size")
+    return float(weight)
 
 
 def choose(metric: Metric, safe: Mask, view: View, limit: int) -> tuple[Node, float]:
