@@ -52,4 +52,4 @@ class Mechanism(Named, ABC):
         raise InvalidRequest(f"the law {self.name!r} adds no noise to numbers, so that it has no deviation")
 
 
-mechanisms: Registry[Mechanism] = Registry("mechanism")
+mechanisms: Registry[Mechanism] = Registry("mechanism", Mechanism)

@@ -7,12 +7,10 @@ documentation. A word that is not registered is refused; nothing is ever importe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
-from fractions import Fraction
 from importlib import import_module
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from discreet.core import numbers
+from discreet.core.codec import fields_written, read_as
 from discreet.core.documents import reading
 from discreet.errors import UnknownName, UnsupportedFormat
 from discreet.manifest import homes
@@ -24,23 +22,16 @@ class Named:
     """A frozen dataclass that a document can hold: its registered name and its fields."""
 
     name: ClassVar[str]
+    registry: ClassVar[Registry[Any]]
 
     def to_dict(self) -> dict[str, Any]:
         """The name and the fields, in what JSON can say."""
-        return {"name": self.name} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+        return {"name": self.name} | fields_written(self)
 
     @classmethod
     def from_fields(cls, values: dict[str, Any]) -> Self:
-        """From the fields of ``to_dict``; the constructor reads and checks each."""
-        return cls(**values)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Fraction):
-        return numbers.write(value)
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    return value.to_dict() if hasattr(value, "to_dict") else value
+        """From the fields of ``to_dict``, each read as its type says; the constructor checks them."""
+        return read_as(cls, values)
 
 
 T = TypeVar("T", bound=Named)
@@ -49,7 +40,8 @@ T = TypeVar("T", bound=Named)
 class Registry(Generic[T]):
     """Words and the classes they stand for; those that the manifest lists under ``kind`` are loaded when first needed."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, base: type[Named]) -> None:
+        base.registry = self
         self.kind = kind
         self._elsewhere = homes(kind)
         self._known: dict[str, type[T]] = {}

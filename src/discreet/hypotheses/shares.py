@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -68,14 +68,8 @@ class OneShare(ScoreTest):
     p: float = 0.5
     alternative: str = "two-sided"
     rows: int = 1
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (2,)
-
-    @property
-    def method(self) -> str:
-        return "asymptotic: score test of a share, noise included"
+    shape: ClassVar[tuple[int, ...]] = (2,)
+    method: ClassVar[str] = "asymptotic: score test of a share, noise included"
 
     def compute(self, cells: Floats) -> Floats:
         total = cells.sum(-1)
@@ -115,14 +109,8 @@ class ExactShare(HypothesisTest):
     n: int
     p: float = 0.5
     alternative: str = "two-sided"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (1,)
-
-    @property
-    def method(self) -> str:
-        return "exact: binomial count plus the noise as drawn; two-sided is twice the smaller tail"
+    shape: ClassVar[tuple[int, ...]] = (1,)
+    method: ClassVar[str] = "exact: binomial count plus the noise as drawn; two-sided is twice the smaller tail"
 
     def compute(self, cells: Floats) -> Floats:
         return np.asarray(np.clip(cells[..., 0] / self.n, 0.0, 1.0))

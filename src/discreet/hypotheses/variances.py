@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,25 +42,18 @@ class EqualVariances(ScoreTest):
     variance v, the interval each at its own. Where a group has fewer than two rows left p is 1.
     """
 
-    variances: Any
+    variances: PopulationVariance
     alternative: str = "two-sided"
 
     def __post_init__(self) -> None:
-        if isinstance(self.variances, dict):
-            object.__setattr__(self, "variances", readings.read(self.variances))
         own = self.variances
         if not isinstance(own, PopulationVariance) or own.shape != (2, 5) or own.pooled or own.root:
             raise InvalidRequest("read off the variances of two groups, asked with by= and of='population'")
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (2, 5)
-
-    @property
-    def method(self) -> str:
-        return (
-            "asymptotic: score test of the difference of variances, noise included, Student's t for the noise of the spread"
-        )
+    shape: ClassVar[tuple[int, ...]] = (2, 5)
+    method: ClassVar[str] = (
+        "asymptotic: score test of the difference of variances, noise included, Student's t for the noise of the spread"
+    )
 
     def compute(self, cells: Floats) -> Floats:
         found = self.variances.compute(cells)

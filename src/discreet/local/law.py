@@ -150,4 +150,4 @@ def refuse_repeated(excess: int) -> None:
         )
 
 
-local_mechanisms: Registry[LocalMechanism] = Registry("local mechanism")
+local_mechanisms: Registry[LocalMechanism] = Registry("local mechanism", LocalMechanism)

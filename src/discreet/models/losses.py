@@ -75,7 +75,7 @@ class Loss(Named, ABC):
 
 
 _NARROWEST = Fraction(1, 100)
-losses: Registry[Loss] = Registry("loss")
+losses: Registry[Loss] = Registry("loss", Loss)
 
 
 @losses("logistic")

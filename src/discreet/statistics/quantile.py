@@ -142,14 +142,10 @@ class PairReading(Reading):
     that was paid for is read at any level, and is never refused afterwards.
     """
 
-    middle: Any
+    middle: Chosen
     q: float
     level: float
     rows: int
-
-    def __post_init__(self) -> None:
-        if isinstance(self.middle, dict):
-            object.__setattr__(self, "middle", readings.read(self.middle))
 
     def reach(self, epsilon: float, candidates: int) -> Fraction:
         """How far in q the ends lie from the middle."""

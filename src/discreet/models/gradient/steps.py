@@ -21,7 +21,7 @@ class StepSize(Named, ABC):
         """The size of one step."""
 
 
-step_sizes: Registry[StepSize] = Registry("step size")
+step_sizes: Registry[StepSize] = Registry("step size", StepSize)
 
 
 def _positive(value: float, name: str) -> float:
