@@ -77,12 +77,12 @@ def _plain(kind: type, value: Any, name: str) -> Any:
         return float(value)
     if kind in (bool, int, float, str, Fraction, types.NoneType):
         raise UnsupportedFormat(f"{name} must be of the type {kind.__name__}, got {value!r:.100}")
-    if isinstance(value, dict) and hasattr(kind, "registry"):
+    if hasattr(kind, "registry"):
         found = kind.registry.read(value)
         if not isinstance(found, kind):
-            raise UnsupportedFormat(f"{name} must be a {kind.__name__}, got {value.get('name')!r}")
+            raise UnsupportedFormat(f"{name} must be a {kind.__name__}, got {found.name!r}")
         return found
-    return read_as(kind, value) if isinstance(value, dict) and is_dataclass(kind) else value
+    return read_as(kind, value) if is_dataclass(kind) else value
 
 
 def _sequence(inner: tuple[Any, ...], value: Any, name: str) -> tuple[Any, ...]:

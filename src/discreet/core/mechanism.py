@@ -52,4 +52,5 @@ class Mechanism(Named, ABC):
         raise InvalidRequest(f"the law {self.name!r} adds no noise to numbers, so that it has no deviation")
 
 
-mechanisms: Registry[Mechanism] = Registry("mechanism", Mechanism)
+mechanisms: Registry[Mechanism] = Registry("mechanism")
+Mechanism.registry = mechanisms

@@ -173,4 +173,5 @@ class Together:
         return [q.combine(a, b) for q, a, b in zip(self.folds, left, right, strict=True)]
 
 
-queries: Registry[Query] = Registry("query", Query)
+queries: Registry[Query] = Registry("query")
+Query.registry = queries

@@ -19,7 +19,10 @@ SCHEMA_VERSION = 1
 
 
 class Named:
-    """A frozen dataclass that a document can hold: its registered name and its fields."""
+    """A frozen dataclass that a document can hold: its registered name and its fields.
+
+    ``registry`` is that of its kind, which a field of this type is read by.
+    """
 
     name: ClassVar[str]
     registry: ClassVar[Registry[Any]]
@@ -40,8 +43,7 @@ T = TypeVar("T", bound=Named)
 class Registry(Generic[T]):
     """Words and the classes they stand for; those that the manifest lists under ``kind`` are loaded when first needed."""
 
-    def __init__(self, kind: str, base: type[Named]) -> None:
-        base.registry = self
+    def __init__(self, kind: str) -> None:
         self.kind = kind
         self._elsewhere = homes(kind)
         self._known: dict[str, type[T]] = {}

@@ -127,7 +127,8 @@ class Reading(Named, ABC):
 
 # Tests by name, each a function from the reading of an answer and its releases to that of the test; hypotheses fill it.
 tests_read_off: dict[str, Callable[..., Reading]] = {}
-readings: Registry[Reading] = Registry("reading", Reading)
+readings: Registry[Reading] = Registry("reading")
+Reading.registry = readings
 SCOPES = ("table", "population")
 _WHOSE = {"table": "this table (noise only)", "population": "the population (sampling and noise)"}
 _MOST_LINES = 12

@@ -26,7 +26,7 @@ from discreet.statistics.reading import Floats
 def f_oneway(table: Table, column: str, *, by: str, draws: int = LEAST_DRAWS) -> Question:
     """Whether all groups have the same mean (one-way analysis of variance, without equal variances): three groups on."""
     question = _by_groups(table, column, by)
-    return Question(question.query, OneWay(question.reading, check_draws(draws)))
+    return Question(question.query, OneWay(_means_of(question.reading), check_draws(draws)))
 
 
 @statistic("compare")
@@ -36,7 +36,7 @@ def compare(table: Table, column: str, *, by: str, draws: int = LEAST_DRAWS) -> 
     The p-value is Welch's for two groups and that of ``f_oneway`` for more.
     """
     question = _by_groups(table, column, by)
-    return Question(question.query, Comparison(question.reading, check_draws(draws)))
+    return Question(question.query, Comparison(_means_of(question.reading), check_draws(draws)))
 
 
 def _by_groups(table: Table, column: str, by: str) -> Question:
@@ -59,7 +59,7 @@ class OneWay(MonteCarloTest):
     draws: int = LEAST_DRAWS
 
     def __post_init__(self) -> None:
-        if not isinstance(self.means, PopulationMean) or len(self.means.shape) != 2 or self.means.shape[0] < 3:
+        if len(self.means.shape) != 2 or self.means.shape[0] < 3:
             raise InvalidRequest("f_oneway compares three groups or more, by one column; use ttest_ind for two")
 
     @property
@@ -94,6 +94,7 @@ class OneWay(MonteCarloTest):
             return None
         middle = float(np.clip(self.means.share(cells.sum(0)), 0.0, 1.0))
         at = self.means.score.equation(cells[0])(np.array([middle]))
+        assert at.variance_weights is not None
         weights, squares = at.weights[0], at.variance_weights[0]
         width = cells.shape[-1]
         quiet = [
@@ -133,7 +134,7 @@ class Comparison(HypothesisTest):
     draws: int = LEAST_DRAWS
 
     def __post_init__(self) -> None:
-        if not isinstance(self.means, PopulationMean) or len(self.means.shape) != 2 or self.means.shape[0] < 2:
+        if len(self.means.shape) != 2 or self.means.shape[0] < 2:
             raise InvalidRequest("compare is for two groups or more, by one column of categories")
 
     @property

@@ -41,8 +41,8 @@ class Pearson(ScoreTest):
     alternative: str = "two-sided"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.correlation, PopulationCorrelation) or self.correlation.shape != (5, 5):
-            raise InvalidRequest("pearsonr is of two columns, read off their correlation asked with of='population'")
+        if self.correlation.shape != self.shape:
+            raise InvalidRequest(_WANTED)
 
     shape: ClassVar[tuple[int, ...]] = (5, 5)
     method: ClassVar[str] = (
@@ -166,11 +166,14 @@ class Slope(ScoreTest):
         return low, high
 
 
+_WANTED = "pearsonr is of two columns, read off their correlation asked with of='population'"
 _STEEP = 100.0
 _STEEPEST = math.pi / 2 - 1e-7  # as good as vertical
 
 
 def _pearson(reading: Reading, releases: Sequence[Release], *, alternative: str = "two-sided") -> Reading:
+    if not isinstance(reading, PopulationCorrelation):
+        raise InvalidRequest(_WANTED)
     return Pearson(reading, check_alternative(alternative))
 
 

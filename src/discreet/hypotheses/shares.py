@@ -110,7 +110,10 @@ class ExactShare(HypothesisTest):
     p: float = 0.5
     alternative: str = "two-sided"
     shape: ClassVar[tuple[int, ...]] = (1,)
-    method: ClassVar[str] = "exact: binomial count plus the noise as drawn; two-sided is twice the smaller tail"
+
+    @property
+    def method(self) -> str:
+        return "exact: binomial count plus the noise as drawn; two-sided is twice the smaller tail"
 
     def compute(self, cells: Floats) -> Floats:
         return np.asarray(np.clip(cells[..., 0] / self.n, 0.0, 1.0))

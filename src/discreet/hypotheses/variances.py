@@ -18,6 +18,8 @@ from discreet.statistics.reading import Floats
 from discreet.statistics.score import each_group
 from discreet.statistics.variance import PopulationVariance, variance_score
 
+_WANTED = "read off the variances of two groups, asked with by= and of='population'"
+
 
 @statistic("equal_variances")
 def equal_variances(table: Table, column: str, *, by: str, alternative: str = "two-sided") -> Question:
@@ -46,9 +48,8 @@ class EqualVariances(ScoreTest):
     alternative: str = "two-sided"
 
     def __post_init__(self) -> None:
-        own = self.variances
-        if not isinstance(own, PopulationVariance) or own.shape != (2, 5) or own.pooled or own.root:
-            raise InvalidRequest("read off the variances of two groups, asked with by= and of='population'")
+        if self.variances.shape != self.shape or self.variances.pooled or self.variances.root:
+            raise InvalidRequest(_WANTED)
 
     shape: ClassVar[tuple[int, ...]] = (2, 5)
     method: ClassVar[str] = (
@@ -106,6 +107,8 @@ class EqualVariances(ScoreTest):
 
 
 def _equal(reading: Reading, releases: Sequence[Release], *, alternative: str = "two-sided") -> Reading:
+    if not isinstance(reading, PopulationVariance):
+        raise InvalidRequest(_WANTED)
     return EqualVariances(reading, check_alternative(alternative))
 
 

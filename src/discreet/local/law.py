@@ -150,4 +150,5 @@ def refuse_repeated(excess: int) -> None:
         )
 
 
-local_mechanisms: Registry[LocalMechanism] = Registry("local mechanism", LocalMechanism)
+local_mechanisms: Registry[LocalMechanism] = Registry("local mechanism")
+LocalMechanism.registry = local_mechanisms

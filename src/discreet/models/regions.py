@@ -61,7 +61,8 @@ class Region(Named, ABC):
         return None
 
 
-regions: Registry[Region] = Registry("region", Region)
+regions: Registry[Region] = Registry("region")
+Region.registry = regions
 
 
 @regions("ball")

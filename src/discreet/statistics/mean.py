@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.core.result import Axes, Reading, readings
 from discreet.statistics.person_cells import PersonCells
-from discreet.statistics.population import MeanReading, contrast_of_groups
+from discreet.statistics.population import MeanQuestion, MeanReading, contrast_of_groups
 from discreet.statistics.question import Question, Table, axes, for_population, statistic
 from discreet.statistics.reading import CellReading, Floats, Scaled
 from discreet.statistics.score import Score, mean_score, person_mean_score
@@ -39,17 +39,17 @@ def mean(table: Table, column: str, *, by: str | Sequence[str] | None = None, of
     return Question(query, Ratio(lo, hi, query.shape, axes(groups)))
 
 
-def mean_of_population(table: Table, column: str, lo: float, hi: float, by: str | Sequence[str] | None) -> Question:
+def mean_of_population(table: Table, column: str, lo: float, hi: float, by: str | Sequence[str] | None) -> MeanQuestion:
     """The mean with what it takes to speak of the population; ``lo`` and ``hi`` are what t = 0 and t = 1 stand for."""
     groups, rows = table.groups(by), table.most_rows
     if table.rows is not None and not groups:
         weight = FOR_GAUSSIAN if table.gaussian else FOR_LAPLACE
         query = TwoMoments(table.factor("level", column), table.rows, weight)
-        return Question(query, PublicMean(lo, hi, table.rows, weight))
+        return MeanQuestion(query, PublicMean(lo, hi, table.rows, weight))
     if rows > 1 and not groups:
-        return Question(PersonCells(table.factor("level", column), rows), PersonMean(lo, hi, rows))
+        return MeanQuestion(PersonCells(table.factor("level", column), rows), PersonMean(lo, hi, rows))
     cells = table.cells(*groups, table.factor("square", column))
-    return Question(cells, PopulationMean(lo, hi, cells.shape, axes(groups), rows))
+    return MeanQuestion(cells, PopulationMean(lo, hi, cells.shape, axes(groups), rows))
 
 
 def _share(top: Floats, total: Floats) -> Floats:

@@ -14,6 +14,7 @@ from discreet.core.release import Release
 from discreet.core.result import Reading, readings
 from discreet.errors import InvalidRequest
 from discreet.statistics.equation import Statement, interval, noise_variance
+from discreet.statistics.question import Question
 from discreet.statistics.reading import CellReading, Floats, plain
 from discreet.statistics.score import Score, each_group
 
@@ -69,6 +70,13 @@ class MeanReading(PopulationReading):
     def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
         low, high = self.score.interval(cells, noise, float(self.share(cells)), (0.0, 1.0), level, strict)
         return self.lo + (self.hi - self.lo) * low, self.lo + (self.hi - self.lo) * high
+
+
+@dataclass(frozen=True)
+class MeanQuestion(Question):
+    """A question whose answer is a mean."""
+
+    reading: MeanReading
 
 
 def total_interval(score: Score, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:

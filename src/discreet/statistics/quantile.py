@@ -129,7 +129,7 @@ class PairOfQuantiles(Question):
         assert isinstance(reading, PairReading)
         reach = reading.reach(float(numbers.rational(third.pure(), "epsilon")), ranks.points + 1)
         ends = (max(Fraction(0), ranks.q - reach), min(Fraction(1), ranks.q + reach))
-        questions = [Choice(self.query, reading), *(self._at(q) for q in ends)]  # type: ignore[attr-defined]
+        questions = [Choice(self.query, reading.middle), *(self._at(q) for q in ends)]  # type: ignore[attr-defined]
         return tuple(Ask(question.query, question.law(third, relation)) for question in questions)
 
 
@@ -176,8 +176,11 @@ class PairReading(Reading):
         return self.interval(releases, level)
 
 
+@dataclass(frozen=True)
 class Choice(Question):
     """A question answered by choosing among public candidates."""
+
+    reading: Chosen
 
     def law(self, spend: Spend, relation: Relation) -> Mechanism:
         return Exponential.costing(self.query.distance(relation), epsilon=spend.pure())

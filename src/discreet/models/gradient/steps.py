@@ -21,7 +21,8 @@ class StepSize(Named, ABC):
         """The size of one step."""
 
 
-step_sizes: Registry[StepSize] = Registry("step size", StepSize)
+step_sizes: Registry[StepSize] = Registry("step size")
+StepSize.registry = step_sizes
 
 
 def _positive(value: float, name: str) -> float:
