@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from discreet.core.numbers import Number
+from discreet.core.price import Keywords
 from discreet.core.result import Result
 from discreet.core.schema import Label
-from discreet.statistics.spend import Keywords
 
 
 class Options(Keywords, total=False):

@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -15,6 +16,7 @@ from discreet.core.ask import Ask, Open, Reopen
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
 from discreet.core.numbers import Number
+from discreet.core.price import Keywords, Price
 from discreet.core.query import Relation
 from discreet.core.random import chosen
 from discreet.core.result import Result
@@ -31,7 +33,6 @@ from discreet.statistics import discovery
 from discreet.statistics.joint import ask, ask_each, ask_together
 from discreet.statistics.planning import expected_width
 from discreet.statistics.question import Question, Table, build
-from discreet.statistics.spend import Keywords, Spend
 
 if TYPE_CHECKING:
     from discreet.models.estimators.private_model import PrivateModel
@@ -108,7 +109,7 @@ class Session(Questions):
         parts: int = 20,
         alpha0: Number = "0.1",
         where: dict[str, Any] | None = None,
-        **spend: Unpack[Keywords],
+        **price: Unpack[Keywords],
     ) -> Result:
         """Any test of one's own, run on disjoint ``parts`` of the people; see ``discreet.hypotheses.of_tests``.
 
@@ -121,7 +122,7 @@ class Session(Questions):
             raise InvalidRequest(f"columns is a list of at least one column, got {columns!r}")
         for name in columns:
             self.schema[name]
-        paid, rest = _separate(dict(spend))
+        paid, rest = _separate(dict(price))
         if rest:
             raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
         by_position = self.schema.neighbors == "replace" and self.schema.person is None
@@ -131,12 +132,12 @@ class Session(Questions):
     def quantiles(self, column: str, q: Sequence[Number], **options: Unpack[Options]) -> list[Result]:
         """Several quantiles in one pass; what is spent is divided equally between them."""
         where = options.pop("where", {})
-        spend, rest = _separate(dict(options))
+        price, rest = _separate(dict(options))
 
         def make(schema: Schema) -> Procedure[list[Result]]:
             table = replace(self._table(bool(where)), schema=schema)
             questions = [build("quantile", table, column, q=each, **rest) for each in q]
-            return ask_each(questions, spend.split(max(1, len(q))), schema.neighbors)
+            return ask_each(questions, price.share(Fraction(1, max(1, len(q)))), schema.neighbors)
 
         self._need(_names((column,), rest), where, make)
         return self._run(make(self.schema), where)
@@ -181,34 +182,34 @@ class Session(Questions):
     def _finding_cost(self, names: Sequence[str]) -> Cost:
         """What finding columns would cost now: nothing for those that the ledger remembers."""
         relation, total = self.schema.neighbors, Cost.nothing()
-        for question, spend in discovery.questions(self.schema, names):
-            for each in question.asks(spend, relation):
+        for question, price in discovery.questions(self.schema, names):
+            for each in question.asks(price, relation):
                 if self.ledger.recall(each, self._declared, relation) is None:
                     total = total + _price(each, relation)
         return total
 
     def ask(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Result:
         """Any registered statistic by its name."""
-        spend, rest = _separate(options)
+        price, rest = _separate(options)
         if statistic in discovery.FINDERS:
-            return self._find(statistic, args, rest, spend, where)
+            return self._find(statistic, args, rest, price, where)
 
         def make(schema: Schema) -> Procedure[Result]:
-            table = replace(self._table(bool(where)), schema=schema, gaussian=spend.is_gaussian)
-            return ask(build(statistic, table, *args, **rest), spend, schema.neighbors)
+            table = replace(self._table(bool(where)), schema=schema, gaussian=price.is_gaussian)
+            return ask(build(statistic, table, *args, **rest), price, schema.neighbors)
 
         self._need(_names(args, rest), where, make)
         return self._run(make(self.schema), where or {})
 
     def _find(
-        self, statistic: str, args: tuple[Any, ...], rest: dict[str, Any], spend: Spend, where: dict[str, Any] | None
+        self, statistic: str, args: tuple[Any, ...], rest: dict[str, Any], price: Price, where: dict[str, Any] | None
     ) -> Result:
         """Look for the bounds or labels of a column: under its own declaration, also where that was found before."""
         source = (
             self._declared.found({k: v for k, v in self._found.items() if k not in args}) if self._found else self._source
         )
-        question = build(statistic, Table(source.schema, gaussian=spend.is_gaussian), *args, **rest)
-        return self._run(ask(question, spend, self.schema.neighbors), where or {}, source)
+        question = build(statistic, Table(source.schema, gaussian=price.is_gaussian), *args, **rest)
+        return self._run(ask(question, price, self.schema.neighbors), where or {}, source)
 
     def together(
         self,
@@ -216,13 +217,13 @@ class Session(Questions):
         *,
         shares: Sequence[Number] | None = None,
         where: dict[str, Any] | None = None,
-        **spend: Unpack[Keywords],
+        **price: Unpack[Keywords],
     ) -> list[Result]:
         """Several questions, each a tuple of a statistic's name and its columns, for one price and in one pass."""
         for question in questions:
             if isinstance(question, str) or not question:
                 raise InvalidRequest(f"a question is a tuple such as ('mean', 'age') or ('count',), got {question!r}")
-        paid, rest = _separate(dict(spend))
+        paid, rest = _separate(dict(price))
         if rest:
             raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
 
@@ -274,9 +275,10 @@ class Session(Questions):
     ) -> Any:
         """The best of several models, chosen and fitted privately; see ``discreet.models.tune``. The ledger pays once."""
         from discreet.models.estimators.tuning import read_candidates, tuning
-        from discreet.models.perturbation import Price
 
-        made = read_candidates(candidates, model, Price(**price) if price else None)
+        if unknown := [word for word in price if word not in ("epsilon", "delta", "rho")]:
+            raise InvalidRequest(f"no keyword is called {unknown[0]!r}; a price is epsilon, delta or rho")
+        made = read_candidates(candidates, model, price or None)
         for each in made:
             _check_model(each, self)
         rows = self._table(bool(where)).rows
@@ -331,7 +333,7 @@ class Session(Questions):
 
         The table is declared as the one that the model was fitted to; a model does better on that one than on others.
         """
-        from discreet.models.perturbation import Price
+        from discreet.core.price import Price
         from discreet.models.protocol import Scorable
 
         if not isinstance(model, Scorable):
@@ -393,23 +395,23 @@ class Session(Questions):
         of the 95 % interval: the preview then says how many rows, or which epsilon, it takes.
         With what it costs to find the columns that have private bounds or labels, as if nothing were found.
         """
-        spend, rest = _separate(options)
+        price, rest = _separate(options)
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         public = rows if self._rows_are_public(bool(where)) else None
         hidden = [] if statistic in discovery.FINDERS else discovery.needed(self.schema, _names(args, rest))
         schema = discovery.stand_in(self.schema, hidden)
-        question = build(statistic, Table(schema, public, gaussian=spend.is_gaussian), *args, **rest)
-        result, _ = self._plan(question, spend, rows)
+        question = build(statistic, Table(schema, public, gaussian=price.is_gaussian), *args, **rest)
+        result, _ = self._plan(question, price, rows)
         cost = self._finding_cost(hidden) + result.cost
         would = self.ledger.preview(cost)
         told = [getattr(result.reading, word, None) for word in ("rank_error", "people_needed")]
         ranks, people = (None if each is None else float(each(result.releases)) for each in told)
         made = Preview(cost, result.expected_error, would.fits, would.remaining, ranks, people_needed=people)
         wide = expected_width(result, rows, spread, width)
-        return replace(made, population_width=wide.width, rows_needed=wide.rows, epsilon_needed=wide.epsilon(spend))
+        return replace(made, population_width=wide.width, rows_needed=wide.rows, epsilon_needed=wide.epsilon(price))
 
-    def _plan(self, question: Question, spend: Spend, rows: int) -> tuple[Result, list[Ask | Open | Reopen]]:
-        return plan(ask(question, spend, self.schema.neighbors), self.schema.neighbors, rows)
+    def _plan(self, question: Question, price: Price, rows: int) -> tuple[Result, list[Ask | Open | Reopen]]:
+        return plan(ask(question, price, self.schema.neighbors), self.schema.neighbors, rows)
 
     def _run(self, procedure: Procedure[R], where: dict[str, Any], table: BaseSource | None = None) -> R:
         source = self._narrowed(where, table)
@@ -493,11 +495,11 @@ def _names(args: Sequence[Any], options: dict[str, Any]) -> list[Any]:
     return [*args, *([by] if isinstance(by, str) or not isinstance(by, Sequence) else by)]
 
 
-def _separate(options: dict[str, Any]) -> tuple[Spend, dict[str, Any]]:
+def _separate(options: dict[str, Any]) -> tuple[Price, dict[str, Any]]:
     """What to spend, and the statistic's own arguments; an argument of None is one not given."""
-    spend = {k: v for k, v in options.items() if k in Keywords.__annotations__}
-    rest = {k: v for k, v in options.items() if k not in spend and v is not None}
-    return Spend(**spend), rest
+    price = {k: v for k, v in options.items() if k in Keywords.__annotations__}
+    rest = {k: v for k, v in options.items() if k not in price and v is not None}
+    return Price(**price), rest
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.audit import neighbours
 from discreet.core.ask import Ask, Open
+from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.random import Random
 from discreet.core.runner import Procedure, plan
@@ -43,12 +44,10 @@ from discreet.models.evaluate.confusion import ConfusionCounts, counts_of
 from discreet.models.evaluate.determination import determination_of
 from discreet.models.gradient.network import Network
 from discreet.models.losses import Huber, HuberHinge, Logistic
-from discreet.models.perturbation import Price
 from discreet.models.protocol import Columns
 from discreet.models.queries.regression_sums import RegressionSums
 from discreet.statistics.joint import ask, ask_together
 from discreet.statistics.question import Table, build
-from discreet.statistics.spend import Spend
 
 SCHEMA: dict[str, Column] = {
     "x": Real(-1, 1),
@@ -134,13 +133,13 @@ def _many_ties() -> Pairs:
 
 def _together(columns: Columns, relation: Relation) -> Procedure[Any]:
     table = Table(columns.schema, columns.rows)
-    return ask_together([build("mean", table, "x"), build("sum", table, "z")], Spend(epsilon=1), relation)
+    return ask_together([build("mean", table, "x"), build("sum", table, "z")], Price(epsilon=1), relation)
 
 
 def _of_tests(columns: Columns, relation: Relation) -> Procedure[Any]:
     """An inner test that rejects as soon as one row is high: a newcomer decides a part."""
     question = question_of(lambda part: float(part["x"].max() < 0.9), ["x"], 2, "0.1", relation == "replace")
-    return ask(question, Spend(epsilon=1), relation)
+    return ask(question, Price(epsilon=1), relation)
 
 
 def _score(columns: Columns, relation: Relation) -> Procedure[Any]:
@@ -163,7 +162,7 @@ def _determination(columns: Columns, relation: Relation) -> Procedure[Any]:
 
 
 def _tuning(columns: Columns, relation: Relation) -> Procedure[Any]:
-    made = read_candidates([LinearSVC(ridge=r, fit_intercept=False) for r in ("2", "5")], None, Price(epsilon=1))
+    made = read_candidates([LinearSVC(ridge=r, fit_intercept=False) for r in ("2", "5")], None, {"epsilon": 1})
     return tuning(made, columns, relation)
 
 

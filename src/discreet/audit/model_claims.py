@@ -14,11 +14,12 @@ from discreet.accounting.conversions import epsilon as epsilon_of
 from discreet.audit.lower_bound import CONFIDENCE, lower_bound
 from discreet.audit.row import Row
 from discreet.core.ask import Ask
+from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.schema import Categories, Real, Schema
 from discreet.models.design import Design
 from discreet.models.losses import HuberHinge, Logistic, Loss
-from discreet.models.perturbation import Method, Price, ask_for
+from discreet.models.perturbation import Method, ask_for
 from discreet.sources import open_source
 
 

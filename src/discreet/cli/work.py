@@ -15,6 +15,7 @@ from discreet.cli.remedies import no_such_ledger, with_remedy
 from discreet.core.ask import Ask
 from discreet.core.cost import Cost
 from discreet.core.documents import reading
+from discreet.core.price import Price
 from discreet.core.random import system
 from discreet.core.result import Result
 from discreet.core.runner import Desk, plan
@@ -26,7 +27,6 @@ from discreet.sources.base import BaseSource
 from discreet.statistics import discovery
 from discreet.statistics.joint import ask
 from discreet.statistics.question import Question, Table, build, builder
-from discreet.statistics.spend import Spend
 
 ROWS_WITHOUT_A_GUESS = 1000  # what a plan assumes where the schema has no expected_rows
 _LOOKED_AT = 500  # events of a ledger that are looked at to see whose it is
@@ -43,7 +43,7 @@ class Prepared:
 
     item: Item
     question: Question
-    spend: Spend
+    spend: Price
     asks: tuple[Ask, ...]
     costs: tuple[Cost, ...]
     source: BaseSource
@@ -229,7 +229,7 @@ def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, 
     try:
         with reading("an ask"):  # a number beyond all bounds, say, of which no law can be made
             narrowed = source.where(**item.where) if item.where else source
-            spend, relation = Spend(**item.spend), file.schema.neighbors
+            spend, relation = Price(**item.spend), file.schema.neighbors
             whole = rows if public_rows(file) and not item.where else None
             question = _build(item, Table(file.schema, whole, gaussian=spend.is_gaussian))
             asks = tuple(replace(each, where=narrowed.restriction) for each in question.asks(spend, relation))

@@ -56,10 +56,10 @@ def check_apart(lo: float, hi: float, name: str, least: float = _NARROWEST) -> N
 _CURRENCIES = ("epsilon", "delta", "rho")
 OTHER = "(other)"  # the label of values that were not found, where none is declared
 
-Price: TypeAlias = tuple[tuple[str, Any], ...]
+_Currencies: TypeAlias = tuple[tuple[str, Any], ...]
 
 
-def _price(given: Any, wanted: str) -> Price | None:
+def _price(given: Any, wanted: str) -> _Currencies | None:
     """What finding a private declaration costs: epsilon, epsilon and delta, or rho."""
     if given is None:
         return None
@@ -82,7 +82,7 @@ class _Bounded:
     lo: float
     hi: float
     missing: float | str | None = None
-    price: Price | Mapping[str, Any] | None = field(default=None, kw_only=True)
+    price: _Currencies | Mapping[str, Any] | None = field(default=None, kw_only=True)
     type: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -175,7 +175,7 @@ class Categories:
     values: tuple[Label, ...]
     other: Label | None = None
     missing: Label | None = None
-    price: Price | Mapping[str, Any] | None = field(default=None, kw_only=True)
+    price: _Currencies | Mapping[str, Any] | None = field(default=None, kw_only=True)
     minimum: int | None = field(default=None, kw_only=True)
     type: ClassVar[str] = "category"
 

@@ -22,6 +22,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import ONE, quantise
 from discreet.core.mechanism import Mechanism
+from discreet.core.price import Keywords, Price
 from discreet.core.query import Query, Relation, check_relation, queries
 from discreet.core.random import Random, chosen
 from discreet.core.result import Result, readings
@@ -33,7 +34,6 @@ from discreet.mechanisms import Tulap
 from discreet.statistics.functions import Setting
 from discreet.statistics.joint import ask
 from discreet.statistics.question import Question
-from discreet.statistics.spend import Keywords, Spend
 
 Inner = Callable[[Any], Any]
 _MOST_PARTS = 100_000
@@ -195,11 +195,11 @@ class Arrays:
 class _Question(Question):
     """A count that pure noise makes Tulap's: the test is then exact."""
 
-    def law(self, spend: Spend, relation: Relation) -> Mechanism:
-        if spend.is_infinite or spend.is_gaussian:
-            return super().law(spend, relation)
-        assert spend.epsilon is not None
-        return Tulap.costing(self.query.distance(relation), epsilon=spend.epsilon)
+    def law(self, price: Price, relation: Relation) -> Mechanism:
+        if price.is_infinite or price.is_gaussian:
+            return super().law(price, relation)
+        assert price.epsilon is not None
+        return Tulap.costing(self.query.distance(relation), epsilon=price.epsilon)
 
 
 @readings("of_tests")
@@ -236,8 +236,8 @@ def of_tests(
     """
     relation = check_relation(setting.get("neighbors", "add_remove"))
     ledger = setting.get("ledger")
-    spend = Spend(**{k: v for k, v in setting.items() if k in Keywords.__annotations__})  # type: ignore[arg-type]
+    price = Price(**{k: v for k, v in setting.items() if k in Keywords.__annotations__})  # type: ignore[arg-type]
     question = question_of(function, (), parts, alpha0, relation == "replace")
     random = chosen(setting.get("seed"))
     desk = Desk(Arrays(data, relation, random), NoLedger() if ledger is None else ledger, random, relation)
-    return desk.run(ask(question, spend, relation))
+    return desk.run(ask(question, price, relation))

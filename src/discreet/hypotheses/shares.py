@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.core.mechanism import Mechanism
+from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.core.result import readings
@@ -20,7 +21,6 @@ from discreet.statistics.equation import Statement, interval
 from discreet.statistics.label_counts import LabelCounts
 from discreet.statistics.question import Question, Table, statistic
 from discreet.statistics.reading import Floats
-from discreet.statistics.spend import Spend
 from discreet.statistics.variance import everyone_in_a_group
 
 _HALVINGS = 60
@@ -53,11 +53,11 @@ def binomtest(table: Table, column: str, *, label: Any = None, p: float = 0.5, a
 class _Exact(Question):
     """A count that pure noise makes Tulap's."""
 
-    def law(self, spend: Spend, relation: Relation) -> Mechanism:
-        if spend.is_infinite or spend.is_gaussian:
-            return super().law(spend, relation)
-        assert spend.epsilon is not None
-        return Tulap.costing(self.query.distance(relation), epsilon=spend.epsilon)
+    def law(self, price: Price, relation: Relation) -> Mechanism:
+        if price.is_infinite or price.is_gaussian:
+            return super().law(price, relation)
+        assert price.epsilon is not None
+        return Tulap.costing(self.query.distance(relation), epsilon=price.epsilon)
 
 
 @readings("binomtest")

@@ -10,14 +10,15 @@ from typing import Any
 
 from discreet.core.ask import Ask
 from discreet.core.mechanism import Mechanism
+from discreet.core.price import Price
 from discreet.core.query import Query, Relation
 from discreet.core.registry import load
 from discreet.core.result import SCOPES, Axes, Reading
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.manifest import homes
+from discreet.mechanisms.priced import law_of_sums
 from discreet.statistics.cells import Cells, Factor, Kind
-from discreet.statistics.spend import Spend
 
 
 @dataclass(frozen=True)
@@ -109,13 +110,13 @@ class Question:
         """How many numbers it releases."""
         return self.query.size
 
-    def law(self, spend: Spend, relation: Relation) -> Mechanism:
+    def law(self, price: Price, relation: Relation) -> Mechanism:
         """The noise that costs exactly what is to be spent."""
-        return spend.law(self.query.distance(relation), self.query.grid)
+        return law_of_sums(price, self.query.distance(relation), self.query.grid)
 
-    def asks(self, spend: Spend, relation: Relation) -> tuple[Ask, ...]:
+    def asks(self, price: Price, relation: Relation) -> tuple[Ask, ...]:
         """What is asked for the price, in one transaction: one release, unless the question says otherwise."""
-        return (Ask(self.query, self.law(spend, relation)),)
+        return (Ask(self.query, self.law(price, relation)),)
 
 
 Builder = Callable[..., Question]
