@@ -15,6 +15,7 @@ from scipy import stats
 from discreet.core.cost import ORDERS, Distance
 from discreet.core.exact import Exact
 from discreet.core.mechanism import mechanisms
+from discreet.core.price import Price
 from discreet.errors import DiscreetError, GridOverflow, InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.mechanisms import (
     DiscreteGaussian,
@@ -76,11 +77,11 @@ def test_cost_is_exactly_what_was_asked_and_recomputed_elsewhere() -> None:
     assert approximate.cost(2).epsilon > 2
     assert approximate.cost(2).delta == Fraction(1, 10**5)
     # A false claim in a document is not believed: the profile is asked.
-    forged = Gaussian(1, claim={"epsilon": "1/10", "delta": "1/1000"})
+    forged = Gaussian(1, claim=Price("1/10", "1/1000"))
     assert forged.cost(1).epsilon > 2
-    forged_rho = DiscreteGaussian(1, claim={"rho": "1/1000"})
+    forged_rho = DiscreteGaussian(1, claim=Price(rho="1/1000"))
     assert forged_rho.cost(1).rho == Fraction(1, 2)
-    forged_response = RandomizedResponse("0.9", ["a", "b"], claim={"epsilon": "1/10"})
+    forged_response = RandomizedResponse("0.9", ["a", "b"], claim=Price("1/10"))
     assert float(forged_response.cost().epsilon or 0) == pytest.approx(math.log(9))
 
 
@@ -235,7 +236,7 @@ BAD = [
     lambda: Gaussian.costing(1, epsilon=1, delta=1),
     lambda: Gaussian.costing(1, epsilon=1, delta=NAN),
     lambda: Gaussian.costing(1, epsilon=1, delta="1e-300"),
-    lambda: Gaussian(100, claim={"epsilon": "0.4"}),
+    lambda: Gaussian(100, claim=Price("0.4")),
     lambda: Laplace("1e99999999"),
     lambda: Laplace("1" * 6000),
     lambda: Gaussian.costing(1, epsilon=1, delta="0.1", rho=1),

@@ -57,7 +57,7 @@ def fit(
     without --version a file that was touched counts as a new version.
     """
     from discreet.cli import fitfile
-    from discreet.errors import InvalidRequest
+    from discreet.errors import InvalidRequest, NoSuchLedger
 
     asked = {
         "kind": model, "target": target, "features": features, "weight": weight, "where": _where(where),
@@ -90,10 +90,10 @@ def fit(
         wanted = fitfile.from_options(table, schema, ledger, name, budget, version, asked, parameters, place)
     try:
         doc = planned(wanted) if plan else fitted(wanted)
-    except InvalidRequest as problem:
-        if wanted.place or "a new ledger needs a budget" not in str(problem):
+    except NoSuchLedger as problem:
+        if wanted.place:
             raise
-        raise InvalidRequest(f"{str(problem).split(';')[0]}; give --budget 1, or correct --ledger or --name") from None
+        raise problem.remedied("give --budget 1, or correct --ledger or --name") from None
     if json:
         show.document(doc)
     elif plan:
@@ -216,16 +216,14 @@ def _note(wanted: Fit, seen: Any, ledger: Any) -> str | None:
 
 def _place(wanted: Fit, work: Any) -> Any:
     """Do it; a refusal says the file and line of the model, and a remedy in the words of a file."""
-    from discreet.cli.remedies import with_remedy
     from discreet.errors import DiscreetError
 
     try:
         return work()
     except DiscreetError as problem:
-        text = str(problem)
-        if "needs expected_rows" in text:
-            text += "; write expected_rows in the schema, or --set expected_rows=1000"
-        raise type(problem)(f"{'' if text.startswith(wanted.place) else wanted.place}{with_remedy(text)}") from None
+        if problem.key == "expected_rows":
+            problem = problem.remedied("write expected_rows in the schema, or --set expected_rows=1000")
+        raise problem.at(wanted.place) from None
 
 
 def _describe(wanted: Fit, model: Any, published: dict[str, Any], ledger: Any, before: Any) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import Any
 
 from discreet.cli import releasefile
 from discreet.cli.releasefile import ReleaseFile
-from discreet.cli.remedies import with_remedy
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.ledger.address import folder_of
 
@@ -70,7 +69,7 @@ class Fit:
                     raise UnknownName(f"{self.kind} takes no {name!r}{closest(name, known)}")
             return made(**given)
         except DiscreetError as problem:
-            raise type(problem)(f"{self.place}{with_remedy(str(problem))}") from None
+            raise problem.at(self.place) from None
 
 
 def from_file(path: Path, out: Path | None) -> Fit:
@@ -101,13 +100,15 @@ def from_options(
     out: Path,
 ) -> Fit:
     """The fit that options describe. Paths are taken from the folder the command is run in."""
+    from discreet.core.schema import Schema
+
     if not schema.is_file():
         raise UnsupportedFormat(f"the schema must be a file that exists, got {str(schema)!r}; see `discreet schema new`")
     base = ReleaseFile(
         path=Path(table),
         table=table,
         version=version,
-        schema=releasefile.read_schema(schema),
+        schema=Schema.from_toml(schema),
         ledger=releasefile.ledger_at(ledger, Path.cwd(), "", folder_of(table)),
         name=name,
         title=Path(table).stem,

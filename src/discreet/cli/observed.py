@@ -41,7 +41,7 @@ def read(path: Path) -> tuple[str, list[Seen]]:
         with reading("a document of releases"):
             return _seen(doc, path.stem)
     except DiscreetError as problem:
-        raise type(problem)(f"{path}: {problem}") from None
+        raise problem.at(f"{path}: ") from None
 
 
 def _seen(doc: Any, name: str) -> tuple[str, list[Seen]]:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.cli.lines import Key, line_numbers
-from discreet.cli.remedies import with_remedy
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
 
 if TYPE_CHECKING:
@@ -181,23 +180,8 @@ def _schema(value: str | dict[str, Any], folder: Path, place: Place) -> Schema:
         path = folder / value
         if not os.path.isfile(path):  # Path.is_file raises where a name is too long
             raise UnsupportedFormat(f"{place('schema')}the schema must be a file that exists, got {str(path)!r}")
-        return read_schema(path)
-    try:
-        return Schema.from_dict(value)
-    except DiscreetError as problem:
-        named = re.search(r"column '(.*?)'", str(problem))
-        at = place("schema", "columns", named[1]) if named else place("schema")
-        raise type(problem)(f"{at}{with_remedy(str(problem).removeprefix('schema: '))}") from None
-
-
-def read_schema(path: Path) -> Schema:
-    """The schema in a file."""
-    from discreet.core.schema import Schema
-
-    try:
         return Schema.from_toml(path)
-    except DiscreetError as problem:
-        raise type(problem)(with_remedy(str(problem))) from None
+    return Schema.from_dict(value, lambda *key: place("schema", *key))
 
 
 def ledger_at(url: str, folder: Path, place: str, other: Path | None = None) -> str:
@@ -220,7 +204,7 @@ def _budget(value: dict[str, Any] | None, place: Place) -> Budget | None:
     try:
         return Budget(**value)
     except DiscreetError as problem:
-        raise type(problem)(f"{place('budget')}{with_remedy(str(problem))}") from None
+        raise problem.at(place("budget")) from None
 
 
 def _item(number: int, doc: Any, place: Place) -> Item:

@@ -51,12 +51,12 @@ def check(
     json: show.Json = False,
 ) -> None:
     """Check a schema and show what it declares."""
-    from discreet.cli.releasefile import read_schema
+    from discreet.core.schema import Schema
     from discreet.errors import UnsupportedFormat
 
     if not schema.is_file():
         raise UnsupportedFormat(f"the schema must be a file that exists, got {str(schema)!r}; check the path")
-    read = read_schema(schema)
+    read = Schema.from_toml(schema)
     if json:
         show.document(read.to_dict())
         return

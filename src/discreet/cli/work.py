@@ -11,7 +11,6 @@ from typing import Any
 
 import discreet.hypotheses  # noqa: F401  whose tests are statistics too
 from discreet.cli.releasefile import Item, ReleaseFile
-from discreet.cli.remedies import no_such_ledger, with_remedy
 from discreet.core.ask import Ask
 from discreet.core.cost import Cost
 from discreet.core.documents import reading
@@ -19,7 +18,7 @@ from discreet.core.price import Price
 from discreet.core.random import system
 from discreet.core.result import Result
 from discreet.core.runner import Desk, plan
-from discreet.errors import BudgetExceeded, DiscreetError, InvalidRequest, UnknownName
+from discreet.errors import BudgetExceeded, DiscreetError, InvalidRequest, NoSuchLedger, UnknownName
 from discreet.ledger import Ledger
 from discreet.ledger.events import canonical
 from discreet.sources import open_source
@@ -72,7 +71,7 @@ def open_table(file: ReleaseFile) -> BaseSource:
     try:
         return open_source(file.table, file.schema, version=file.version)
     except DiscreetError as problem:
-        raise type(problem)(f"{file.places['table']}{problem}") from None
+        raise problem.at(file.places["table"]) from None
 
 
 def open_ledger(file: ReleaseFile, *, create: bool) -> Ledger:
@@ -81,15 +80,14 @@ def open_ledger(file: ReleaseFile, *, create: bool) -> Ledger:
     try:
         try:
             ledger = Ledger(file.ledger, None, name=file.name, neighbors=relation, who=file.who)
-        except InvalidRequest as problem:
-            if "a new ledger needs a budget" not in str(problem):
-                raise
+        except NoSuchLedger as problem:
             if file.budget is None:
-                raise InvalidRequest(no_such_ledger(str(problem))) from None
+                made = "write a table [budget] with epsilon = 1 in the release file"
+                raise problem.remedied(f"{made}, or correct the ledger or the name") from None
             address = file.ledger if create else "sqlite://"
             ledger = Ledger(address, file.budget, name=file.name, neighbors=relation, who=file.who)
     except DiscreetError as problem:
-        raise type(problem)(f"{file.places['ledger']}{problem}") from None
+        raise problem.at(file.places["ledger"]) from None
     if file.budget is not None and ledger.budget != file.budget:
         has = ledger.budget
         ledger.close()
@@ -238,7 +236,7 @@ def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, 
             ledger.preview(cost)  # refuses what no ledger pays for
         known = [ledger.recall(each, narrowed, relation) for each in asks]
     except DiscreetError as problem:
-        raise type(problem)(f"{item.place}{with_remedy(str(problem))}") from None
+        raise problem.at(item.place) from None
     entries = tuple(None if each is None or each.entry is None else each.entry.number for each in known)
     return Prepared(item, question, spend, asks, costs, narrowed, entries)
 

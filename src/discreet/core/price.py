@@ -128,9 +128,8 @@ def _checked(
     epsilon: Number | None, delta: Number | None, rho: Number | None
 ) -> tuple[Fraction | None, Fraction, Fraction | None]:
     """Exact numbers that make up one of the three prices."""
-    for word, given in (("epsilon", epsilon), ("rho", rho)):
-        if given is not None and numbers.rational(given, word) <= 0:
-            raise InvalidRequest(f"{word} must be positive, got {given}; write a number such as {word}=0.1")
+    pure = None if epsilon is None else numbers.positive(epsilon, "epsilon")
+    concentrated = None if rho is None else numbers.positive(rho, "rho")
     if epsilon is None and rho is None and delta is not None:
         raise InvalidRequest(f"delta comes with epsilon, got delta={delta} alone; give epsilon, or rho")
     if (epsilon is None) == (rho is None):
@@ -140,12 +139,10 @@ def _checked(
         raise InvalidRequest(f"rho takes no delta, got delta={delta}; give epsilon and delta, or rho alone")
     if epsilon is not None and delta is not None:
         if exact == 0:
-            raise InvalidRequest(
-                "delta must lie strictly between 0 and 1, got 0; leave it out for a pure guarantee of epsilon alone"
-            )
+            remedy = "leave it out for a pure guarantee of epsilon alone"
+            raise InvalidRequest("delta must lie strictly between 0 and 1, got 0", key="delta", remedy=remedy)
         numbers.probability(exact, "delta")
-    pure = None if epsilon is None else numbers.rational(epsilon, "epsilon")
-    return pure, exact, None if rho is None else numbers.rational(rho, "rho")
+    return pure, exact, concentrated
 
 
 @lru_cache(maxsize=256)

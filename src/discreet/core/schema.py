@@ -11,7 +11,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from numbers import Real as RealNumber
@@ -340,9 +340,9 @@ class Schema:
         return {k: v for k, v in facts.items() if v is not None} | {"columns": columns}
 
     @classmethod
-    def from_dict(cls, doc: Any) -> Schema:
-        """From what ``to_dict`` gives; refuses unknown keys and wrong types."""
-        return _read(doc, lambda *path: "schema: ")
+    def from_dict(cls, doc: Any, place: Callable[..., str] = lambda *key: "schema: ") -> Schema:
+        """From what ``to_dict`` gives; refuses unknown keys and wrong types, with the ``place`` of the key before it."""
+        return _read(doc, place)
 
     def to_toml(self) -> str:
         """The schema as a TOML document; ``from_toml`` reads it back."""
@@ -436,18 +436,27 @@ def _read(doc: Any, place: Any) -> Schema:
         at = next((k for k in _KEYS if str(problem).startswith(k) and k in doc), "")
         named = re.match(r"column '(.*?)':", str(problem))
         path = ("columns", named[1], "missing") if named else (at,)
-        raise type(problem)(f"{place(*path)}{problem}") from None
+        raise problem.at(place(*path)) from None
+
+
+_WANTED = {
+    "values": ('a list of labels, or "private"', 'list the public labels, as in values = ["a", "b"]'),
+    "bounds": ("two numbers [lo, hi]", "declare the public range, as in {} = [0, 100]"),
+}
 
 
 def _read_column(name: str, doc: Any, place: Any) -> Column:
-    def refuse(key: str, text: str) -> UnsupportedFormat:
-        return UnsupportedFormat(f"{place('columns', name, key)}column {name!r}: {text}")
+    def refuse(key: str, text: str, remedy: str = "") -> UnsupportedFormat:
+        return UnsupportedFormat(f"column {name!r}: {text}", key=key, remedy=remedy).at(place("columns", name, key))
 
     if not isinstance(doc, dict):
         raise refuse("", f"a column is a table, got {doc!r}; write [columns.{name}]")
     kind = doc.get("type")
     if not isinstance(kind, str) or kind not in _TYPES:
-        raise refuse("type", f"type must be one of {', '.join(_TYPES)}, got {kind!r}{closest(str(kind), _TYPES)}")
+        near = difflib.get_close_matches(str(kind), _TYPES, n=1)
+        raise refuse(
+            "type", f"type must be one of {', '.join(_TYPES)}, got {kind!r}", f'write type = "{(*near, "real")[0]}"'
+        )
     main = "values" if kind == "category" else "bounds"
     private = doc.get(main) == PRIVATE
     known: tuple[str, ...] = ("type", "values", "other", "missing") if kind == "category" else ("type", "bounds", "missing")
@@ -464,8 +473,8 @@ def _read_column(name: str, doc: Any, place: Any) -> Column:
         if "price" not in doc:
             raise refuse("bounds", "private bounds need a price; write price = {epsilon = 0.1}")
     if given != PRIVATE and (not isinstance(given, list) or (main != "values" and len(given) != 2)):
-        wanted = 'a list of labels, or "private"' if main == "values" else "two numbers [lo, hi]"
-        raise refuse(main, f"{main} must be {wanted}, got {given!r}")
+        wanted, remedy = _WANTED["values" if main == "values" else "bounds"]
+        raise refuse(main, f"{main} must be {wanted}, got {given!r}", remedy.format(main))
     rest = {key: value for key, value in doc.items() if key not in ("type", "bounds", main)}
     try:
         if given == PRIVATE:

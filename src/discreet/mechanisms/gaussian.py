@@ -58,13 +58,12 @@ class Gaussian(Additive):
         coordinates: int | None = None,
     ) -> None:
         super().__init__(scale, grid, coordinates)
-        made = claim
-        if made is not None and made.epsilon is not None and made.delta < _LEAST_DELTA:
+        if claim is not None and claim.epsilon is not None and claim.delta < _LEAST_DELTA:
             raise InvalidRequest(
                 f"Gaussian noise with an epsilon needs a delta of at least {float(_LEAST_DELTA):g}, "
-                f"got {float(made.delta):g}; give delta, or rho, or use Laplace"
+                f"got {float(claim.delta):g}; give delta, or rho, or use Laplace"
             )
-        object.__setattr__(self, "claim", made)
+        object.__setattr__(self, "claim", claim)
 
     @classmethod
     def costing(

@@ -68,7 +68,7 @@ class Leaving:
             raise InvalidRequest(
                 f"a copy must leave {found.k} rows alike together with those that left before, and with {len(earlier)} of "
                 f"them {found.below} of {found.classes} joint classes are smaller ({found.single} of a single row); make it "
-                "from the same levels as before, or pass override=True if nobody can hold both"
+                "from the same levels as before, or override it (override=True, --override) if nobody can hold both"
             )
         return found
 

@@ -169,8 +169,8 @@ class Vault:
                 )
             if not override and self._erasures.unfinished(connection):
                 raise InvalidRequest(
-                    f"the table {name!r} must stay registered while an erasure is unfinished; run resume() first, or pass "
-                    "override=True if the table is lost"
+                    f"the table {name!r} must stay registered while an erasure is unfinished; run resume() first, or "
+                    "override it (override=True, --override) if the table is lost"
                 )
             self._log.append(connection, "unregister", {"name": name, "reason": text(reason, "reason")})
 
@@ -253,8 +253,8 @@ class Vault:
         decided = self._log.rows(("refuse", "receipt"), subject)
         if decided and decided[-1].kind == "refuse" and not override:
             raise InvalidRequest(
-                f"this person's erasure was refused on {decided[-1].time} ({decided[-1].document['ground']}); pass "
-                "override=True if the ground no longer holds"
+                f"this person's erasure was refused on {decided[-1].time} ({decided[-1].document['ground']}); "
+                "override it (override=True, --override) if the ground no longer holds"
             )
         found = self._find(person)
         counts = {name: part.rows.num_rows for name, part in found.items()}
