@@ -40,6 +40,9 @@ BELOW = {
         "models",
     },
 }
+ALL = {*BELOW} - {"audit"}
+BELOW["report"] = ALL
+BELOW["jobs"] = ALL | {"report", "session", "__version__"}
 
 
 def imports(path: Path) -> set[str]:

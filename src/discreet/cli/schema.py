@@ -27,9 +27,9 @@ def new(
 
     Bounds and categories are never read off the data: a bound taken from the largest value would give that person away.
     """
-    from discreet.cli.output import folder_for
     from discreet.cli.template import column_names, schema_template
     from discreet.errors import InvalidRequest
+    from discreet.jobs.output import folder_for
 
     names = column_names(table)
     target = out or table.with_name(f"{table.name.split('.')[0]}.schema.toml")

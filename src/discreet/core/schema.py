@@ -10,15 +10,14 @@ import difflib
 import json
 import math
 import re
-import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from numbers import Real as RealNumber
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
-from discreet.core import numbers
+from discreet.core import numbers, toml
 from discreet.core.query import Relation, check_relation
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
 
@@ -340,7 +339,7 @@ class Schema:
         return {k: v for k, v in facts.items() if v is not None} | {"columns": columns}
 
     @classmethod
-    def from_dict(cls, doc: Any, place: Callable[..., str] = lambda *key: "schema: ") -> Schema:
+    def from_dict(cls, doc: Any, place: toml.Place = lambda *key: "schema: ") -> Schema:
         """From what ``to_dict`` gives; refuses unknown keys and wrong types, with the ``place`` of the key before it."""
         return _read(doc, place)
 
@@ -360,25 +359,8 @@ class Schema:
     def from_toml(cls, source: str | Path) -> Schema:
         """From a TOML file, or from its text; every refusal says the file and the line."""
         if isinstance(source, Path) or ("\n" not in source and "=" not in source and source.strip()):
-            name = str(source)
-            try:
-                text = Path(source).read_text(encoding="utf-8")
-            except (OSError, ValueError) as problem:
-                raise UnsupportedFormat(f"{name}: the schema cannot be read ({problem}); check the path") from None
-        else:
-            name, text = "schema", source
-        try:
-            doc = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as problem:
-            raise UnsupportedFormat(f"{name}: not valid TOML: {problem}") from None
-        lines = _line_numbers(text)
-
-        def place(*path: str) -> str:
-            while path and path not in lines:
-                path = path[:-1]
-            return f"{name}, line {lines.get(path, 1)}: "
-
-        return _read(doc, place)
+            return _read(*toml.read(source, "schema"))
+        return _read(*toml.parsed(source, "schema"))
 
 
 def _toml_text(text: str) -> str:
@@ -392,30 +374,6 @@ def _toml(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return _toml_text(value) if isinstance(value, str) else json.dumps(value)
-
-
-def _line_numbers(text: str) -> dict[tuple[str, ...], int]:
-    """The line of every table header and key: tomllib does not keep them."""
-    found: dict[tuple[str, ...], int] = {}
-    table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[([^\[\]]+)\]\s*(#.*)?$", line)
-        key = re.match(r"""\s*((?:[\w.\- ]|"[^"]*"|'[^']*')+?)\s*=""", line)
-        if header or key:
-            try:
-                path = _keys(tomllib.loads(f"[{header[1]}]" if header else f"{key[1]}=0" if key else ""))
-            except tomllib.TOMLDecodeError:  # a line inside a longer text that only looks like a key
-                continue
-            if header:
-                table = path
-            found.setdefault(path if header else table + path, number)
-    return found
-
-
-def _keys(doc: dict[str, Any]) -> tuple[str, ...]:
-    for key, value in doc.items():
-        return (key, *(_keys(value) if isinstance(value, dict) else ()))
-    return ()
 
 
 def _read(doc: Any, place: Any) -> Schema:
@@ -454,9 +412,8 @@ def _read_column(name: str, doc: Any, place: Any) -> Column:
     kind = doc.get("type")
     if not isinstance(kind, str) or kind not in _TYPES:
         near = difflib.get_close_matches(str(kind), _TYPES, n=1)
-        raise refuse(
-            "type", f"type must be one of {', '.join(_TYPES)}, got {kind!r}", f'write type = "{(*near, "real")[0]}"'
-        )
+        remedy = f"did you mean {near[0]!r}?" if near else 'write type = "real"'
+        raise refuse("type", f"type must be one of {', '.join(_TYPES)}, got {kind!r}", remedy)
     main = "values" if kind == "category" else "bounds"
     private = doc.get(main) == PRIVATE
     known: tuple[str, ...] = ("type", "values", "other", "missing") if kind == "category" else ("type", "bounds", "missing")

@@ -10,7 +10,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.protect import jobs as jobs
     from discreet.protect import report as report
     from discreet.protect.anonymous import Anonymized as Anonymized
     from discreet.protect.anonymous import anonymize as anonymize
@@ -44,7 +43,7 @@ _HOMES = {
     "upgrade": "upgrading",
 }
 
-_MODULES = ("jobs", "report")
+_MODULES = ("report",)
 
 __all__ = [*_HOMES, *_MODULES]  # noqa: PLE0604
 

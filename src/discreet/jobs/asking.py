@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import discreet.hypotheses  # noqa: F401  whose tests are statistics too
-from discreet.cli.releasefile import Item, ReleaseFile
 from discreet.core.ask import Ask
 from discreet.core.cost import Cost
 from discreet.core.documents import reading
@@ -19,6 +18,7 @@ from discreet.core.random import system
 from discreet.core.result import Result
 from discreet.core.runner import Desk, plan
 from discreet.errors import BudgetExceeded, DiscreetError, InvalidRequest, NoSuchLedger, UnknownName
+from discreet.jobs.release_file import Item, ReleaseFile
 from discreet.ledger import Ledger
 from discreet.ledger.events import canonical
 from discreet.sources import open_source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,17 @@ from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
 COUNTED = ("crosstab", "count", "histogram")
 SUMMED = ("mean", "sum", "variance", "std")
 CROSSED = (*SUMMED, "covariance", "correlation")
+
+
+class Model(enum.StrEnum):
+    """What the people of a table are taken to be like."""
+
+    table = "table"
+    share = "share"
+    mean = "mean"
+    rate = "rate"
+    regression = "regression"
+    logistic = "logistic"
 
 
 @dataclass(frozen=True, eq=False)

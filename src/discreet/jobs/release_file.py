@@ -9,13 +9,13 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.cli.lines import Key, line_numbers
+from discreet.core import toml
+from discreet.core.toml import Place
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ _ASK = {
 }
 del _ASK["composition"]
 _WORDS = {str: "a text", list: "a list", dict: "a table", bool: "true or false", int: "a number", float: "a number"}
-
-Place = Callable[..., str]
 
 
 @dataclass(frozen=True)
@@ -102,23 +100,7 @@ def read(path: Path) -> ReleaseFile:
 
 def read_with(path: Path, more: Mapping[str, tuple[type, ...]], kind: str) -> tuple[ReleaseFile, dict[str, Any], Place]:
     """What files about a table share: the table, its schema, its ledger; ``more`` are the keys of this kind of file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or "it is not text in UTF-8"
-        raise UnsupportedFormat(f"{path}: the {kind} cannot be read ({reason}); check the path") from None
-    try:
-        doc = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise UnsupportedFormat(f"{path}: not valid TOML: {problem}") from None
-    lines = line_numbers(text)
-
-    def place(*key: str | int) -> str:
-        found: Key = key
-        while found and found not in lines:
-            found = found[:-1]
-        return f"{path}, line {lines.get(found, 1)}: "
-
+    doc, place = toml.read(path, kind)
     check_keys(doc, {**_KNOWN, **more}, place)
     for key in ("table", "schema", "ledger"):
         if not doc.get(key):

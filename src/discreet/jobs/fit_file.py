@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.cli import releasefile
-from discreet.cli.releasefile import ReleaseFile
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
+from discreet.jobs import release_file
+from discreet.jobs.release_file import ReleaseFile
 from discreet.ledger.address import folder_of
 
 KINDS = {
@@ -74,12 +74,12 @@ class Fit:
 
 def from_file(path: Path, out: Path | None) -> Fit:
     """The fit that a file in TOML describes. Paths in it are taken from where it lies."""
-    base, doc, place = releasefile.read_with(path, {"out": (str,), "model": (dict,)}, "fit file")
+    base, doc, place = release_file.read_with(path, {"out": (str,), "model": (dict,)}, "fit file")
     model = doc.get("model")
     if not model:
         raise UnsupportedFormat(f"{place()}a fit file needs a table [model], got none; write kind, target and features")
     named = {key: value for key, value in model.items() if key in _MODEL}
-    releasefile.check_keys(named, _MODEL, place, "model")
+    release_file.check_keys(named, _MODEL, place, "model")
     rest = {key: value for key, value in model.items() if key not in _MODEL}
     for key in ("kind", "target", "features"):
         if not named.get(key):
@@ -109,7 +109,7 @@ def from_options(
         table=table,
         version=version,
         schema=Schema.from_toml(schema),
-        ledger=releasefile.ledger_at(ledger, Path.cwd(), "", folder_of(table)),
+        ledger=release_file.ledger_at(ledger, Path.cwd(), "", folder_of(table)),
         name=name,
         title=Path(table).stem,
         who=None,
