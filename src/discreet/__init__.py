@@ -5,8 +5,9 @@ Names are loaded when they are first used, so that ``import discreet`` stays qui
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from discreet.lazy import lazy
 
 if TYPE_CHECKING:
     from discreet import accounting as accounting
@@ -120,16 +121,4 @@ _MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local",
 
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"discreet.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy("discreet", _HOMES, _MODULES)

@@ -46,18 +46,17 @@ def binomtest(table: Table, column: str, *, label: Any = None, p: float = 0.5, a
             )
         place = factor.labels.index(label)
     if table.rows is not None and everyone_in_a_group(table, column):
-        return _Exact(LabelCounts(factor, place, True), ExactShare(table.rows, float(p), alternative))
+        return TulapCount(LabelCounts(factor, place, True), ExactShare(table.rows, float(p), alternative))
     return Question(LabelCounts(factor, place, rows=table.most_rows), OneShare(float(p), alternative, table.most_rows))
 
 
-class _Exact(Question):
-    """A count that pure noise makes Tulap's."""
+class TulapCount(Question):
+    """A count that pure noise makes Tulap's: the test is then exact."""
 
     def law(self, price: Price, relation: Relation) -> Mechanism:
-        if price.is_infinite or price.is_gaussian:
+        if not price.is_pure:
             return super().law(price, relation)
-        assert price.epsilon is not None
-        return Tulap.costing(self.query.distance(relation), epsilon=price.epsilon)
+        return Tulap.costing(self.query.distance(relation), epsilon=price.pure_epsilon)
 
 
 @readings("binomtest")

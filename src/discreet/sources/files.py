@@ -8,7 +8,6 @@ everywhere; ``csv_lines`` says what its records are. Neighbouring tables are com
 from __future__ import annotations
 
 import glob
-import os
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ import pyarrow as pa
 
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.sources import cells, csv_lines, stream
+from discreet.sources import cells, csv_lines, duck, stream
 from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
 from discreet.sources.batch import Batch
 from discreet.sources.ids import check_kind
@@ -28,7 +27,6 @@ from discreet.sources.spill import spill_folder
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 PARQUET = (".parquet", ".pq")
 Path_ = str | Path
-_THREADS = min(4, os.cpu_count() or 1)  # every thread of a sort holds buffers of its own
 
 
 class FileSource(LocalSource):
@@ -85,14 +83,10 @@ class FileSource(LocalSource):
         import duckdb
 
         kinds = [self._types.field(name) for name in read]
-        with spill_folder() as spill:
-            limits = {"memory_limit": self._memory, "temp_directory": spill, "threads": _THREADS}
-            connection = duckdb.connect(config=limits)
+        with spill_folder() as spill, duck.connected(spill, self._memory, ordered=False) as connection:
             try:
-                connection.execute("SET enable_progress_bar = false")  # how far a scan is, is not for standard output
-                connection.execute("SET preserve_insertion_order = false")  # a sort follows, and order costs memory
                 if _suffix(self._paths[0]) in PARQUET and not any(_may_hold_text(field.type) for field in kinds):
-                    table = f"read_parquet([{', '.join(_text(glob.escape(str(path))) for path in self._paths)}])"
+                    table = duck.parquet(self._paths)
                 else:
                     # DuckDB refuses a file for one text that is not UTF-8; bytes are not looked into.
                     fields = [pa.field(field.name, _as_bytes(field.type)) for field in kinds]
@@ -100,14 +94,12 @@ class FileSource(LocalSource):
                     connection.register("arrived", pa.RecordBatchReader.from_batches(pa.schema(fields), arrived))
                     table = "arrived"
                 order = _one_missing(person, self._types.field(person).type)
-                query = f"SELECT {', '.join(map(_name, read))} FROM {table} ORDER BY {order}"  # noqa: S608  names are quoted
+                query = f"SELECT {', '.join(map(duck.name, read))} FROM {table} ORDER BY {order}"  # noqa: S608  names are quoted
                 # A relation streams; the result of ``execute`` would be copied whole into memory first.
                 ordered = connection.sql(query).to_arrow_reader(self._batch_rows)
                 yield from stream.whole_people(_read(ordered, self._paths), self._selection.rules, self._batch_rows)
             except duckdb.Error:
                 raise _damaged(self._paths) from None
-            finally:
-                connection.close()
 
     def _content(self) -> str:
         return describe_files(self._paths)
@@ -121,7 +113,7 @@ def _read(arrived: Any, paths: Sequence[Path]) -> Iterator[Any]:
         except StopIteration:
             return
         except Exception as problem:
-            if "Out of Memory" in str(problem):
+            if duck.out_of_memory(problem):
                 raise InvalidRequest("memory must be larger to put these files in order; pass memory='1GB'") from None
             raise _damaged(paths) from None
         yield found
@@ -223,20 +215,10 @@ def _header(path: Path, kind: str) -> Any:
 
 def _one_missing(name: str, kind: Any) -> str:
     """The id with all that is missing as one NULL, and one zero: the empty text and NaN are missing ids too."""
-    kind, quoted = _as_bytes(kind), _name(name)
+    kind, quoted = _as_bytes(kind), duck.name(name)
     if pa.types.is_large_binary(kind):
         return f"nullif({quoted}, ''::BLOB)"
     return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} + 0 END" if pa.types.is_floating(kind) else quoted
-
-
-def _name(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def _text(text: str) -> str:
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"
 
 
 def _damaged(paths: Sequence[Path]) -> UnsupportedFormat:

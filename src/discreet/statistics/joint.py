@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core import grid as quantum
 from discreet.core.ask import Ask
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.numbers import Number
 from discreet.core.price import Price
-from discreet.core.query import Relation, SumQuery, queries
+from discreet.core.query import FineSum, Relation, SumQuery, queries
 from discreet.core.result import Result
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
@@ -64,7 +63,7 @@ def ask_together(
 
 @queries("bundle")
 @dataclass(frozen=True)
-class Bundle(SumQuery):
+class Bundle(FineSum):
     """Several queries side by side, as one vector on one grid.
 
     ``distance``: the parts' distances joined, block by block.
@@ -78,11 +77,6 @@ class Bundle(SumQuery):
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(c for p in self.parts for c in p.columns))
-
-    @property
-    def grid(self) -> Fraction:
-        """That of sums over people."""
-        return quantum.UNIT
 
     @property
     def shape(self) -> tuple[int, ...]:

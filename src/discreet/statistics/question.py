@@ -75,6 +75,13 @@ class Table:
             raise InvalidRequest(f"a column can be grouped by once only, got {names}")
         return tuple(self.factor("category", name) for name in names)
 
+    def two_groups(self, by: str, test: str) -> tuple[Factor]:
+        """The factor of a column of exactly two labels, which a test compares."""
+        groups = self.groups(by)
+        if len(groups) != 1 or groups[0].size != 2:
+            raise InvalidRequest(f"{test} compares two groups; {by!r} must be one category of two labels")
+        return (groups[0],)
+
     def cells(self, *factors: Factor) -> Cells:
         """The query for a product of factors."""
         return Cells(factors, self.most_rows)
