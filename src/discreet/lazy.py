@@ -11,7 +11,7 @@ from typing import Any
 def lazy(
     package: str, homes: Mapping[str, str], modules: Collection[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package: ``homes`` are its names with their modules, ``modules`` its own modules."""
+    """``__getattr__`` and ``__dir__`` of a package: ``homes`` are its names and their modules, ``modules`` its own."""
 
     def load(name: str) -> Any:
         if name in modules:
