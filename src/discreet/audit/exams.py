@@ -146,7 +146,7 @@ def _score(columns: Columns, relation: Relation) -> Procedure[Any]:
     return score_of(_design(columns, weight=columns.weight), (1.0, 0.0), Price(epsilon=1), relation)
 
 
-def _judged(bins: int) -> Make:
+def _confusion(bins: int) -> Make:
     def make(columns: Columns, relation: Relation) -> Procedure[Any]:
         design, flat = _design(columns, intercept=False), np.ones(1)
         network = Network((design.width, 1), Logistic(), bias=False)
@@ -198,8 +198,8 @@ EXAMS = [
     Exam("test of tests, by positions", _of_tests, kind="statistic", relation="replace", cost=0.2),
     Exam("paid score", _score, cost=0.02),
     Exam("paid score with weights", _score, weight="w", relation="replace", cost=0.02),
-    Exam("confusion matrix", _judged(0), cost=0.02),
-    Exam("ROC curve", _judged(8), relation="replace", cost=0.02),
+    Exam("confusion matrix", _confusion(0), cost=0.02),
+    Exam("ROC curve", _confusion(8), relation="replace", cost=0.02),
     Exam("coefficient of determination", _determination, target="z", delta=0.01, cost=0.02),
     Exam("tuning", _tuning, whole=True, cost=6, background=1),
     _of(SGDClassifier(fit_intercept=False, **_LOTS), whole=True, delta=0.01, cost=1.4),

@@ -13,7 +13,7 @@ from discreet.core.ask import Ask
 from discreet.core.cost import Cost
 from discreet.errors import BudgetExceeded, DiscreetError, InvalidRequest
 from discreet.jobs import asking
-from discreet.jobs.fit_file import Fit
+from discreet.jobs.fit_file import FitJob
 from discreet.jobs.output import folder_for
 from discreet.jobs.plan import price
 from discreet.jobs.release import Working
@@ -25,7 +25,7 @@ from discreet.session import Session
 T = TypeVar("T")
 
 
-def planned(wanted: Fit) -> dict[str, Any]:
+def planned(wanted: FitJob) -> dict[str, Any]:
     """What a fit would cost and whether it fits, as one document. Reads no rows, makes no ledger."""
     asking.open_table(wanted.base)
     with asking.open_ledger(wanted.base, create=False) as ledger:
@@ -48,7 +48,7 @@ def planned(wanted: Fit) -> dict[str, Any]:
         }
 
 
-def fitted(wanted: Fit, working: Working = lambda words: nullcontext()) -> dict[str, Any]:
+def fitted(wanted: FitJob, working: Working = lambda words: nullcontext()) -> dict[str, Any]:
     """Check everything, pay, fit, publish; what was done, as one document."""
     if not wanted.out.parent.is_dir():
         raise InvalidRequest(
@@ -74,20 +74,20 @@ def fitted(wanted: Fit, working: Working = lambda words: nullcontext()) -> dict[
             return _describe(wanted, model, published, ledger, before) | {"note": note}
 
 
-def _arguments(wanted: Fit) -> dict[str, Any]:
+def _arguments(wanted: FitJob) -> dict[str, Any]:
     names = {"features": list(wanted.features), "target": wanted.target, "where": dict(wanted.where)}
     return names | {"weight": wanted.weight, "propensity": wanted.propensity}
 
 
-def _session(wanted: Fit, ledger: Ledger) -> Session:
+def _session(wanted: FitJob, ledger: Ledger) -> Session:
     return Session(wanted.base.table, wanted.base.schema, ledger=ledger, version=wanted.base.version)
 
 
-def _preview(wanted: Fit, ledger: Ledger) -> Any:
+def _preview(wanted: FitJob, ledger: Ledger) -> Any:
     return _place(wanted, lambda: _session(wanted, ledger).preview_fit(wanted.model(), **_arguments(wanted)))
 
 
-def _note(wanted: Fit, seen: Any, ledger: Ledger) -> str | None:
+def _note(wanted: FitJob, seen: Any, ledger: Ledger) -> str | None:
     """Says where the same fit was paid for already: to this version of the table, or to another."""
     first, source = seen.asks[0], asking.open_table(wanted.base)
     if not isinstance(first, Ask) or not first.query.described:
@@ -107,7 +107,7 @@ def _note(wanted: Fit, seen: Any, ledger: Ledger) -> str | None:
     )
 
 
-def _place(wanted: Fit, work: Callable[[], T]) -> T:
+def _place(wanted: FitJob, work: Callable[[], T]) -> T:
     """Do it; a refusal says the file and line of the model, and a remedy in the words of a file."""
     try:
         return work()
@@ -117,7 +117,7 @@ def _place(wanted: Fit, work: Callable[[], T]) -> T:
         raise problem.at(wanted.place) from None
 
 
-def _describe(wanted: Fit, model: Any, published: dict[str, Any], ledger: Ledger, before: Cost) -> dict[str, Any]:
+def _describe(wanted: FitJob, model: Any, published: dict[str, Any], ledger: Ledger, before: Cost) -> dict[str, Any]:
     names, values = [], []  # of a network, whose numbers are in the file, none
     if hasattr(model, "coef_"):
         names = [*model.feature_names_, *(["intercept"] if model.fitted_.design.intercept else [])]

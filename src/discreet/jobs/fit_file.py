@@ -37,7 +37,7 @@ _MODEL = {
 
 
 @dataclass(frozen=True)
-class Fit:
+class FitJob:
     """A fit as it was asked for: ``base`` says which table, schema and ledger; ``place`` the file and line of the model."""
 
     base: ReleaseFile
@@ -72,7 +72,7 @@ class Fit:
             raise problem.at(self.place) from None
 
 
-def from_file(path: Path, out: Path | None) -> Fit:
+def from_file(path: Path, out: Path | None) -> FitJob:
     """The fit that a file in TOML describes. Paths in it are taken from where it lies."""
     base, doc, place = release_file.read_with(path, {"out": (str,), "model": (dict,)}, "fit file")
     model = doc.get("model")
@@ -98,7 +98,7 @@ def from_options(
     asked: Mapping[str, Any],
     parameters: Mapping[str, Any],
     out: Path,
-) -> Fit:
+) -> FitJob:
     """The fit that options describe. Paths are taken from the folder the command is run in."""
     from discreet.core.schema import Schema
 
@@ -121,7 +121,7 @@ def from_options(
     return _fit(base, asked, parameters, out, "")
 
 
-def _fit(base: ReleaseFile, asked: Mapping[str, Any], parameters: Mapping[str, Any], out: Path, place: str) -> Fit:
+def _fit(base: ReleaseFile, asked: Mapping[str, Any], parameters: Mapping[str, Any], out: Path, place: str) -> FitJob:
     features = asked["features"]
     names = [n.strip() for n in features.split(",")] if isinstance(features, str) else features
     if not all(isinstance(n, str) and n for n in names):
@@ -129,7 +129,7 @@ def _fit(base: ReleaseFile, asked: Mapping[str, Any], parameters: Mapping[str, A
     given, more = asked.get("propensity"), dict(parameters)
     if isinstance(given, int | float):
         more["propensity"] = given  # one public number for all, which is a parameter of the model
-    return Fit(
+    return FitJob(
         base=base,
         kind=asked["kind"],
         target=asked["target"],

@@ -17,7 +17,7 @@ from discreet.inference.evidence.laws import density
 from discreet.inference.outputs.diagnostics import PoorSampling
 from discreet.inference.outputs.posterior import Posterior, check_level
 from discreet.jobs import observed
-from discreet.jobs.observed import Model, Seen
+from discreet.jobs.observed import Answered, Model
 from discreet.jobs.output import Writer, folder_for
 from discreet.report import posterior as page
 
@@ -28,8 +28,8 @@ Priors = Mapping[str, Any]  # the options of a prior by their names; None where 
 
 def prepared(
     model: Model,
-    picked: Sequence[Seen],
-    seen: Sequence[Seen],
+    picked: Sequence[Answered],
+    seen: Sequence[Answered],
     columns: list[str],
     target: str | None,
     priors: Priors,
@@ -66,8 +66,8 @@ def prepared(
 
 def _line(
     model: Model,
-    picked: Sequence[Seen],
-    seen: Sequence[Seen],
+    picked: Sequence[Answered],
+    seen: Sequence[Answered],
     columns: list[str],
     target: str | None,
     priors: Priors,
@@ -100,7 +100,7 @@ def _spread(low: float, high: float) -> tuple[float, float]:
     return 4.0, 3 * ((high - low) / 4) ** 2
 
 
-def _releases(found: Sequence[Seen]) -> list[Release]:
+def _releases(found: Sequence[Answered]) -> list[Release]:
     """Those behind some answers; refuses one whose law has no density, such as a median, before anything else."""
     releases = [release for one in found for release in one.releases]
     for release in releases:

@@ -15,7 +15,7 @@ from discreet.protect.facts import text
 from discreet.protect.finding import find_now
 from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.holding_files import Files
-from discreet.protect.reach import Seen
+from discreet.protect.reach import Reached
 from discreet.protect.vault_log import VaultLog
 
 
@@ -81,7 +81,7 @@ class Leaving:
         table = holding(known[name], self.register.pseudonyms)
         if not isinstance(table, Files):
             raise InvalidRequest(f"a copy must be made of files, and {name!r} is a table of the database; export it first")
-        seen = Seen()
+        seen = Reached()
         paths = find_now(table.given, seen)
         for missed in seen.missed:
             raise InvalidRequest(

@@ -25,7 +25,7 @@ from discreet.protect.leaving import Leaving
 from discreet.protect.names import check_new, partner_name, public_name
 from discreet.protect.private import open_private
 from discreet.protect.pseudonyms import Pseudonymizer
-from discreet.protect.reach import TROUBLE, Seen
+from discreet.protect.reach import TROUBLE, Reached
 from discreet.protect.receipts import Receipt
 from discreet.protect.shredding import Shredder
 from discreet.protect.shuffle import Order
@@ -148,7 +148,7 @@ class Vault:
             known = self._register.tables(connection)
             check_new(name, known, "a table")
             for other in known.values():
-                here = {str(path) for path in find_now(other.get("given") or [], Seen())} | set(other["paths"])
+                here = {str(path) for path in find_now(other.get("given") or [], Reached())} | set(other["paths"])
                 shared = set(paths) & here or ({database} - {None}) & {other["database"]}
                 if shared:
                     raise InvalidRequest(f"a table must be registered once, and {shared.pop()!r} is, as {other['name']!r}")

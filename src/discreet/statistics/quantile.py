@@ -68,13 +68,13 @@ def quantile(
     return _chosen(table, column, share)
 
 
-def _chosen(table: Table, column: str, share: Fraction) -> Choice:
+def _chosen(table: Table, column: str, share: Fraction) -> ChoiceQuestion:
     level = share.limit_denominator(_FINEST)
     number = table.number(column)
     span = int(number.hi - number.lo) if isinstance(number, Integer) else 0
     points = span if 0 < span <= _MOST_WHOLE else POINTS
     query = Ranks(column, float(number.lo), float(number.hi), points, level, table.most_rows)
-    return Choice(query, Chosen(float(number.lo), float(number.hi), points))
+    return ChoiceQuestion(query, Chosen(float(number.lo), float(number.hi), points))
 
 
 @statistic("median")
@@ -129,7 +129,7 @@ class PairOfQuantiles(Question):
         assert isinstance(reading, PairReading)
         reach = reading.reach(float(numbers.rational(third.choice_epsilon, "epsilon")), ranks.points + 1)
         ends = (max(Fraction(0), ranks.q - reach), min(Fraction(1), ranks.q + reach))
-        questions = [Choice(self.query, reading.middle), *(self._at(q) for q in ends)]  # type: ignore[attr-defined]
+        questions = [ChoiceQuestion(self.query, reading.middle), *(self._at(q) for q in ends)]  # type: ignore[attr-defined]
         return tuple(Ask(question.query, question.law(third, relation)) for question in questions)
 
 
@@ -177,7 +177,7 @@ class PairReading(Reading):
 
 
 @dataclass(frozen=True)
-class Choice(Question):
+class ChoiceQuestion(Question):
     """A question answered by choosing among public candidates."""
 
     reading: Chosen

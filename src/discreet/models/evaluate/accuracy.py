@@ -68,7 +68,7 @@ class Hits(DesignSum):
 
 @readings("hits")
 @dataclass(frozen=True)
-class Share(Reading):
+class HitShare(Reading):
     """most * hits / (hits + misses), within [0, most]; the middle of them where nothing is left to divide by."""
 
     most: float = 1.0
@@ -105,4 +105,4 @@ def score_of(design: Design, theta: Any, price: Price, relation: Relation) -> Pr
     query = Hits(design, tuple(np.asarray(theta, np.float64).tolist()))
     release: Release = yield Ask(query, law_of_sums(price, query.distance(relation), query.grid))
     assert release.cost is not None
-    return Result(Share(1.0 if design.weight is None else design.weight.most), (release,), release.cost)
+    return Result(HitShare(1.0 if design.weight is None else design.weight.most), (release,), release.cost)
