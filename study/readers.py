@@ -350,9 +350,9 @@ def _use_release_file(path: Path, _: str) -> None:
 
 
 def _use_fit_file(path: Path, _: str) -> None:
-    from discreet.cli import fitfile
+    from discreet.jobs import fit_file
 
-    wanted = fitfile.from_file(path, None)
+    wanted = fit_file.from_file(path, None)
     model = wanted.model()
     if hasattr(model, "steps"):
         return  # the price of many steps takes its time, and is no matter of reading
