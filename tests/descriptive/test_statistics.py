@@ -18,6 +18,7 @@ from discreet.core.query import RELATIONS, Relation
 from discreet.core.result import Result
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName
 from discreet.sources import open_source
+from discreet.statistics import reading
 from discreet.statistics.question import Question, Table, builder, names
 
 INF = math.inf
@@ -258,8 +259,11 @@ def test_empty_and_hopeless_tables_are_answered() -> None:
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(("name", "args", "kwargs"), EVERY)
-def test_functions_of_a_session_and_documents(name: str, args: Any, kwargs: Any, relation: Relation) -> None:
+def test_functions_of_a_session_and_documents(
+    name: str, args: Any, kwargs: Any, relation: Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every statistic under every law: a value of the right shape, an interval around it, and back from JSON."""
+    monkeypatch.setattr(reading, "_RUNS", 2000)  # redraws: that intervals cover is tested elsewhere
     session = ds.Session(records(np.random.default_rng(1), 60), schema(relation), ledger="test", seed=5)
     for spend in ({"epsilon": 2}, {"epsilon": "0.5", "delta": "1e-3"}, {"rho": "0.5"},
                   {"epsilon": "0.5", "delta": "1e-3", "calibration": "classical"},
