@@ -37,7 +37,7 @@ def compiled_for(function: Callable[..., Any], quickly: bool, *arguments: Any) -
 @cache
 def _quick_options() -> dict[str, Any]:
     """What makes the compiler quick. Its emitters of fused loops take a third of the time where they can be left out."""
-    level = {"xla_backend_optimization_level": 0}
+    level: dict[str, Any] = {"xla_backend_optimization_level": 0}
     plain = level | {"xla_cpu_use_fusion_emitters": False}
     try:
         jax.jit(lambda: 0).lower().compile(plain)
