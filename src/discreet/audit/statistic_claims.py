@@ -83,15 +83,23 @@ def audit_statistic(
     pair: tuple[Any, Any] | None = None
     question: Question | None = None
     tried = [*_several(relation)] if people else [*_usual(relation), *map(_opened(relation), extremes(name, relation))]
+    built: dict[int | None, Question] = {}
+    exact: dict[tuple[int | None, int], Any] = {}  # a table has many neighbours, and is looked at once
     for rows, sources in tried:
         if relation == "replace" and rows < 6:
             continue
         public = rows if relation == "replace" and not people else None
-        asked = build(name, Table(sources[0].schema, public), *args, **kwargs)
-        moved = waist.moved(asked.query, relation, sources[0], sources[1])
+        if public not in built:
+            built[public] = build(name, Table(sources[0].schema, public), *args, **kwargs)
+        asked = built[public]
+        for source in sources:
+            if (public, id(source)) not in exact:
+                exact[public, id(source)] = asked.query.evaluate(source)
+        values = [exact[public, id(source)] for source in sources]
+        moved = waist.apart(asked.query.distance(relation), *values)
         worst = max(worst, moved.worst)
         # The furthest in the norm that the noise is calibrated to is the easiest to tell apart.
-        telling = _promise(asked, price, relation, sources, trials) if chooses else moved.l1
+        telling = _promise(asked, price, relation, values, trials) if chooses else moved.l1
         if telling > best:
             best, pair, question = telling, (sources[0], sources[1]), asked
     assert pair is not None
@@ -111,10 +119,13 @@ Opened = tuple[int, tuple[Any, Any]]
 def _opened(relation: Relation) -> Callable[[tuple[neighbours.Rows, neighbours.Rows]], Opened]:
     """Two tables as sources, with the number of rows of the first."""
     schema = Schema(SCHEMA, neighbors=relation)
+    known: dict[str, Any] = {}
 
     def opened(pair: tuple[neighbours.Rows, neighbours.Rows]) -> Opened:
-        one, other = (open_source(neighbours.table(schema, side), schema) for side in pair)
-        return len(pair[0]), (one, other)
+        for side in pair:
+            if repr(side) not in known:
+                known[repr(side)] = open_source(neighbours.table(schema, side), schema)
+        return len(pair[0]), (known[repr(pair[0])], known[repr(pair[1])])
 
     return opened
 
@@ -174,10 +185,10 @@ def _low(rows: int, value: int = 0) -> neighbours.Rows:
     return [_at("a", 0, 0, value)] * rows
 
 
-def _promise(question: Question, price: Price, relation: Relation, sources: Any, trials: int) -> float:
+def _promise(question: Question, price: Price, relation: Relation, utilities: list[Any], trials: int) -> float:
     """What the exact probabilities of a choice let an audit of so many trials expect to certify."""
     law: Any = question.law(price, relation)
-    p, q = (probabilities(law, question.query.evaluate(source)) for source in sources)
+    p, q = (probabilities(law, known) for known in utilities)
     best = 0.0
     for one, other in ((p, q), (q, p)):
         order = np.argsort(other / one)

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array, FiniteModel, Theta
 from discreet.inference.models.rows import Rows
-from discreet.inference.samplers.compiled import once
+from discreet.inference.samplers.compiled import compiled_for, once
 from discreet.inference.samplers.problem import SamplingProblem
 from discreet.mechanisms.additive import Additive
 
@@ -41,6 +41,7 @@ _MOST_CELL = 60_000_000  # cells times possible counts
 _RANGE = 690.0  # logarithms under the largest that doubles can still hold
 _DEEP = 100.0  # logarithms under the largest below which a weight is nothing
 _DIRECT = 3e7  # multiplications of one convolution that are made one by one
+_FEW_GAMMAS = 100_000  # numbers of gamma laws below which compiling well takes longer than it saves
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,9 @@ def exact_counts(problem: SamplingProblem, key: Array, size: int) -> Tables | No
 
 def theta_given(problem: SamplingProblem, key: Array, tables: Tables) -> Theta:
     """theta ~ Dirichlet(alpha + N) for every table."""
-    return problem.model.from_counts(key, jnp.asarray(tables.counts, float))  # type: ignore[attr-defined, no-any-return]
+    counts = jnp.asarray(tables.counts, float)
+    made, _ = compiled_for(problem.model.from_counts, counts.size < _FEW_GAMMAS, key, counts)  # type: ignore[attr-defined]
+    return made(key, counts)  # type: ignore[no-any-return]
 
 
 def _contributions(problem: SamplingProblem) -> Floats:
