@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from discreet.core.budget import Budget as Budget
     from discreet.core.cost import Cost as Cost
     from discreet.core.cost import Distance as Distance
+    from discreet.core.dialect import Dialect as Dialect
     from discreet.core.release import Release as Release
     from discreet.core.result import Result as Result
     from discreet.core.schema import Categories as Categories
@@ -69,6 +70,7 @@ _HOMES = {
     "Ask": "discreet.core.ask",
     "Budget": "discreet.core.budget",
     "Cost": "discreet.core.cost",
+    "Dialect": "discreet.core.dialect",
     "DiscreteGaussian": "discreet.mechanisms",
     "DiscreteLaplace": "discreet.mechanisms",
     "Distance": "discreet.core.cost",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -54,7 +54,8 @@ class Session(Questions):
     table's file lies, or else the schema's: the same ledger pays in whichever folder a program is run. ``name`` is the
     ledger of this table of people within the database; without it, the only one there is. ``version`` is a public word for
     this state of the table: the same question on the same version is answered again at no cost. Files go by path, size and
-    time of change; a table in memory counts as new without it.
+    time of change; a table in memory counts as new without it. ``dialect``, such as ``{"delimiter": ";"}``, is refused where
+    it contradicts the schema, which declares how cells are written.
 
     A column with private bounds or labels is found, for its price, when a question first needs it, or by ``discover``;
     ``schema`` then holds what was found.
@@ -74,11 +75,12 @@ class Session(Questions):
         who: str | None = None,
         spark: Any = None,
         version: str | None = None,
+        dialect: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(schema, Schema | str | Path):
             raise InvalidRequest(f"schema must be a Schema or the path of a TOML file, got {type(schema).__name__}")
         self.schema = schema if isinstance(schema, Schema) else Schema.from_toml(schema)
-        self._source = open_source(table, self.schema, spark=spark, version=version)
+        self._source = open_source(table, self.schema, spark=spark, version=version, dialect=dialect)
         relation = self.schema.neighbors
         if not isinstance(ledger, Ledger):
             ledger = Ledger(for_table(ledger, table, schema), budget, name=name, neighbors=relation, who=who)

@@ -35,7 +35,10 @@ _KNOWN = {
     "who": (str,),
     "budget": (dict,),
     "same_people": (bool,),
+    **dict.fromkeys(("delimiter", "decimal", "thousands", "encoding", "quote"), (str,)),
+    "missing": (str, list),
 }
+_DIALECT = ("delimiter", "decimal", "thousands", "encoding", "quote", "missing")
 _BUDGET = {"epsilon": (int, float, str), "delta": (int, float, str), "rho": (int, float, str), "composition": (str,)}
 _ASK = {
     "statistic": (str,),
@@ -125,11 +128,17 @@ def read_with(path: Path, more: Mapping[str, tuple[type, ...]], kind: str) -> tu
         if not doc.get(key):
             raise UnsupportedFormat(f"{place()}a {kind} needs {key!r}, got none; add it, as in `discreet demo`")
     folder = path.resolve().parent
+    schema = _schema(doc["schema"], folder, place)
+    for key in _DIALECT:
+        try:
+            schema.dialect.check({key: doc[key]} if key in doc else None)
+        except DiscreetError as problem:
+            raise type(problem)(f"{place(key)}{problem}") from None
     base = ReleaseFile(
         path=path,
         table=_table(doc["table"], folder, place("table")),
         version=doc.get("version"),
-        schema=_schema(doc["schema"], folder, place),
+        schema=schema,
         ledger=ledger_at(doc["ledger"], folder, place("ledger")),
         name=_text(doc["name"], "name", place("name")) if "name" in doc else None,
         title=_text(doc.get("title", path.stem), "title", place("title")),

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from numbers import Real as RealNumber
@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
 from discreet.core import numbers
+from discreet.core.dialect import KEYS as DIALECT_KEYS
+from discreet.core.dialect import Dialect
 from discreet.core.query import Relation, check_relation
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
 
@@ -26,12 +28,17 @@ Label: TypeAlias = str | int | bool
 
 _LARGEST_WHOLE = 2**53  # whole numbers up to here are exact in doubles
 PRIVATE = "private"  # the word for bounds and labels that are yet to be found
-_KEYS = ("columns", "person", "max_rows", "neighbors", "expected_rows", "population")
+_KEYS = ("columns", "person", "max_rows", "neighbors", "expected_rows", "population", *DIALECT_KEYS)
 
 
 def canonical(label: Label) -> str:
     """The text by which a category or a person id is compared: ``1``, ``"1"`` and ``1.0`` are the same."""
     return ("true" if label else "false") if isinstance(label, bool) else str(label)
+
+
+def fold(text: str) -> str:
+    """A text without regard to letter case and to spaces around it."""
+    return text.strip().casefold()
 
 
 def closest(name: str, known: Iterable[str]) -> str:
@@ -168,6 +175,9 @@ class Categories:
     None (belongs to no category; to ``other`` under replace where that is declared), a declared label, or ``"drop"``
     (belongs to no category; not under replace).
 
+    ``aliases`` are other spellings of a label, ``{"north": ["North", "n"]}``; with ``fold=True`` letter case and spaces
+    around a text do not matter.
+
     ``Categories("private")`` has labels that nobody knows: a session finds those of enough people for the ``price``
     (``{"epsilon": 0.1, "delta": 1e-6}``), and ``other``, ``"(other)"`` by default, is the label of all the rest.
     """
@@ -177,6 +187,8 @@ class Categories:
     missing: Label | None = None
     price: Price | Mapping[str, Any] | None = field(default=None, kw_only=True)
     minimum: int | None = field(default=None, kw_only=True)
+    aliases: Mapping[str, Sequence[str]] = field(default_factory=dict, kw_only=True)
+    fold: bool = field(default=False, kw_only=True)
     type: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
@@ -191,6 +203,7 @@ class Categories:
         if not self.values:
             raise InvalidRequest("categories must name at least one label, got none; list the public labels")
         self._check_labels()
+        self._check_aliases()
         texts = [canonical(v) for v in self.values]
         if twice := sorted({t for t in texts if texts.count(t) > 1}):
             raise InvalidRequest(f"categories must differ as text, got {twice[0]!r} twice; remove one")
@@ -200,6 +213,30 @@ class Categories:
             raise InvalidRequest(
                 f"missing must be a declared category, got {self.missing!r}{closest(canonical(self.missing), texts)}"
             )
+
+    def _check_aliases(self) -> None:
+        """Refuse an alias of a label that is not there, and a spelling that would mean two labels."""
+        if not isinstance(self.fold, bool):
+            raise InvalidRequest(f"fold must be true or false, got {self.fold!r}")
+        if not isinstance(self.aliases, Mapping):
+            raise InvalidRequest(f"aliases must be a table such as {{north = ['North', 'n']}}, got {self.aliases!r}")
+        known = {canonical(label) for label in self.labels}
+        made: dict[str, tuple[str, ...]] = {}
+        for label, given in self.aliases.items():
+            if canonical(label) not in known:
+                raise InvalidRequest(f"aliases must be of a declared label, got {label!r}{closest(canonical(label), known)}")
+            words = [given] if isinstance(given, str | int) else given
+            if not isinstance(words, Sequence) or not all(isinstance(word, str | int) and word != "" for word in words):
+                raise InvalidRequest(f"aliases of {label!r} must be a list of spellings, got {given!r}")
+            made[canonical(label)] = tuple(canonical(word) for word in words)
+        object.__setattr__(self, "aliases", made)
+        meaning: dict[str, str] = {}
+        for label in (canonical(each) for each in self.labels):
+            for spelling in (label, *made.get(label, ())):
+                text = fold(spelling) if self.fold else spelling
+                if not text or meaning.setdefault(text, label) != label:
+                    both = f"{meaning.get(text)!r} and {label!r}"
+                    raise InvalidRequest(f"aliases must mean one label each, got {spelling!r} for {both}")
 
     def _check_labels(self) -> None:
         for label in (*self.values, *(x for x in (self.other, self.missing) if x is not None)):
@@ -245,13 +282,18 @@ class Categories:
         return tuple(known.values())
 
     def lookup(self) -> dict[str, int]:
-        """From the text of a label to its code; ``True`` and ``TRUE`` are other spellings of a declared true."""
+        """From a spelling of a label to its code; ``True`` and ``TRUE`` are other spellings of a declared true.
+
+        Where texts are folded, folded spellings have a code as well.
+        """
         codes = {canonical(label): code for code, label in enumerate(self.labels)}
         for code, label in enumerate(self.labels):
+            spellings = list(self.aliases.get(canonical(label), ()))
             if isinstance(label, bool):
-                for spelling in (canonical(label).capitalize(), canonical(label).upper()):
-                    codes.setdefault(spelling, code)
-        return codes
+                spellings += [canonical(label).capitalize(), canonical(label).upper()]
+            for spelling in spellings:
+                codes.setdefault(spelling, code)
+        return codes | {fold(text): code for text, code in codes.items()} if self.fold else codes
 
     def fill(self, relation: Relation) -> int:
         """The code of a missing value; -1 where it belongs to no category."""
@@ -266,6 +308,7 @@ class Categories:
     def to_dict(self) -> dict[str, Any]:
         """What TOML and JSON hold."""
         rest: dict[str, Any] = {"other": self.other, "missing": self.missing, "minimum": self.minimum}
+        rest |= {"aliases": {k: list(v) for k, v in self.aliases.items()} or None, "fold": self.fold or None}
         rest["price"] = None if self.price is None else _written(self.price)
         values = PRIVATE if self.private else list(self.values)
         return {"type": self.type, "values": values, **{k: v for k, v in rest.items() if v is not None}}
@@ -286,7 +329,8 @@ class Schema:
 
     ``person`` names the id column and ``max_rows`` the most rows of one person that count. ``expected_rows`` is a
     public guess of the number of rows, for planning only. ``population`` is a name for the people in the table: a ledger
-    takes the first one it is told, and refuses questions about another.
+    takes the first one it is told, and refuses questions about another. ``dialect`` says how cells are written; in TOML and
+    JSON its keys (``delimiter``, ``decimal``, ``thousands``, ``encoding``, ``quote``, ``missing``) are keys of the schema.
     """
 
     columns: Mapping[str, Column]
@@ -295,12 +339,14 @@ class Schema:
     neighbors: Relation = "add_remove"
     expected_rows: int | None = None
     population: str | None = None
+    dialect: Dialect = field(default_factory=Dialect)
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
             raise InvalidRequest(f"columns must map names to declarations, got {self.columns!r}")
         object.__setattr__(self, "columns", dict(self.columns))
         check_relation(self.neighbors)
+        object.__setattr__(self, "dialect", _dialect(self.dialect))
         for name, column in self.columns.items():
             if not isinstance(name, str) or not name:
                 raise InvalidRequest(f"a column name must be text, got {name!r}; rename the column")
@@ -335,9 +381,9 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """What JSON and TOML hold; ``from_dict`` reads it back."""
-        facts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "columns"}
+        facts = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("columns", "dialect")}
         columns = {name: column.to_dict() for name, column in self.columns.items()}
-        return {k: v for k, v in facts.items() if v is not None} | {"columns": columns}
+        return {k: v for k, v in facts.items() if v is not None} | self.dialect.to_dict() | {"columns": columns}
 
     @classmethod
     def from_dict(cls, doc: Any) -> Schema:
@@ -352,8 +398,7 @@ class Schema:
         if not columns:
             lines.append("[columns]")
         for name, column in columns.items():
-            quoted = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_text(name)
-            lines += ["", f"[columns.{quoted}]", *(f"{key} = {_toml(value)}" for key, value in column.items())]
+            lines += ["", f"[columns.{_toml_key(name)}]", *(f"{key} = {_toml(value)}" for key, value in column.items())]
         return "\n".join([*lines, ""])
 
     @classmethod
@@ -381,14 +426,30 @@ class Schema:
         return _read(doc, place)
 
 
+def _dialect(given: Any) -> Dialect:
+    """A dialect from its keys; refuses keys that it does not have."""
+    if isinstance(given, Dialect):
+        return given
+    if not isinstance(given, Mapping):
+        raise InvalidRequest(f"dialect must be a Dialect or its keys, got {given!r}")
+    for key in given:
+        if key not in DIALECT_KEYS:
+            raise InvalidRequest(f"a dialect has no {key!r}{closest(str(key), DIALECT_KEYS)}")
+    return Dialect(**given)
+
+
 def _toml_text(text: str) -> str:
     """JSON's escapes are TOML's too, except that TOML wants DEL escaped and no surrogate pairs."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_text(name)
+
+
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key} = {_toml(each)}' for key, each in value.items())}}}"
+        return f"{{{', '.join(f'{_toml_key(key)} = {_toml(each)}' for key, each in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return _toml_text(value) if isinstance(value, str) else json.dumps(value)
@@ -430,8 +491,10 @@ def _read(doc: Any, place: Any) -> Schema:
             f"{place('columns')}columns must be a table, got {doc.get('columns')!r}; write [columns.age]"
         )
     columns = {name: _read_column(name, value, place) for name, value in doc["columns"].items()}
+    dialect = {key: doc[key] for key in DIALECT_KEYS if key in doc}
+    facts = {key: value for key, value in doc.items() if key not in dialect}
     try:
-        return Schema(**{**doc, "columns": columns})
+        return Schema(**{**facts, "columns": columns, "dialect": _dialect(dialect)})
     except DiscreetError as problem:
         at = next((k for k in _KEYS if str(problem).startswith(k) and k in doc), "")
         named = re.match(r"column '(.*?)':", str(problem))
@@ -450,7 +513,9 @@ def _read_column(name: str, doc: Any, place: Any) -> Column:
         raise refuse("type", f"type must be one of {', '.join(_TYPES)}, got {kind!r}{closest(str(kind), _TYPES)}")
     main = "values" if kind == "category" else "bounds"
     private = doc.get(main) == PRIVATE
-    known: tuple[str, ...] = ("type", "values", "other", "missing") if kind == "category" else ("type", "bounds", "missing")
+    known: tuple[str, ...] = ("type", "bounds", "missing")
+    if kind == "category":
+        known = ("type", "values", "other", "missing", *(() if private else ("aliases", "fold")))
     if private:
         known = (*known, "price", *(("minimum",) if kind == "category" else ("outer",)))
     for key in doc:

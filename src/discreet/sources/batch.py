@@ -16,7 +16,7 @@ from discreet.core.grid import quantise
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.sources import cells
-from discreet.sources.cells import Codes, Column, Floats
+from discreet.sources.cells import Codes, Column, Floats, Labels
 from discreet.sources.ids import NO_ID, Identities, Keys, Words, identities
 from discreet.sources.people import Mask, row_hashes, smallest_rows
 
@@ -32,14 +32,14 @@ class Rules:
         self.schema = schema
         self.salt = salt
         self.numeric: dict[str, float | None] = {}
-        self.category: dict[str, tuple[dict[str, int], int, int]] = {}
+        self.category: dict[str, Labels] = {}
         self.private: set[str] = set()  # columns whose labels are yet to be found
         for name, column in schema.columns.items():
             if isinstance(column, Categories):
                 relation = schema.neighbors
                 if column.private:
                     self.private.add(name)
-                self.category[name] = (column.lookup(), column.stray(relation), column.fill(relation))
+                self.category[name] = Labels(column.lookup(), column.stray(relation), column.fill(relation), column.fold)
             else:
                 self.numeric[name] = column.fill(schema.neighbors)
 
@@ -83,7 +83,7 @@ class Batch:
         if name not in self._rules.numeric or name not in self._columns:
             raise self._refusal(name, "categories; ask for its codes")
         fill = self._rules.numeric[name]
-        values = cells.numbers(self._pick(self._columns[name]))
+        values = cells.numbers(self._pick(self._columns[name]), self._rules.schema.dialect)
         if fill is not None:
             gone = np.isnan(values)
             if gone.any():
@@ -102,7 +102,7 @@ class Batch:
         if name in self._ready:
             values = self._pick(self._ready[name])
         else:
-            values = cells.codes(self._pick(self._columns[name]), *self._rules.category[name])
+            values = cells.codes(self._pick(self._columns[name]), *self._rules.category[name], self._rules.schema.dialect)
         self._keep(name, values)
         return values
 
@@ -110,13 +110,13 @@ class Batch:
         """The column as doubles as they are stored: NaN where a cell is missing, whatever a missing value becomes."""
         if name not in self._rules.numeric or name not in self._columns:
             raise self._refusal(name, "categories; ask for its codes")
-        return cells.numbers(self._pick(self._columns[name]))
+        return cells.numbers(self._pick(self._columns[name]), self._rules.schema.dialect)
 
     def keys(self, name: str) -> tuple[list[str], cells.Places]:
         """Of a column whose labels are private: the different ones here, and for every row the place of its own or -1."""
         if name not in self._rules.private or name not in self._columns:
             raise self._refusal(name, "labels or numbers that are known; ask for its codes or values")
-        return cells.keys(self._pick(self._columns[name]))
+        return cells.keys(self._pick(self._columns[name]), self._rules.schema.dialect)
 
     @property
     def people(self) -> Keys | None:
@@ -167,7 +167,8 @@ class Batch:
             person = self._rules.schema.person
             if person is None:
                 raise InvalidRequest("this needs a person column, and the schema has none; declare person= and max_rows=")
-            self._identities = identities(self._pick(self._columns[person]), self._rules.salt)
+            missing = self._rules.schema.dialect.missing
+            self._identities = identities(self._pick(self._columns[person]), self._rules.salt, missing)
         return self._identities
 
     def row_numbers(self) -> Words:

@@ -112,7 +112,7 @@ class _Table:
         if name not in self._known:
             raw = self.raw(name)
             if not isinstance(raw, np.ndarray) or isinstance(raw, np.ma.MaskedArray) or raw.dtype.kind not in "fiub":
-                raw = cells.numbers(raw)
+                raw = cells.numbers(raw, self._rules.schema.dialect)
             view = raw.view(np.ndarray)
             view.flags.writeable = False
             self._known[name] = view
@@ -122,7 +122,7 @@ class _Table:
     def codes(self, name: str) -> Codes:
         """A column of categories, read once and kept."""
         if name not in self._known:
-            made = cells.codes(self.raw(name), *self._rules.category[name])
+            made = cells.codes(self.raw(name), *self._rules.category[name], self._rules.schema.dialect)
             made.flags.writeable = False
             self._known[name] = made
         known: Codes = self._known[name]
@@ -131,7 +131,8 @@ class _Table:
     def people(self) -> tuple[Identities, npt.NDArray[np.intp] | None, npt.NDArray[np.intp]]:
         """Who the rows belong to person by person, the order of rows that puts them so (None: as they lie), the ends."""
         if self._people is None:
-            who = identities(self.raw(self._rules.schema.person or ""), self._rules.salt)
+            schema = self._rules.schema
+            who = identities(self.raw(schema.person or ""), self._rules.salt, schema.dialect.missing)
             order = None
             if len(who.keys) and (who.keys[1:] < who.keys[:-1]).any():
                 order = np.argsort(who.keys, kind="stable")
