@@ -109,7 +109,7 @@ class Session(Questions):
         *,
         parts: int = 20,
         alpha0: Number = "0.1",
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
         **spend: Unpack[Keywords],
     ) -> Result:
         """Any test of one's own, run on disjoint ``parts`` of the people; see ``discreet.hypotheses.of_tests``.
@@ -160,7 +160,9 @@ class Session(Questions):
             self.schema = self._source.schema
         return self.schema
 
-    def _need(self, names: Iterable[Any], where: dict[str, Any] | None, make: Callable[[Schema], Procedure[Any]]) -> None:
+    def _need(
+        self, names: Iterable[Any], where: dict[str, Any] | str | None, make: Callable[[Schema], Procedure[Any]]
+    ) -> None:
         """Find what a question needs, once it is checked, and known to fit, as if nothing were found."""
         for name in where if isinstance(where, dict) else ():
             if name in self.schema.columns and self.schema[name].private:
@@ -189,7 +191,7 @@ class Session(Questions):
                     total = total + _price(each, relation)
         return total
 
-    def ask(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Result:
+    def ask(self, statistic: str, *args: Any, where: dict[str, Any] | str | None = None, **options: Any) -> Result:
         """Any registered statistic by its name."""
         spend, rest = _separate(options)
         if statistic in discovery.FINDERS:
@@ -203,7 +205,7 @@ class Session(Questions):
         return self._run(make(self.schema), where or {})
 
     def _find(
-        self, statistic: str, args: tuple[Any, ...], rest: dict[str, Any], spend: Spend, where: dict[str, Any] | None
+        self, statistic: str, args: tuple[Any, ...], rest: dict[str, Any], spend: Spend, where: dict[str, Any] | str | None
     ) -> Result:
         """Look for the bounds or labels of a column: under its own declaration, also where that was found before."""
         source = (
@@ -217,7 +219,7 @@ class Session(Questions):
         questions: Sequence[tuple[Any, ...]],
         *,
         shares: Sequence[Number] | None = None,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
         **spend: Unpack[Keywords],
     ) -> list[Result]:
         """Several questions, each a tuple of a statistic's name and its columns, for one price and in one pass."""
@@ -244,7 +246,7 @@ class Session(Questions):
         *,
         weight: str | None = None,
         propensity: str | None = None,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
     ) -> M:
         """Fit a model of ``discreet.models`` to named columns, and return it. The ledger pays the model's price.
 
@@ -270,7 +272,7 @@ class Session(Questions):
         target: str,
         *,
         model: PrivateModel | None = None,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
         selection_epsilon: Number | None = None,
         **price: Any,
     ) -> Any:
@@ -301,7 +303,7 @@ class Session(Questions):
         *,
         weight: str | None = None,
         propensity: str | None = None,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
     ) -> FitPreview:
         """What a fit would cost, whether it fits, and its ridge; touches no data and does not change the model."""
         from discreet.models.estimators.privacy import asked_ridge_of
@@ -324,7 +326,7 @@ class Session(Questions):
         self,
         model: Any,
         *,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
@@ -347,7 +349,7 @@ class Session(Questions):
         """What a procedure of one's own finds in this table; the ledger pays for each of its asks."""
         return self._run(procedure, {})
 
-    def _check_whole(self, model: PrivateModel, columns: Columns, where: dict[str, Any]) -> None:
+    def _check_whole(self, model: PrivateModel, columns: Columns, where: dict[str, Any] | str) -> None:
         """Refuse a fit of several questions that does not fit as a whole, before the first of them is paid for."""
         price = model.price
         if price.is_infinite or self.ledger.preview(price.cost).fits:
@@ -383,7 +385,7 @@ class Session(Questions):
         self,
         statistic: str,
         *args: Any,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
         spread: float | None = None,
         width: float | None = None,
         **options: Any,
@@ -413,16 +415,21 @@ class Session(Questions):
     def _plan(self, question: Question, spend: Spend, rows: int) -> tuple[Result, list[Ask | Open | Reopen]]:
         return plan(ask(question, spend, self.schema.neighbors), self.schema.neighbors, rows)
 
-    def _run(self, procedure: Procedure[R], where: dict[str, Any], table: BaseSource | None = None) -> R:
+    def _run(self, procedure: Procedure[R], where: dict[str, Any] | str, table: BaseSource | None = None) -> R:
         source = self._narrowed(where, table)
         with _waiting():
             # Without a seed every run takes the stream of its own thread.
             return Desk(source, self.ledger, chosen(self._random), self.schema.neighbors).run(procedure)
 
-    def _narrowed(self, where: dict[str, Any], table: BaseSource | None = None) -> BaseSource:
+    def _narrowed(self, where: dict[str, Any] | str, table: BaseSource | None = None) -> BaseSource:
         source = self._source if table is None else table
+        if isinstance(where, str):
+            return source.where(**source.schema.condition(where))
         if not isinstance(where, dict):
-            raise InvalidRequest(f"where is a dict such as {{'sex': 'f'}} or {{'town': ['a', 'b']}}, got {where!r}")
+            raise InvalidRequest(
+                f"where is a condition such as 'age >= 60', or a dict such as {{'sex': 'f'}} or {{'town': ['a', 'b']}}, "
+                f"got {where!r}"
+            )
         return source.where(**where) if where else source
 
     def _rows_are_public(self, filtered: bool) -> bool:

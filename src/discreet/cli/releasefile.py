@@ -45,7 +45,7 @@ _ASK = {
     "columns": (str, list),
     "title": (str,),
     "by": (str, list),
-    "where": (dict,),
+    "where": (dict, str),
     "of": (str,),
     "options": (dict,),
     **_BUDGET,
@@ -67,13 +67,14 @@ class Item:
     title: str
     spend: Mapping[str, Any]
     by: str | list[str] | None
-    where: Mapping[str, Any]
+    where: Mapping[str, Any] | str
     options: Mapping[str, Any]
     place: str
 
     def to_dict(self) -> dict[str, Any]:
         """What was asked, in what JSON can say."""
-        rest = {"by": self.by, "where": dict(self.where), "options": dict(self.options)}
+        where = self.where if isinstance(self.where, str) else dict(self.where)
+        rest = {"by": self.by, "where": where, "options": dict(self.options)}
         asked = {"title": self.title, "statistic": self.statistic, "columns": list(self.columns)}
         return asked | {k: v for k, v in rest.items() if v}
 
@@ -258,13 +259,15 @@ def _item(number: int, doc: Any, place: Place) -> Item:
     )
 
 
-def _plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any]) -> str:
+def _plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any] | str) -> str:
     """What is asked, in plain words, where the file gives no title."""
     words = [statistic.replace("_", " ").capitalize()]
     if columns:
         words.append("of " + " and ".join(columns))
     if by:
         words.append("by " + (by if isinstance(by, str) else " and ".join(by)))
-    if where:
+    if isinstance(where, str):
+        words.append(f"where {where}")
+    elif where:
         words.append("where " + ", ".join(f"{key} is {value}" for key, value in where.items()))
     return " ".join(words)

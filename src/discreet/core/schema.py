@@ -19,10 +19,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
 from discreet.core import numbers
+from discreet.core.derived import Derivation
 from discreet.core.dialect import KEYS as DIALECT_KEYS
 from discreet.core.dialect import Dialect
 from discreet.core.query import Relation, check_relation
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
+from discreet.expressions import Known
+from discreet.expressions import read as read_expression
 
 Label: TypeAlias = str | int | bool
 
@@ -90,9 +93,11 @@ class _Bounded:
     hi: float
     missing: float | str | None = None
     price: Price | Mapping[str, Any] | None = field(default=None, kw_only=True)
+    formula: str | None = field(default=None, kw_only=True)
     type: ClassVar[str]
 
     def __post_init__(self) -> None:
+        _check_formula(self.formula)
         object.__setattr__(self, "price", _price(self.price, "such as {'epsilon': 0.1} or {'rho': 0.01}"))
         for side in ("lo", "hi"):
             object.__setattr__(self, side, self._number(getattr(self, side), side))
@@ -128,6 +133,11 @@ class _Bounded:
         """Whether the bounds are an outer range, within which a session finds others for the ``price``."""
         return self.price is not None
 
+    @property
+    def known(self) -> Known:
+        """What an expression knows of it."""
+        return Known("number")
+
     def found(self, lo: float, hi: float) -> Self:
         """The declaration with bounds that were found; a missing value stays within them."""
         missing = min(max(self.missing, lo), hi) if isinstance(self.missing, float | int) else self.missing
@@ -136,6 +146,7 @@ class _Bounded:
     def to_dict(self) -> dict[str, Any]:
         """What TOML and JSON hold."""
         rule = {} if self.missing is None else {"missing": self.missing}
+        rule |= {} if self.formula is None else {"formula": self.formula}
         if self.price is not None:
             return {"type": self.type, "bounds": PRIVATE, "outer": [self.lo, self.hi], "price": _written(self.price), **rule}
         return {"type": self.type, "bounds": [self.lo, self.hi], **rule}
@@ -148,6 +159,7 @@ class Real(_Bounded):
     ``missing``: None (contributes nothing under add/remove and both, the middle of the bounds under replace), a
     number within the bounds, or ``"drop"`` (contributes nothing; not under replace, where the row count is public).
     ``price``, such as ``{"epsilon": 0.1}``: the bounds are a wide outer range, and a session pays that to find others in it.
+    ``formula``: it is computed from other columns of the same row, see ``discreet.expressions``, and clipped like any other.
     """
 
     type: ClassVar[str] = "real"
@@ -189,9 +201,11 @@ class Categories:
     minimum: int | None = field(default=None, kw_only=True)
     aliases: Mapping[str, Sequence[str]] = field(default_factory=dict, kw_only=True)
     fold: bool = field(default=False, kw_only=True)
+    formula: str | None = field(default=None, kw_only=True)
     type: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
+        _check_formula(self.formula)
         if isinstance(self.values, str) and self.values == PRIVATE:
             self._declare_private()
             return
@@ -273,6 +287,13 @@ class Categories:
         return Categories(tuple(known) or (self.other,), self.other, None if missing is None else canonical(missing))
 
     @property
+    def known(self) -> Known:
+        """What an expression knows of it; refuses labels that are yet to be found."""
+        if self.private:
+            raise InvalidRequest("the labels of a column that an expression reads are yet to be found; use discover() first")
+        return Known("label", tuple(canonical(label) for label in self.labels), self.lookup())
+
+    @property
     def labels(self) -> tuple[Label, ...]:
         """Every label a code can stand for: the declared values, then ``other`` where it is not one of them."""
         known = {canonical(v): v for v in self.values}
@@ -309,9 +330,15 @@ class Categories:
         """What TOML and JSON hold."""
         rest: dict[str, Any] = {"other": self.other, "missing": self.missing, "minimum": self.minimum}
         rest |= {"aliases": {k: list(v) for k, v in self.aliases.items()} or None, "fold": self.fold or None}
+        rest |= {"formula": self.formula}
         rest["price"] = None if self.price is None else _written(self.price)
         values = PRIVATE if self.private else list(self.values)
         return {"type": self.type, "values": values, **{k: v for k, v in rest.items() if v is not None}}
+
+
+def _check_formula(formula: Any) -> None:
+    if formula is not None and (not isinstance(formula, str) or not formula.strip()):
+        raise InvalidRequest(f"formula must be an expression such as 'weight / height ** 2', got {formula!r}")
 
 
 def _written(price: Any) -> dict[str, Any]:
@@ -340,6 +367,7 @@ class Schema:
     expected_rows: int | None = None
     population: str | None = None
     dialect: Dialect = field(default_factory=Dialect)
+    derivation: Derivation = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
@@ -372,16 +400,39 @@ class Schema:
                 raise InvalidRequest(f"{rule} must be a whole number of at least 1, got {value!r}")
             if value is not None:
                 object.__setattr__(self, rule, int(value))  # a NumPy integer would not go into JSON
+        derivation = Derivation(self.columns, self.person)
+        object.__setattr__(self, "columns", derivation.canonical())
+        object.__setattr__(self, "derivation", derivation)
 
     def __getitem__(self, name: str) -> Column:
-        try:
+        """The declaration of a column; an expression whose labels are public by themselves stands for one."""
+        if isinstance(name, str) and name in self.columns:
             return self.columns[name]
-        except (KeyError, TypeError):
-            raise UnknownName(f"no column is declared as {name!r}{closest(str(name), self.columns)}") from None
+        node = self.derivation.of_text(name) if isinstance(name, str) else None
+        if node is None:
+            raise UnknownName(f"no column is declared as {name!r}{closest(str(name), self.columns)}")
+        return Categories((True, False) if node.kind == "truth" else node.labels, formula=str(node))
+
+    def name_of(self, name: str) -> str:
+        """A column's name; the canonical text of an expression that stands for one."""
+        formula = None if name in self.columns else self[name].formula
+        return name if formula is None else formula
+
+    def condition(self, text: str) -> dict[str, bool]:
+        """What a filter that is an expression asks for, as a filter by labels: the expression is true."""
+        node = read_expression(text, self.derivation.known)
+        if node.kind != "truth" or node.is_constant:
+            raise InvalidRequest(f"where must be a condition such as 'age >= 60', got {text!r}, which is a {node.kind}")
+        return {str(node): True}
+
+    @property
+    def stored(self) -> list[str]:
+        """The declared columns that a table has to have: those without a formula."""
+        return [name for name, column in self.columns.items() if column.formula is None]
 
     def to_dict(self) -> dict[str, Any]:
         """What JSON and TOML hold; ``from_dict`` reads it back."""
-        facts = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("columns", "dialect")}
+        facts = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("columns", "dialect", "derivation")}
         columns = {name: column.to_dict() for name, column in self.columns.items()}
         return {k: v for k, v in facts.items() if v is not None} | self.dialect.to_dict() | {"columns": columns}
 
@@ -498,7 +549,8 @@ def _read(doc: Any, place: Any) -> Schema:
     except DiscreetError as problem:
         at = next((k for k in _KEYS if str(problem).startswith(k) and k in doc), "")
         named = re.match(r"column '(.*?)':", str(problem))
-        path = ("columns", named[1], "missing") if named else (at,)
+        key = "formula" if "formula" in str(problem) else "missing"
+        path = ("columns", named[1], key) if named else (at,)
         raise type(problem)(f"{place(*path)}{problem}") from None
 
 
@@ -516,6 +568,7 @@ def _read_column(name: str, doc: Any, place: Any) -> Column:
     known: tuple[str, ...] = ("type", "bounds", "missing")
     if kind == "category":
         known = ("type", "values", "other", "missing", *(() if private else ("aliases", "fold")))
+    known = (*known, "formula")
     if private:
         known = (*known, "price", *(("minimum",) if kind == "category" else ("outer",)))
     for key in doc:

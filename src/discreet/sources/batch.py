@@ -5,7 +5,7 @@ A batch holds whole people: all rows of a person that the source holds are in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow as pa
 from discreet.core.grid import quantise
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.errors import InvalidRequest, UnknownName
+from discreet.expressions import Node, evaluating
 from discreet.sources import cells
 from discreet.sources.cells import Codes, Column, Floats, Labels
 from discreet.sources.ids import NO_ID, Identities, Keys, Words, identities
@@ -42,6 +43,14 @@ class Rules:
                 self.category[name] = Labels(column.lookup(), column.stray(relation), column.fill(relation), column.fold)
             else:
                 self.numeric[name] = column.fill(schema.neighbors)
+
+    def labels(self, name: str) -> Labels | None:
+        """How cells become codes of a column of categories; None of another kind of column."""
+        if name not in self.category and name not in self.schema.columns and self.schema.derivation.node(name) is not None:
+            made = self.schema[name]  # an expression that stands for a column
+            assert isinstance(made, Categories)
+            self.category[name] = Labels(made.lookup(), -1, -1)
+        return self.category.get(name)
 
 
 class Batch:
@@ -80,10 +89,8 @@ class Batch:
         if self._arrays is not None and name in self._arrays:
             known: Floats = self._arrays[name]
             return known
-        if name not in self._rules.numeric or name not in self._columns:
-            raise self._refusal(name, "categories; ask for its codes")
+        values = self.present(name)
         fill = self._rules.numeric[name]
-        values = cells.numbers(self._pick(self._columns[name]), self._rules.schema.dialect)
         if fill is not None:
             gone = np.isnan(values)
             if gone.any():
@@ -91,26 +98,65 @@ class Batch:
         self._keep(name, values)
         return values
 
+    def present(self, name: str) -> Floats:
+        """The column as doubles as they are stored: NaN where a cell is missing, whatever a missing value becomes."""
+        node = self._rules.schema.derivation.node(name)
+        if name not in self._rules.numeric or (node is None and name not in self._columns):
+            raise self._refusal(name, "categories; ask for its codes")
+        if node is not None:
+            return evaluating.numbers(node, self)
+        return cells.numbers(self._pick(self._columns[name]), self._rules.schema.dialect)
+
     def codes(self, name: str) -> Codes:
         """The column as places in the declared labels; -1 where a row belongs to none of them."""
         if self._arrays is not None and name in self._arrays:
             known: Codes = self._arrays[name]
             return known
-        if name not in self._rules.category or (name not in self._columns and name not in self._ready):
+        labels, node = self._rules.labels(name), self._rules.schema.derivation.node(name)
+        if labels is None or (node is None and name not in self._columns and name not in self._ready):
             raise self._refusal(name, "a number; ask for its numeric values")
         values: Codes
-        if name in self._ready:
+        if node is not None:
+            values = self._derived(node, labels)
+        elif name in self._ready:
             values = self._pick(self._ready[name])
         else:
-            values = cells.codes(self._pick(self._columns[name]), *self._rules.category[name], self._rules.schema.dialect)
+            values = cells.codes(self._pick(self._columns[name]), *labels, self._rules.schema.dialect)
         self._keep(name, values)
         return values
 
-    def present(self, name: str) -> Floats:
-        """The column as doubles as they are stored: NaN where a cell is missing, whatever a missing value becomes."""
-        if name not in self._rules.numeric or name not in self._columns:
-            raise self._refusal(name, "categories; ask for its codes")
-        return cells.numbers(self._pick(self._columns[name]), self._rules.schema.dialect)
+    def _derived(self, node: Node, labels: Labels) -> Codes:
+        """The codes of an expression's labels, or of true and false, as places in the declared labels."""
+        if node.kind == "truth":
+            yes, no = (labels.lookup.get(word, labels.stray) for word in ("true", "false"))
+            other = np.where(evaluating.false(node, self), np.int32(no), np.int32(labels.missing))
+            return np.where(evaluating.true(node, self), np.int32(yes), other)
+        lookup = [labels.lookup.get(cells.fold(word) if labels.folded else word, labels.stray) for word in node.labels]
+        return np.array([*lookup, labels.missing], np.int32)[evaluating.codes(node, self)]
+
+    def within(self, name: str, wanted: Sequence[int]) -> Mask:
+        """Which rows have one of the codes in a column of categories."""
+        node, labels = self._rules.schema.derivation.node(name), self._rules.labels(name)
+        simple = node is not None and node.kind == "truth" and labels is not None and labels.missing < 0
+        if simple and node is not None and labels is not None and list(wanted) == [labels.lookup.get("true")]:
+            return evaluating.true(node, self)
+        found: Mask = np.isin(self.codes(name), wanted)
+        return found
+
+    def doubles(self, name: str) -> Floats:
+        """For expressions: a number with what a missing one is declared to become; NaN where nothing is declared."""
+        values, fill = self.present(name), self._rules.schema[name].missing
+        if isinstance(fill, int | float):
+            values = np.where(np.isnan(values), float(fill), values)
+        return values
+
+    def places(self, name: str) -> Codes:
+        """For expressions: the codes of a column of categories."""
+        return self.codes(name)
+
+    def matching(self, name: str, wanted: Callable[[str], bool]) -> tuple[Mask, Mask]:
+        """For expressions: of a column of text, where it is there and wanted, and where it is there and not."""
+        raise self._refusal(name, "something else than text")
 
     def keys(self, name: str) -> tuple[list[str], cells.Places]:
         """Of a column whose labels are private: the different ones here, and for every row the place of its own or -1."""

@@ -72,12 +72,12 @@ class _Table:
         self._known: dict[str, Any] = {}
         self._people: tuple[Identities, npt.NDArray[np.intp] | None, npt.NDArray[np.intp]] | None = None
         schema = rules.schema
-        person = [] if schema.person is None or schema.person in schema.columns else [schema.person]
+        person = [] if schema.person is None or schema.person in schema.stored else [schema.person]
         if isinstance(table, np.ndarray):
-            table = _named(table, [*schema.columns, *person])
+            table = _named(table, [*schema.stored, *person])
         if isinstance(table, Mapping):
             check_columns(schema, [str(name) for name in table])
-            self._raw = {name: _column(table[name], name) for name in [*schema.columns, *person]}
+            self._raw = {name: _column(table[name], name) for name in [*schema.stored, *person]}
             sizes = {len(column) for column in self._raw.values()}
             if len(sizes) > 1:
                 raise InvalidRequest(f"the columns of a table must have one length, got {sorted(sizes)}")
