@@ -89,7 +89,7 @@ def check(
 
 def _allowed(doc: dict[str, Any]) -> str:
     """The bounds or categories of a column, or what finding them costs."""
-    values = doc.get("bounds") or doc["values"]
+    values = doc.get("bounds") or doc.get("values") or {"text": ["only matched"]}.get(doc["type"], ["true", "false"])
     if values != "private":
         return ", ".join(map(str, values))
     within = f" within {', '.join(map(str, doc['outer']))}" if "outer" in doc else ""

@@ -7,8 +7,8 @@ are public by themselves, as those of ``bins(age, [0, 18, 65])`` or of ``age >= 
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from discreet.errors import InvalidRequest, UnknownName
@@ -83,7 +83,14 @@ class Derivation:
 
     def canonical(self) -> dict[str, Any]:
         """The columns with their formulas in canonical form."""
-        return {n: c if c.formula is None else replace(c, formula=str(self._nodes[n])) for n, c in self._columns.items()}
+        return {name: self._written(name, column) for name, column in self._columns.items()}
+
+    def _written(self, name: str, column: Any) -> Any:
+        if column.formula is None:
+            return column
+        made = copy.copy(column)
+        object.__setattr__(made, "formula", str(self._nodes[name]))
+        return made
 
     def _check(self, name: str, column: Any, node: Node) -> None:
         wanted = _KINDS[column.type]

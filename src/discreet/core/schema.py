@@ -347,7 +347,8 @@ def _written(price: Any) -> dict[str, Any]:
 
 
 Column: TypeAlias = Real | Integer | Categories
-_TYPES = (Real.type, Integer.type, Categories.type)
+_TYPES = (Real.type, Integer.type, Categories.type, "boolean", "date", "datetime", "duration", "text")
+_MORE = {"date": ("formats", "zone"), "datetime": ("formats", "zone"), "duration": ("unit",)}  # keys beside the bounds
 
 
 @dataclass(frozen=True)
@@ -379,7 +380,7 @@ class Schema:
             if not isinstance(name, str) or not name:
                 raise InvalidRequest(f"a column name must be text, got {name!r}; rename the column")
             if not isinstance(column, Real | Integer | Categories):
-                raise InvalidRequest(f"column {name!r} must be a Real, Integer or Categories, got {column!r}")
+                raise InvalidRequest(f"column {name!r} must be a Real, Integer, Categories or Date, got {column!r}")
             if column.missing == "drop" and self.neighbors == "replace":
                 raise InvalidRequest(
                     f"column {name!r}: missing='drop' must not be used under neighbors='replace', where the number of "
@@ -407,6 +408,10 @@ class Schema:
     def __getitem__(self, name: str) -> Column:
         """The declaration of a column; an expression whose labels are public by themselves stands for one."""
         if isinstance(name, str) and name in self.columns:
+            if self.columns[name].type == "text":
+                raise InvalidRequest(
+                    f"column {name!r} holds text, which can only be matched; write where=\"contains({name}, '...')\""
+                )
             return self.columns[name]
         node = self.derivation.of_text(name) if isinstance(name, str) else None
         if node is None:
@@ -565,7 +570,9 @@ def _read_column(name: str, doc: Any, place: Any) -> Column:
         raise refuse("type", f"type must be one of {', '.join(_TYPES)}, got {kind!r}{closest(str(kind), _TYPES)}")
     main = "values" if kind == "category" else "bounds"
     private = doc.get(main) == PRIVATE
-    known: tuple[str, ...] = ("type", "bounds", "missing")
+    if kind in ("boolean", "text"):
+        return _read_unbounded(name, kind, doc, place)
+    known: tuple[str, ...] = ("type", "bounds", "missing", *_MORE.get(kind, ()))
     if kind == "category":
         known = ("type", "values", "other", "missing", *(() if private else ("aliases", "fold")))
     known = (*known, "formula")
@@ -590,7 +597,32 @@ def _read_column(name: str, doc: Any, place: Any) -> Column:
             return Categories(PRIVATE, **rest)  # type: ignore[arg-type]
         if kind == "category":
             return Categories(tuple(given), **rest)
-        return Integer(*given, **rest) if kind == "integer" else Real(*given, **rest)
+        return _numbers()[kind](*given, **rest)
     except DiscreetError as problem:
         at = next((k for k in known if str(problem).startswith(k) and k in doc), main)
+        raise InvalidRequest(f"{place('columns', name, at)}column {name!r}: {problem}") from None
+
+
+def _numbers() -> dict[str, type[Real] | type[Integer]]:
+    """The types of column that have bounds."""
+    from discreet.core.moments import Date, Datetime, Duration
+
+    return {each.type: each for each in (Real, Integer, Date, Datetime, Duration)}
+
+
+def _read_unbounded(name: str, kind: str, doc: dict[str, Any], place: Any) -> Column:
+    """A column of yes and no, or of text."""
+    from discreet.core.boolean import Boolean
+    from discreet.core.text import Text
+
+    known = ("true", "false", "missing", "formula") if kind == "boolean" else ("fold",)
+    rest = {key: value for key, value in doc.items() if key != "type"}
+    for key in rest:
+        if key not in known:
+            where = place("columns", name, key)
+            raise UnsupportedFormat(f"{where}column {name!r}: unknown key {key!r}{closest(key, known)}")
+    try:
+        return Boolean(**rest) if kind == "boolean" else Text(**rest)
+    except DiscreetError as problem:
+        at = next((key for key in known if str(problem).startswith(key)), "type")
         raise InvalidRequest(f"{place('columns', name, at)}column {name!r}: {problem}") from None

@@ -175,8 +175,9 @@ def _where(node: Node, rows: Rows, wanted: bool) -> Mask:
     if node.op == "not":
         return _where(node.args[0], rows, not wanted)
     if node.op in ("and", "or"):
-        every = (node.op == "and") is wanted
-        return reduce(np.logical_and if every else np.logical_or, (_where(each, rows, wanted) for each in node.args))
+        join = np.logical_and if (node.op == "and") is wanted else np.logical_or
+        joined: Mask = reduce(join, (_where(each, rows, wanted) for each in node.args))
+        return joined
     if node.op in _COMPARE:
         op = node.op if wanted else NEGATED[node.op]
         found = _COMPARE[op](_number(node.args[0], rows), _number(node.args[1], rows))
@@ -233,14 +234,13 @@ def _within(node: Node, rows: Rows, inside: bool) -> Mask:
 
 def _matched(node: Node, rows: Rows, wanted: bool) -> Mask:
     """A text, or a label, that a pattern fits."""
-    of, word = node.args[0], node.value
+    of, word, pattern = node.args[0], node.value, re.compile(_glob(node.value))
     fits: Callable[[str], bool] = {
         "contains": lambda text: word in text,
         "startswith": lambda text: text.startswith(word),
         "endswith": lambda text: text.endswith(word),
         "matches": lambda text: pattern.match(text) is not None,
     }[node.op]
-    pattern = re.compile(_glob(word))
     if of.kind == "text":
         return rows.matching(of.value, fits)[0 if wanted else 1]
     return np.array([*(fits(label) is wanted for label in of.labels), False])[_codes(of, rows)]

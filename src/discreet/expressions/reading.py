@@ -95,8 +95,8 @@ class _Reader:
                 return self.comparisons(node, deeper)
             case ast.IfExp():
                 return self.choice(*(self.read(each, deeper) for each in (node.test, node.body, node.orelse)))
-            case ast.Call(func=ast.Name()) if not node.keywords:
-                return self.call(node.func.id, node.args, deeper)
+            case ast.Call(func=ast.Name(id=name)) if not node.keywords:
+                return self.call(name, node.args, deeper)
         raise self.refused(
             "only columns, constants, arithmetic, comparisons, and, or, not, if, in and functions may stand in it"
         )
@@ -300,7 +300,7 @@ class _Reader:
         first = args[0]
         match name:
             case "column" | "date" | "datetime" if first.is_constant and first.kind == "word":
-                return self.column(first.value) if name == "column" else self.moment(name, first.value)  # type: ignore[arg-type]
+                return self.column(first.value) if name == "column" else self.moment(name, first.value)
             case "column":
                 raise self.refused("column takes a name in quotes")
             case "date":

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Kind = Literal["number", "truth", "label", "text", "date", "datetime", "word"]
-NUMBERS = ("number", "date", "datetime")  # kinds that are held as doubles
+NUMBERS: tuple[Kind, ...] = ("number", "date", "datetime")  # kinds that are held as doubles
 COMPARED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}  # as seen from the other side
 NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "==", "in": "not in", "not in": "in"}
 INFIX = (*COMPARED, "+", "-", "*", "/", "//", "%", "**")

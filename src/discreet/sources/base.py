@@ -39,7 +39,7 @@ class Selection:
         """Everything that has to be read for these columns, each once."""
         extra = [name for name, _ in self.where]
         if any(choice.by == "values" for choice in self.choices):
-            extra += sorted(self.rules.schema.columns)
+            extra += sorted(self.rules.schema.stored)
         return list(dict.fromkeys([*asked, *extra]))
 
     def apply(self, batch: Batch) -> Batch:
@@ -172,7 +172,8 @@ class BaseSource(ABC):
     def _found_for(self, name: str) -> str | None:
         """What an expression rests on that was found, empty for a column itself; None where nothing of it was found."""
         used = self.schema.derivation.inputs(name)
-        found = {each: self.schema[each] for each in used if self.schema[each] != self._as_declared[each]}
+        old, new = self._as_declared.columns, self.schema.columns
+        found = {each: new[each] for each in used if new[each] != old[each]}
         if not found:
             return None
         return "" if name in self.schema.columns else json.dumps({k: c.to_dict() for k, c in found.items()}, sort_keys=True)

@@ -128,7 +128,7 @@ def label(cell: Any) -> str | None:
     """The canonical text of one cell, None where it is missing."""
     try:
         if isinstance(cell, np.generic):
-            cell = _plain(cell)
+            cell = plain_cell(cell)
         if cell is None or not cell == cell:  # noqa: PLR0124, SIM201  NaN and NaT differ from themselves
             return None
         if isinstance(cell, bytes | bytearray | memoryview):
@@ -145,7 +145,7 @@ def label(cell: Any) -> str | None:
     return text or None
 
 
-def _plain(cell: Any) -> Any:
+def plain_cell(cell: Any) -> Any:
     """A scalar of NumPy as Python's own; a long double is its own item, and a date in nanoseconds a bare number."""
     if isinstance(cell, np.floating):
         return float(cell)
@@ -259,6 +259,23 @@ def readable(column: Any) -> Any:
         return column.cast(kind)
     except pa.ArrowInvalid:
         return pa.array([None if cell is None else _decoded(cell) for cell in column.to_pylist()], kind)
+
+
+def texts(column: Column, dialect: Dialect = PLAIN) -> Any:
+    """Every cell that is text as Arrow's text, null where it is missing or none."""
+    column = arrow(column)
+    if isinstance(column, np.ndarray):
+        some = (str, bytes, bytearray, memoryview)
+        return pa.array([said(cell, dialect) if isinstance(cell, some) else None for cell in column], pa.large_string())
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if not is_text(column.type) and not is_bytes(column.type):
+        return pa.nulls(len(column), pa.large_string())
+    column = readable(column)
+    if not dialect.missing:
+        return column
+    gone = pc.is_in(pc.utf8_trim_whitespace(column), pa.array(dialect.missing, column.type))
+    return pc.if_else(gone, pa.scalar(None, column.type), column)
 
 
 def _decoded(cell: bytes) -> str | None:

@@ -38,9 +38,10 @@ class MemorySource(LocalSource):
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         table, rules = self._table, self._selection.rules
-        numeric = {name: table.numeric(name) for name in columns if name in rules.numeric}
-        numeric |= {name: table.raw(name) for name in columns if name in rules.private}
+        numeric = {name: table.numeric(name) for name in columns if name in rules.numeric and name not in rules.moments}
+        numeric |= {name: table.raw(name) for name in columns if name in rules.private or name in rules.texts}
         ready = {name: table.codes(name) for name in columns if name in rules.category}
+        ready |= {name: table.numeric(name) for name in columns if name in rules.moments}
         step = self._batch_rows
         if self.schema.person is None:
             for start in range(0, table.size, step):
@@ -111,8 +112,9 @@ class _Table:
         """A column of numbers: numbers as they lie, made unwritable; anything else is read once and kept."""
         if name not in self._known:
             raw = self.raw(name)
-            if not isinstance(raw, np.ndarray) or isinstance(raw, np.ma.MaskedArray) or raw.dtype.kind not in "fiub":
-                raw = cells.numbers(raw, self._rules.schema.dialect)
+            known = isinstance(raw, np.ndarray) and not isinstance(raw, np.ma.MaskedArray) and raw.dtype.kind in "fiub"
+            if not known or name in self._rules.moments:
+                raw = self._rules.read(name, raw)
             view = raw.view(np.ndarray)
             view.flags.writeable = False
             self._known[name] = view
