@@ -128,7 +128,7 @@ class Session(Questions):
             raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
         by_position = self.schema.neighbors == "replace" and self.schema.person is None
         question = question_of(function, columns, parts, alpha0, by_position)
-        return self._run(ask(question, paid, self.schema.neighbors), where or {})
+        return self._run(ask(question, paid, self.schema.neighbors), {} if where is None else where)
 
     def quantiles(self, column: str, q: Sequence[Number], **options: Unpack[Options]) -> list[Result]:
         """Several quantiles in one pass; what is spent is divided equally between them."""
@@ -172,7 +172,7 @@ class Session(Questions):
             return
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         _, asked = plan(make(discovery.stand_in(self.schema, hidden)), self.schema.neighbors, rows)
-        self._narrowed(where or {})  # refuses a filter that names nothing
+        self._narrowed({} if where is None else where)  # refuses a filter that names nothing
         cost = self._finding_cost(hidden) + sum((_price(each, self.schema.neighbors) for each in asked), Cost.nothing())
         would = self.ledger.preview(cost)
         if not would.fits:
@@ -202,7 +202,7 @@ class Session(Questions):
             return ask(build(statistic, table, *args, **rest), spend, schema.neighbors)
 
         self._need(_names(args, rest), where, make)
-        return self._run(make(self.schema), where or {})
+        return self._run(make(self.schema), {} if where is None else where)
 
     def _find(
         self, statistic: str, args: tuple[Any, ...], rest: dict[str, Any], spend: Spend, where: dict[str, Any] | str | None
@@ -212,7 +212,7 @@ class Session(Questions):
             self._declared.found({k: v for k, v in self._found.items() if k not in args}) if self._found else self._source
         )
         question = build(statistic, Table(source.schema, gaussian=spend.is_gaussian), *args, **rest)
-        return self._run(ask(question, spend, self.schema.neighbors), where or {}, source)
+        return self._run(ask(question, spend, self.schema.neighbors), {} if where is None else where, source)
 
     def together(
         self,
@@ -236,7 +236,7 @@ class Session(Questions):
             return ask_together(asked, paid, schema.neighbors, shares)
 
         self._need([name for _, *columns in questions for name in columns], where, make)
-        return self._run(make(self.schema), where or {})
+        return self._run(make(self.schema), {} if where is None else where)
 
     def fit(
         self,
@@ -261,8 +261,8 @@ class Session(Questions):
 
         self._need((*features, target, weight, propensity), where, make)
         columns = self._columns(features, target, weight, propensity, rows)
-        self._check_whole(model, columns, where or {})
-        model.accept(self._run(model.procedure(columns, self.schema.neighbors), where or {}), columns)
+        self._check_whole(model, columns, {} if where is None else where)
+        model.accept(self._run(model.procedure(columns, self.schema.neighbors), {} if where is None else where), columns)
         return model
 
     def tune(
@@ -291,7 +291,7 @@ class Session(Questions):
 
         self._need((*features, target), where, make)
         columns = self._columns(features, target, None, None, rows)
-        winner = self._run(tuning(made, columns, self.schema.neighbors, selection_epsilon), where or {})
+        winner = self._run(tuning(made, columns, self.schema.neighbors, selection_epsilon), {} if where is None else where)
         winner.model.accept(winner.fitted, columns)
         return winner.settle()
 
@@ -309,7 +309,7 @@ class Session(Questions):
         from discreet.models.estimators.privacy import asked_ridge_of
 
         _check_model(model, self)
-        self._narrowed(where or {})  # refuses a filter that names nothing
+        self._narrowed({} if where is None else where)  # refuses a filter that names nothing
         guess = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         rows = guess if self._rows_are_public(bool(where)) else None
         hidden = discovery.needed(self.schema, (*features, target, weight, propensity))
@@ -343,7 +343,7 @@ class Session(Questions):
                 f"score is for classifiers of discreet.models with two classes, got {type(model).__name__}; a regression "
                 "has paid_score on arrays"
             )
-        return self._run(model.score_procedure(self.schema, Price(epsilon, delta, rho)), where or {})
+        return self._run(model.score_procedure(self.schema, Price(epsilon, delta, rho)), {} if where is None else where)
 
     def run(self, procedure: Procedure[R]) -> R:
         """What a procedure of one's own finds in this table; the ledger pays for each of its asks."""

@@ -291,7 +291,7 @@ class Categories:
         """What an expression knows of it; refuses labels that are yet to be found."""
         if self.private:
             raise InvalidRequest("the labels of a column that an expression reads are yet to be found; use discover() first")
-        return Known("label", tuple(canonical(label) for label in self.labels), self.lookup())
+        return Known("label", tuple(canonical(label) for label in self.labels), self.lookup(), self.fold)
 
     @property
     def labels(self) -> tuple[Label, ...]:

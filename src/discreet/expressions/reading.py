@@ -252,7 +252,9 @@ class _Reader:
         word = word.lower() if given.kind == "truth" else word
         lookup = {label: place for place, label in enumerate(left.labels)}
         if left.op == "column":
-            lookup = dict(self.columns(left.value).lookup)
+            known = self.columns(left.value)
+            lookup = dict(known.lookup)
+            word = word.strip().casefold() if known.folded and word not in lookup else word
         if word not in lookup:
             near = difflib.get_close_matches(str(word), list(lookup), n=1)
             remedy = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(left.labels)}"
@@ -275,7 +277,7 @@ class _Reader:
         made = [
             Node("constant", "label", value=each.value, labels=(each.value,))
             if words and each.kind == "word"
-            else self.of_kind(each, (kind,), "it")
+            else self.of_kind(each, (kind,), "each side")
             for each in members
         ]
         return kind, made, tuple(dict.fromkeys(label for each in made for label in each.labels))
@@ -321,7 +323,8 @@ class _Reader:
                 if kind not in NUMBERS:
                     raise self.refused(f"{name} needs numbers or dates, got a {kind}")
                 unique = {text(each): each for each in made}
-                return Node(name, kind, tuple(unique[key] for key in sorted(unique)))
+                ordered = tuple(unique[key] for key in sorted(unique))
+                return ordered[0] if len(ordered) == 1 else Node(name, kind, ordered)
         if name in MATCHES:
             if not args[1].is_constant:
                 raise self.refused(f"{name} takes a text in quotes as its second argument")

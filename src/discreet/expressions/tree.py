@@ -22,11 +22,15 @@ _OF_DATES = {"days": "-", "shift": "+"}  # how differences and sums of dates are
 
 @dataclass(frozen=True)
 class Known:
-    """What an expression may know of a column: its kind; of categories their labels, and the code of every spelling."""
+    """What an expression may know of a column: its kind; of categories their labels and the code of every spelling.
+
+    With ``folded`` letter case and spaces around a spelling do not matter.
+    """
 
     kind: Kind
     labels: tuple[str, ...] = ()
     lookup: Mapping[str, int] = field(default_factory=dict, hash=False)
+    folded: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,8 @@ def text(node: Node) -> str:
         return f"{inner[0]} {_OF_DATES.get(node.op, node.op)} {inner[1]}"
     words = [text(each) for each in node.args]
     if node.op == "bins":
-        words.append(f"[{', '.join(_digits(edge) for edge in node.value[0])}]")
+        edges = [_constant(Node("constant", node.args[0].kind, value=edge)) for edge in node.value[0]]
+        words.append(f"[{', '.join(edges)}]")
         words += [repr(list(node.value[1]))] if node.value[1] else []
     elif node.value is not None:
         words.append(repr(node.value))
