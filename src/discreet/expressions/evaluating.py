@@ -185,7 +185,7 @@ def _where(node: Node, rows: Rows, wanted: bool) -> Mask:
     if node.op in ("in", "not in"):
         return _within(node, rows, (node.op == "in") is wanted)
     if node.op == "column":
-        return rows.places(node.value) == (0 if wanted else 1)
+        return np.equal(rows.places(node.value), 0 if wanted else 1)
     if node.op == "missing":
         gone = _missing(node.args[0], rows)
         return gone if wanted else ~gone

@@ -179,9 +179,9 @@ class Batch:
 
     def matching(self, name: str, wanted: Callable[[str], bool]) -> tuple[Mask, Mask]:
         """For expressions: of a column of text, where it is there and wanted, and where it is there and not."""
-        if name not in self._columns:
-            raise self._refusal(name, "text; match it")
         declared, dialect = self._rules.schema.columns[name], self._rules.schema.dialect
+        if not isinstance(declared, Text) or name not in self._columns:
+            raise self._refusal(name, "something else than text")
         values, index = cells.distinct(self._pick(self._columns[name]))
         fits = np.zeros((2, len(values) + 1), bool)
         for place, value in enumerate(values):

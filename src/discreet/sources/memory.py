@@ -112,8 +112,8 @@ class _Table:
         """A column of numbers: numbers as they lie, made unwritable; anything else is read once and kept."""
         if name not in self._known:
             raw = self.raw(name)
-            known = isinstance(raw, np.ndarray) and not isinstance(raw, np.ma.MaskedArray) and raw.dtype.kind in "fiub"
-            if not known or name in self._rules.moments:
+            plain = isinstance(raw, np.ndarray) and not isinstance(raw, np.ma.MaskedArray) and raw.dtype.kind in "fiub"
+            if not plain or name in self._rules.moments:
                 raw = self._rules.read(name, raw)
             view = raw.view(np.ndarray)
             view.flags.writeable = False

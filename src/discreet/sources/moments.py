@@ -158,7 +158,8 @@ def _offsets(group: Any) -> Floats:
     """Seconds from UTC: ``Z``, ``+01:00`` or ``+0100``."""
     plain = pc.replace_substring(pc.if_else(pc.equal(group, "Z"), pa.scalar("+0000", group.type), group), ":", "")
     number = _whole(plain)
-    return np.sign(number) * (np.abs(number) // 100 * 3600 + np.abs(number) % 100 * 60)
+    seconds: Floats = np.sign(number) * (np.abs(number) // 100 * 3600 + np.abs(number) % 100 * 60)
+    return seconds
 
 
 def _second(parts: dict[str, Floats]) -> Floats:
@@ -181,4 +182,5 @@ def _on_the_clock(seconds: Floats, declared: Date) -> Floats:
         return seconds
     unit = _DAY if isinstance(declared, Datetime) else 1.0
     changes, offsets = hours(declared.zone, int(declared.lo // unit) - 2, int(declared.hi // unit) + 2)
-    return seconds + np.array(offsets)[np.searchsorted(np.array(changes), seconds, side="right")]
+    shown: Floats = seconds + np.array(offsets)[np.searchsorted(np.array(changes), seconds, side="right")]
+    return shown
