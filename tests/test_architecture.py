@@ -16,10 +16,11 @@ PACKAGE = Path(discreet.__file__).parent
 BELOW = {
     "errors": set(),
     "manifest": set(),
-    "core": {"errors"},
+    "expressions": {"errors"},
+    "core": {"errors", "expressions"},
     "mechanisms": {"core", "errors"},
     "accounting": {"core", "errors", "mechanisms"},
-    "sources": {"core", "errors"},
+    "sources": {"core", "errors", "expressions"},
     "ledger": {"core", "errors", "mechanisms", "accounting"},
     "statistics": {"core", "errors", "mechanisms", "accounting", "sources"},
     "hypotheses": {"core", "errors", "mechanisms", "accounting", "sources", "statistics"},

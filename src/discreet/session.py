@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -55,7 +55,8 @@ class Session(Questions):
     table's file lies, or else the schema's: the same ledger pays in whichever folder a program is run. ``name`` is the
     ledger of this table of people within the database; without it, the only one there is. ``version`` is a public word for
     this state of the table: the same question on the same version is answered again at no cost. Files go by path, size and
-    time of change; a table in memory counts as new without it.
+    time of change; a table in memory counts as new without it. ``dialect``, such as ``{"delimiter": ";"}``, is refused where
+    it contradicts the schema, which declares how cells are written.
 
     A column with private bounds or labels is found, for its price, when a question first needs it, or by ``discover``;
     ``schema`` then holds what was found.
@@ -75,11 +76,12 @@ class Session(Questions):
         who: str | None = None,
         spark: Any = None,
         version: str | None = None,
+        dialect: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(schema, Schema | str | Path):
             raise InvalidRequest(f"schema must be a Schema or the path of a TOML file, got {type(schema).__name__}")
         self.schema = schema if isinstance(schema, Schema) else Schema.from_toml(schema)
-        self._source = open_source(table, self.schema, spark=spark, version=version)
+        self._source = open_source(table, self.schema, spark=spark, version=version, dialect=dialect)
         relation = self.schema.neighbors
         if not isinstance(ledger, Ledger):
             ledger = Ledger(for_table(ledger, table, schema), budget, name=name, neighbors=relation, who=who)
@@ -108,7 +110,7 @@ class Session(Questions):
         *,
         parts: int = 20,
         alpha0: Number = "0.1",
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
         **price: Unpack[Keywords],
     ) -> Result:
         """Any test of one's own, run on disjoint ``parts`` of the people; see ``discreet.hypotheses.of_tests``.
@@ -127,7 +129,7 @@ class Session(Questions):
             raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
         by_position = self.schema.neighbors == "replace" and self.schema.person is None
         question = question_of(function, columns, parts, alpha0, by_position)
-        return self._run(ask(question, paid, self.schema.neighbors), where or {})
+        return self._run(ask(question, paid, self.schema.neighbors), {} if where is None else where)
 
     def quantiles(self, column: str, q: Sequence[Number], **options: Unpack[Options]) -> list[Result]:
         """Several quantiles in one pass; what is spent is divided equally between them."""
@@ -159,7 +161,9 @@ class Session(Questions):
             self.schema = self._source.schema
         return self.schema
 
-    def _need(self, names: Iterable[Any], where: dict[str, Any] | None, make: Callable[[Schema], Procedure[Any]]) -> None:
+    def _need(
+        self, names: Iterable[Any], where: dict[str, Any] | str | None, make: Callable[[Schema], Procedure[Any]]
+    ) -> None:
         """Find what a question needs, once it is checked, and known to fit, as if nothing were found."""
         for name in where if isinstance(where, dict) else ():
             if name in self.schema.columns and self.schema[name].private:
@@ -169,7 +173,7 @@ class Session(Questions):
             return
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         _, asked = plan(make(discovery.stand_in(self.schema, hidden)), self.schema.neighbors, rows)
-        self._narrowed(where or {})  # refuses a filter that names nothing
+        self._narrowed({} if where is None else where)  # refuses a filter that names nothing
         cost = self._finding_cost(hidden) + sum((_price(each, self.schema.neighbors) for each in asked), Cost.nothing())
         would = self.ledger.preview(cost)
         if not would.fits:
@@ -188,7 +192,7 @@ class Session(Questions):
                     total = total + _price(each, relation)
         return total
 
-    def ask(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Result:
+    def ask(self, statistic: str, *args: Any, where: dict[str, Any] | str | None = None, **options: Any) -> Result:
         """Any registered statistic by its name."""
         price, rest = _separate(options)
         if statistic in discovery.FINDERS:
@@ -199,24 +203,24 @@ class Session(Questions):
             return ask(build(statistic, table, *args, **rest), price, schema.neighbors)
 
         self._need(_names(args, rest), where, make)
-        return self._run(make(self.schema), where or {})
+        return self._run(make(self.schema), {} if where is None else where)
 
     def _find(
-        self, statistic: str, args: tuple[Any, ...], rest: dict[str, Any], price: Price, where: dict[str, Any] | None
+        self, statistic: str, args: tuple[Any, ...], rest: dict[str, Any], price: Price, where: dict[str, Any] | str | None
     ) -> Result:
         """Look for the bounds or labels of a column: under its own declaration, also where that was found before."""
         source = (
             self._declared.found({k: v for k, v in self._found.items() if k not in args}) if self._found else self._source
         )
         question = build(statistic, Table(source.schema, gaussian=price.is_gaussian), *args, **rest)
-        return self._run(ask(question, price, self.schema.neighbors), where or {}, source)
+        return self._run(ask(question, price, self.schema.neighbors), {} if where is None else where, source)
 
     def together(
         self,
         questions: Sequence[tuple[Any, ...]],
         *,
         shares: Sequence[Number] | None = None,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
         **price: Unpack[Keywords],
     ) -> list[Result]:
         """Several questions, each a tuple of a statistic's name and its columns, for one price and in one pass."""
@@ -233,7 +237,7 @@ class Session(Questions):
             return ask_together(asked, paid, schema.neighbors, shares)
 
         self._need([name for _, *columns in questions for name in columns], where, make)
-        return self._run(make(self.schema), where or {})
+        return self._run(make(self.schema), {} if where is None else where)
 
     def fit(
         self,
@@ -243,7 +247,7 @@ class Session(Questions):
         *,
         weight: str | None = None,
         propensity: str | None = None,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
     ) -> M:
         """Fit a model of ``discreet.models`` to named columns, and return it. The ledger pays the model's price.
 
@@ -258,8 +262,8 @@ class Session(Questions):
 
         self._need((*features, target, weight, propensity), where, make)
         columns = self._columns(features, target, weight, propensity, rows)
-        self._check_whole(model, columns, where or {})
-        model.accept(self._run(model.procedure(columns, self.schema.neighbors), where or {}), columns)
+        self._check_whole(model, columns, {} if where is None else where)
+        model.accept(self._run(model.procedure(columns, self.schema.neighbors), {} if where is None else where), columns)
         return model
 
     def tune(
@@ -269,7 +273,7 @@ class Session(Questions):
         target: str,
         *,
         model: PrivateModel | None = None,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
         selection_epsilon: Number | None = None,
         **price: Any,
     ) -> Any:
@@ -289,7 +293,7 @@ class Session(Questions):
 
         self._need((*features, target), where, make)
         columns = self._columns(features, target, None, None, rows)
-        winner = self._run(tuning(made, columns, self.schema.neighbors, selection_epsilon), where or {})
+        winner = self._run(tuning(made, columns, self.schema.neighbors, selection_epsilon), {} if where is None else where)
         winner.model.accept(winner.fitted, columns)
         return winner.settle()
 
@@ -301,13 +305,13 @@ class Session(Questions):
         *,
         weight: str | None = None,
         propensity: str | None = None,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
     ) -> FitPreview:
         """What a fit would cost, whether it fits, and its ridge; touches no data and does not change the model."""
         from discreet.models.estimators.privacy import asked_ridge_of
 
         _check_model(model, self)
-        self._narrowed(where or {})  # refuses a filter that names nothing
+        self._narrowed({} if where is None else where)  # refuses a filter that names nothing
         guess = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         rows = guess if self._rows_are_public(bool(where)) else None
         hidden = discovery.needed(self.schema, (*features, target, weight, propensity))
@@ -324,7 +328,7 @@ class Session(Questions):
         self,
         model: Any,
         *,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
@@ -341,13 +345,13 @@ class Session(Questions):
                 f"score is for classifiers of discreet.models with two classes, got {type(model).__name__}; a regression "
                 "has paid_score on arrays"
             )
-        return self._run(model.score_procedure(self.schema, Price(epsilon, delta, rho)), where or {})
+        return self._run(model.score_procedure(self.schema, Price(epsilon, delta, rho)), {} if where is None else where)
 
     def run(self, procedure: Procedure[R]) -> R:
         """What a procedure of one's own finds in this table; the ledger pays for each of its asks."""
         return self._run(procedure, {})
 
-    def _check_whole(self, model: PrivateModel, columns: Columns, where: dict[str, Any]) -> None:
+    def _check_whole(self, model: PrivateModel, columns: Columns, where: dict[str, Any] | str) -> None:
         """Refuse a fit of several questions that does not fit as a whole, before the first of them is paid for."""
         price = model.price
         if price.is_infinite or self.ledger.preview(price.cost).fits:
@@ -383,7 +387,7 @@ class Session(Questions):
         self,
         statistic: str,
         *args: Any,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
         spread: float | None = None,
         width: float | None = None,
         **options: Any,
@@ -413,16 +417,21 @@ class Session(Questions):
     def _plan(self, question: Question, price: Price, rows: int) -> tuple[Result, list[Ask | Open | Reopen]]:
         return plan(ask(question, price, self.schema.neighbors), self.schema.neighbors, rows)
 
-    def _run(self, procedure: Procedure[R], where: dict[str, Any], table: BaseSource | None = None) -> R:
+    def _run(self, procedure: Procedure[R], where: dict[str, Any] | str, table: BaseSource | None = None) -> R:
         source = self._narrowed(where, table)
         with _waiting():
             # Without a seed every run takes the stream of its own thread.
             return Desk(source, self.ledger, chosen(self._random), self.schema.neighbors).run(procedure)
 
-    def _narrowed(self, where: dict[str, Any], table: BaseSource | None = None) -> BaseSource:
+    def _narrowed(self, where: dict[str, Any] | str, table: BaseSource | None = None) -> BaseSource:
         source = self._source if table is None else table
+        if isinstance(where, str):
+            return source.where(**source.schema.condition(where))
         if not isinstance(where, dict):
-            raise InvalidRequest(f"where is a dict such as {{'sex': 'f'}} or {{'town': ['a', 'b']}}, got {where!r}")
+            raise InvalidRequest(
+                f"where is a condition such as 'age >= 60', or a dict such as {{'sex': 'f'}} or {{'town': ['a', 'b']}}, "
+                f"got {where!r}"
+            )
         return source.where(**where) if where else source
 
     def _rows_are_public(self, filtered: bool) -> bool:

@@ -226,7 +226,8 @@ def counted_rows(file: ReleaseFile, source: BaseSource) -> int:
 def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, rows: int | None) -> Prepared:
     try:
         with reading("an ask"):  # a number beyond all bounds, say, of which no law can be made
-            narrowed = source.where(**item.where) if item.where else source
+            where = source.schema.condition(item.where) if isinstance(item.where, str) else item.where
+            narrowed = source.where(**where) if where else source
             spend, relation = Price(**item.spend), file.schema.neighbors
             whole = rows if public_rows(file) and not item.where else None
             question = _build(item, Table(file.schema, whole, gaussian=spend.is_gaussian))

@@ -34,14 +34,17 @@ _KNOWN = {
     "who": (str,),
     "budget": (dict,),
     "same_people": (bool,),
+    **dict.fromkeys(("delimiter", "decimal", "thousands", "encoding", "quote"), (str,)),
+    "missing": (str, list),
 }
+_DIALECT = ("delimiter", "decimal", "thousands", "encoding", "quote", "missing")
 _BUDGET = {"epsilon": (int, float, str), "delta": (int, float, str), "rho": (int, float, str), "composition": (str,)}
 _ASK = {
     "statistic": (str,),
     "columns": (str, list),
     "title": (str,),
     "by": (str, list),
-    "where": (dict,),
+    "where": (dict, str),
     "of": (str,),
     "options": (dict,),
     **_BUDGET,
@@ -61,13 +64,14 @@ class Item:
     title: str
     spend: Mapping[str, Any]
     by: str | list[str] | None
-    where: Mapping[str, Any]
+    where: Mapping[str, Any] | str
     options: Mapping[str, Any]
     place: str
 
     def to_dict(self) -> dict[str, Any]:
         """What was asked, in what JSON can say."""
-        rest = {"by": self.by, "where": dict(self.where), "options": dict(self.options)}
+        where = self.where if isinstance(self.where, str) else dict(self.where)
+        rest = {"by": self.by, "where": where, "options": dict(self.options)}
         asked = {"title": self.title, "statistic": self.statistic, "columns": list(self.columns)}
         return asked | {k: v for k, v in rest.items() if v}
 
@@ -106,11 +110,17 @@ def read_with(path: Path, more: Mapping[str, tuple[type, ...]], kind: str) -> tu
         if not doc.get(key):
             raise UnsupportedFormat(f"{place()}a {kind} needs {key!r}, got none; add it, as in `discreet demo`")
     folder = path.resolve().parent
+    schema = _schema(doc["schema"], folder, place)
+    for key in _DIALECT:
+        try:
+            schema.dialect.check({key: doc[key]} if key in doc else None)
+        except DiscreetError as problem:
+            raise type(problem)(f"{place(key)}{problem}") from None
     base = ReleaseFile(
         path=path,
         table=_table(doc["table"], folder, place("table")),
         version=doc.get("version"),
-        schema=_schema(doc["schema"], folder, place),
+        schema=schema,
         ledger=ledger_at(doc["ledger"], folder, place("ledger")),
         name=_text(doc["name"], "name", place("name")) if "name" in doc else None,
         title=_text(doc.get("title", path.stem), "title", place("title")),
@@ -215,13 +225,15 @@ def _item(number: int, doc: Any, place: Place) -> Item:
     )
 
 
-def _plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any]) -> str:
+def _plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any] | str) -> str:
     """What is asked, in plain words, where the file gives no title."""
     words = [statistic.replace("_", " ").capitalize()]
     if columns:
         words.append("of " + " and ".join(columns))
     if by:
         words.append("by " + (by if isinstance(by, str) else " and ".join(by)))
-    if where:
+    if isinstance(where, str):
+        words.append(f"where {where}")
+    elif where:
         words.append("where " + ", ".join(f"{key} is {value}" for key, value in where.items()))
     return " ".join(words)

@@ -106,6 +106,10 @@ def _declared(name: str, doc: Mapping[str, Any]) -> tuple[str, str]:
         return name, (
             "labels" if doc["type"] == "category" else f"a number{outer}, with bounds"
         ) + " that were not looked for"
+    if doc["type"] in ("text", "boolean"):
+        return name, "text that is only matched" if doc["type"] == "text" else "true or false"
+    if doc["type"] in ("date", "datetime"):
+        return name, f"a {'date' if doc['type'] == 'date' else 'time'} from {doc['bounds'][0]} to {doc['bounds'][1]}"
     if doc["type"] == "category":
         return name, "one of " + ", ".join(map(str, doc["values"]))
     low, high = doc["bounds"]

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet.core.dialect import Dialect
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.sources import cells, csv_lines, duck, stream
@@ -46,7 +47,7 @@ class FileSource(LocalSource):
         super().__init__(schema, salt, batch_rows)
         self._memory = memory
         self._paths = find_files(paths)
-        self._types = _describe(self._paths)
+        self._types = _describe(self._paths, schema.dialect)
         check_columns(schema, self._types.names)
         if schema.person is not None:
             check_kind(self._types.field(schema.person).type)
@@ -67,8 +68,10 @@ class FileSource(LocalSource):
 
     def _arrived(self, read: Sequence[str], coded: bool = True) -> Iterator[Any]:
         """The record batches of all files, in the order of their rows; ``coded`` text of Parquet stays as it is stored."""
-        if delimiter := DELIMITERS.get(_suffix(self._paths[0])):
-            yield from csv_lines.batches(self._paths, self._types.names, read, delimiter)
+        if _suffix(self._paths[0]) in DELIMITERS:
+            dialect = self.schema.dialect
+            delimiter = delimiter_of(self._paths[0], dialect)
+            yield from csv_lines.batches(self._paths, self._types.names, read, delimiter, dialect.quote, dialect.encoding)
             return
         from pyarrow import parquet
 
@@ -176,12 +179,17 @@ def _suffix(path: Path) -> str:
     raise UnsupportedFormat(f"a table file must end in one of {kinds}, got {path.name!r}; rename or convert it")
 
 
-def _describe(paths: Sequence[Path]) -> Any:
+def delimiter_of(path: Path, dialect: Dialect) -> str:
+    """What separates the cells of a CSV file: what is declared, or else what its ending says."""
+    return dialect.delimiter or DELIMITERS[_suffix(path)]
+
+
+def _describe(paths: Sequence[Path], dialect: Dialect) -> Any:
     """The columns of the files with their types, from headers and footers alone: nothing is guessed from records."""
     kinds = [_suffix(path) for path in paths]
-    if len({DELIMITERS.get(kind) for kind in kinds}) > 1:
+    if dialect.delimiter is None and len({DELIMITERS.get(kind) for kind in kinds}) > 1:
         raise InvalidRequest("the files of a table must be all .csv or all .tsv, got both; open them one by one")
-    types = [_footer(path) if kind in PARQUET else _header(path, kind) for path, kind in zip(paths, kinds, strict=True)]
+    types = [_footer(path) if kind in PARQUET else _header(path, dialect) for path, kind in zip(paths, kinds, strict=True)]
     for path, found in zip(paths, types, strict=True):
         if found != types[0]:
             raise UnsupportedFormat(f"the files of a table must have the same columns, {path.name!r} differs from the first")
@@ -200,14 +208,17 @@ def _footer(path: Path) -> Any:
     return pa.schema([field.remove_metadata() for field in found])
 
 
-def _header(path: Path, kind: str) -> Any:
+def _header(path: Path, dialect: Dialect) -> Any:
     """The columns of a CSV file. Refusals show nothing of its first line: without a header that is a record."""
     try:
-        names = csv_lines.header(path, DELIMITERS[kind])
+        names = csv_lines.header(path, delimiter_of(path, dialect), dialect.quote, dialect.encoding)
     except (OSError, ValueError, EOFError, zlib.error):
         names = ["\0"]
     if any("\0" in name for name in names):
-        raise UnsupportedFormat(f"{path.name!r} is not a CSV file in UTF-8; convert it or give it its proper ending")
+        raise UnsupportedFormat(
+            f"{path.name!r} is not a CSV file in {dialect.encoding.upper()}; declare its encoding in the schema, convert it "
+            "or give it its proper ending"
+        )
     if names == [""] or len(set(names)) != len(names):
         raise UnsupportedFormat(f"{path.name!r} must begin with a line of different column names; write one")
     return pa.schema([pa.field(name, pa.binary()) for name in names])

@@ -64,13 +64,13 @@ class Table:
     def factor(self, kind: Kind, column: str, edges: Sequence[float] = ()) -> Factor:
         """A factor with the bounds, edges or labels that are declared for its column."""
         if kind == "category":
-            return Factor(kind, column, labels=self.categories(column).labels)
+            return Factor(kind, self.schema.name_of(column), labels=self.categories(column).labels)
         declared = self.number(column)
         return Factor(kind, column, float(declared.lo), float(declared.hi), tuple(edges))
 
     def groups(self, by: str | Sequence[str] | None) -> tuple[Factor, ...]:
         """The factors of the columns to group by."""
-        names = [by] if isinstance(by, str) else list(by or ())
+        names = [self.schema.name_of(name) for name in ([by] if isinstance(by, str) else list(by or ()))]
         if len(set(names)) != len(names):
             raise InvalidRequest(f"a column can be grouped by once only, got {names}")
         return tuple(self.factor("category", name) for name in names)
