@@ -187,7 +187,7 @@ def test_what_to_write_instead(run: Run, folder: Path) -> None:
     for old, new, words in (
         ("bounds = [0, 100]\n", "", "as in bounds = [0, 100]"),
         ('values = ["f", "m"]\n', "", 'as in values = ["a", "b"]'),
-        ('"integer"', '"text"', "one of real, integer, category, got 'text'; write type ="),
+        ('"integer"', '"blob"', "got 'blob'; write type ="),
     ):
         schema.write_text(text.replace(old, new, 1))
         for command in (("plan", path), ("schema", "check", schema)):

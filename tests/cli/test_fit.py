@@ -199,7 +199,7 @@ TYPOS = [
     ('target = "sex"', "target = 3", ["line 12", "must be a text"]),
     ("epsilon = 0.5", "epsilon = 1.5", ["more than the budget"]),
     ("epsilon = 0.5", "epsilon = -1", ["line 10", "epsilon must be positive, got -1; write"]),
-    ('out = "rule.json"', 'uot = "rule.json"', ["line 5", "did you mean 'out'"]),
+    ('out = "rule.json"', 'outt = "rule.json"', ["line 5", "did you mean 'out'"]),
     (FILE[FILE.index("[model]") :], "", ["needs a table [model]"]),
     ("[budget]\nepsilon = 1\n", "", ["line 3", "a new ledger needs a budget"]),
 ]

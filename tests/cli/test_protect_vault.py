@@ -113,7 +113,7 @@ def test_refusals_of_a_vault_speak_of_the_command(job: str, tmp_path: Path, caps
     assert main(["protect", "rotate", job]) == main(["protect", "keys", job, "--retire", "1"]) == 0
     capsys.readouterr()
     for arguments, words in (
-        (["erase", job, "-i", "name=p2"], "pass --override if"),
+        (["erase", job, "-i", "name=p2"], "--override) if"),
         (["verify", str(tmp_path / "receipt.json")], "give --public-key"),
         (["upgrade", job], "it needs no upgrade"),
     ):
