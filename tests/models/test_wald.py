@@ -75,7 +75,13 @@ def test_a_category_is_read_against_its_first_label() -> None:
     assert model.test(new, value=6.0).pvalue > 0.001
     assert str(session.spent()) == str(spent)
     with pytest.raises(InvalidRequest, match="no coefficient"):
-        model.test(next(n for n in model.feature_names_ if "old" in n))
+        model.test("arm=old")
+    other = session.fit(ds.models.LinearRegression(epsilon=4, delta="1e-6", reference={"arm": "new"}), ["arm", "age"], "bp")
+    assert other.feature_names_ == ["arm=old", "age"]
+    assert other.coef_[0] == pytest.approx(-6, abs=3)
+    for wrong in ({"arm": "none"}, {"age": "old"}, {"nobody": "old"}):
+        with pytest.raises(InvalidRequest, match="reference"):
+            session.fit(ds.models.LinearRegression(epsilon=0.1, reference=wrong), ["arm", "age"], "bp")
 
 
 def test_classifiers() -> None:

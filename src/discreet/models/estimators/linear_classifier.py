@@ -45,7 +45,8 @@ class FittedClassifier(FittedLinear):
         table = self.theta / design.units
         last = design.width - design.intercept
         constant = float(table[last]) if design.intercept else 0.0
-        return LinearPredictor(design.inputs, table[:last], constant, classes, probabilities, kernel)
+        features = table[:last] if kernel is not None else design.of_labels(table[:last])
+        return LinearPredictor(design.inputs, features, constant, classes, probabilities, kernel)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -56,6 +57,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     fit_intercept: bool = True
     penalty: str = "ridge"
     radius: Number | None = None
+    reference: Any = None
     _probabilities: ClassVar[bool] = False
     score = PrivateModel.score  # refused: ahead of the score of scikit-learn's mixin
 
@@ -75,6 +77,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             weight=self._weight(columns),
             fourier=self._fourier(columns),
             raw=columns.raw,
+            reference=self.reference,
         )
 
     def _weight(self, columns: Columns) -> str | Weight | None:

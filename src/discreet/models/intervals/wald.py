@@ -57,7 +57,8 @@ class Sums:
     """Noisy sums of squares and products of features, the constant and the target, in this order, and their noise.
 
     ``scale`` is the deviation of an entry on the diagonal (``off_diagonal`` times that above it), or with ``dimension`` the
-    scale of spherical Laplace noise in so many numbers. ``known_rows``: the constant's own sum has no noise.
+    scale of spherical Laplace noise in so many numbers. ``known_rows``: the constant's own sum has no noise. Products with the
+    target have ``target_factor`` times less of it.
     """
 
     raw: Floats
@@ -66,12 +67,20 @@ class Sums:
     dimension: int | None = None
     known_rows: bool = False
     off_diagonal: float = 1.0
+    target_factor: float = 1.0
 
     @staticmethod
-    def of(moments: RegressionMoments, kept: Any) -> Sums:
-        """Those of some of the columns."""
+    def of(moments: RegressionMoments) -> Sums:
+        """Those of a regression."""
         dimension = moments.size if moments.spherical else None
-        return Sums(moments.raw[np.ix_(kept, kept)], moments.rows, moments.scale, dimension, moments.known_rows)
+        return Sums(
+            moments.raw,
+            moments.rows,
+            moments.scale,
+            dimension,
+            moments.known_rows,
+            target_factor=moments.target_factor,
+        )
 
 
 def restricted(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> tuple[float, float]:
@@ -105,6 +114,7 @@ def parts_of(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> tu
     spread = np.column_stack([through, np.zeros(len(lines))])
     once = spread[:, rows] * s[columns]
     entries = np.where(rows == columns, once, sums.off_diagonal * (once + spread[:, columns] * s[rows]))
+    entries[:, (columns == side - 1) & (rows < columns)] /= sums.target_factor
     if sums.known_rows:
         entries[:, (rows == side - 2) & (columns == side - 2)] = 0.0
     return score, variance * inner, sums.scale**2 * entries @ entries.T
@@ -147,14 +157,10 @@ def linear_test(model: Any, coefficients: Combination | Sequence[Combination], v
         raise InvalidRequest("tests are for rows without weights; fit without sample_weight")
     if not design.intercept:
         raise InvalidRequest("tests are of models with an intercept; fit with fit_intercept=True")
-    first = [place == 0 and bool(f.labels) for f in design.features for place in range(f.size)]
-    kept = np.flatnonzero(~np.array([*first, False, False]))  # beside a constant a category's first label is the reference
-    names = [name for name, reference in zip((*design.names, "intercept"), (*first, False), strict=True) if not reference]
-    lines, words = restrictions(coefficients, names)
-    units = np.array([*(f.unit for f in design.features for _ in range(f.size)), 1.0])[kept[:-1]]
-    values = np.broadcast_to(np.asarray(value, np.float64), (len(lines),))
-    sums = Sums.of(fitted.moments, kept)
-    found = restricted(sums, lines * design.target.unit / units, values, design.rows)
+    lines, words = restrictions(coefficients, (*design.names, "intercept"))
+    values = np.broadcast_to(np.asarray(value, np.float64), (len(lines),)) - lines[:, -1] * design.target.middle
+    sums = Sums.of(fitted.moments)
+    found = restricted(sums, lines @ fitted.entry_lines, values, design.rows)
     how = "Wald" if len(lines) == 1 else "F, as chi-squared"
     law = f"drawn {_DRAWS} times" if sums.dimension is not None and len(lines) > 1 else "noise of the sums included"
     return CoefficientTest(

@@ -40,7 +40,7 @@ class ScoringRule:
         score = scores(rows.x, self.theta)
         if target.classes:
             return int(((score > 0) != (rows.y > 0)).sum())
-        lo, hi = target.lo / target.unit, target.hi / target.unit
+        lo, hi = target.ends
         apart = np.clip((np.clip(score, lo, hi) - np.clip(rows.y, lo, hi)) / (hi - lo), -1.0, 1.0)
         return int(np.rint(_STEPS * apart * apart).astype(np.int64).sum())
 
