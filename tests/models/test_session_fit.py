@@ -115,7 +115,8 @@ def test_without_noise_it_is_the_fit_to_arrays() -> None:
     through = session.fit(m.LinearSVC(epsilon=math.inf, ridge=0.1), FEATURES, "ill")
     arrays = m.LinearSVC(epsilon=math.inf, bounds=[(0, 100)] + [(0, 1)] * 2, classes=["no", "yes"], ridge=0.1)
     arrays.fit(one_hot, data["ill"])
-    # The town is one block of the norm, not two, and its first label the reference: the same minimiser where the ridge is that of the same scale.
+    # The town is one block of the norm, not two, and its first label the reference: the same minimiser where the ridge is
+    # that of the same scale.
     scale = through.fitted_.design.units[0] / arrays.set_params(ridge=0.1).fitted_.design.units[0]
     arrays.set_params(ridge=0.1 / scale**-2).fit(one_hot, data["ill"])
     assert np.allclose(through.decision_function(data), arrays.decision_function(one_hot), atol=1e-5)

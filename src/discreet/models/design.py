@@ -1,8 +1,8 @@
 """From records to rows of numbers: the one place where models scale and clip.
 
-A column of numbers is clipped to its public bounds and divided by the larger of them (a centred one is taken from the middle of
-its bounds and divided by half their distance), a category becomes one column for each declared label but its reference level,
-and a constant column stands for the intercept. What results has a norm of at most sqrt(blocks), a
+A column of numbers is clipped to its public bounds and divided by the larger of them (a centred one is taken from the
+middle of its bounds and divided by half their distance), a category becomes one column for each declared label but its
+reference level, and a constant column stands for the intercept. What results has a norm of at most sqrt(blocks), a
 block being a column of the table; divided by ``radius`` (that norm, or a smaller public one to which rows are then
 clipped) every row has a norm of at most 1, whatever the record holds.
 """
@@ -40,9 +40,9 @@ class Feature:
     """A column of the table that a model reads: numbers between public bounds, or declared labels.
 
     A ``raw`` one is read as it is, without bounds: for random features alone, which are bounded whatever they are made of.
-    ``reference`` is the place of the label that has no column: beside a constant the columns of all labels would say one thing
-    twice, and each coefficient would be a difference from nothing. ``centred`` numbers are counted from the middle of their
-    bounds, which is public and costs nothing where there is a constant.
+    ``reference`` is the place of the label that has no column: beside a constant the columns of all labels would say one
+    thing twice, and each coefficient would be a difference from nothing. ``centred`` numbers are counted from the middle
+    of their bounds, which is public and costs nothing where there is a constant.
     """
 
     column: str
@@ -318,7 +318,8 @@ class Design:
         """The design that a schema's declarations make of named columns; ``raw`` leaves bounds of numbers aside.
 
         Beside a constant, categories have a reference level: their first label, or the one that ``reference`` says of a
-        column. ``centred`` numbers (those of the target too) are counted from the middle of their bounds; both need a constant.
+        column. ``centred`` numbers (those of the target too) are counted from the middle of their bounds; both need a
+        constant.
         """
         made = []
         levels = intercept and fourier is None
@@ -406,7 +407,9 @@ class Design:
 
     @cached_property
     def lines(self) -> Floats:
-        """What turns coefficients of the design into those on the scale of the table: one line for each, the constant last."""
+        """What turns coefficients of the design into those on the scale of the table: one line for each, the constant
+        last.
+        """
         made: Floats = np.diag(1.0 / self.units)
         if self.intercept and not self.fourier:
             middles = np.array([f.middle for f in self.features for _ in range(f.size)])

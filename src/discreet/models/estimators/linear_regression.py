@@ -34,18 +34,19 @@ _SHARES = tuple(Fraction(1, parts) for parts in (2, 3, 4, 6, 8, 12, 16, 24))  # 
 class LinearRegression(PerturbedRegression):
     """Least squares with a ridge.
 
-    ``method="statistics"`` (the default) releases the sums of squares and products of all columns once, with Gaussian noise, or
-    spherical Laplace noise where the price is pure, and solves the regression from them; it has ``confidence_intervals``.
-    ``method="objective"`` puts the noise into the objective and holds coefficients to a ball (Kifer, Smith and Thakurta 2012,
-    with a single Jacobian and the distances of ``BallProblem``); at a pure price it is the better one from three features on.
+    ``method="statistics"`` (the default) releases the sums of squares and products of all columns once, with Gaussian
+    noise, or spherical Laplace noise where the price is pure, and solves the regression from them; it has
+    ``confidence_intervals``. ``method="objective"`` puts the noise into the objective and holds coefficients to a ball
+    (Kifer, Smith and Thakurta 2012, with a single Jacobian and the distances of ``BallProblem``); at a pure price it is
+    the better one from three features on.
 
     ``epsilon`` alone, ``epsilon`` and ``delta``, or ``rho`` is the price of one fit. ``bounds`` are the public (lo, hi)
-    of the features, ``target_bounds`` those of the target; values outside are clipped. With an intercept, features and target
-    are counted from the middle of their bounds, which are public: where the target lies away from zero, no noise is spent on
-    how far. ``ridge`` is that of the sum of squares with every column divided by half the distance of its bounds (without an
-    intercept by its largest bound), and the target by that over the number p of features (the constant counted). On that
-    scale "objective" holds coefficients to a norm of sqrt(p), and raises the ridge to where noise and ridge together do the least
-    harm (``ridge_`` says to what). ``weight_bound`` is the public bound of
+    of the features, ``target_bounds`` those of the target; values outside are clipped. With an intercept, features and
+    target are counted from the middle of their bounds, which are public: where the target lies away from zero, no noise
+    is spent on how far. ``ridge`` is that of the sum of squares with every column divided by half the distance of its
+    bounds (without an intercept by its largest bound), and the target by that over the number p of features (the
+    constant counted). On that scale "objective" holds coefficients to a norm of sqrt(p), and raises the ridge to where
+    noise and ridge together do the least harm (``ridge_`` says to what). ``weight_bound`` is the public bound of
     ``sample_weight``. ``intervals`` is taken as by the other models: "statistics" has them without it. ``neighbors`` is
     "add_remove", "replace" or "both". ``random_state`` is for tests only: what it makes is not private.
     """
@@ -128,11 +129,11 @@ class LinearRegression(PerturbedRegression):
 def _least_error(problem: BallProblem, ridge: Fraction, price: Price, relation: Relation) -> ObjectivePerturbation:
     """The law, of those that a price buys at this ridge or a larger one, with the least error at the edge of the ball.
 
-    A larger ridge leaves more of the price to the noise (the Jacobian takes less) and pulls coefficients further to 0. To first
-    order the coefficients are wrong by the inverse Hessian times (noise - ridge theta), so what counts is (number of
-    coefficients) (variance of a coordinate of the noise) + ridge^2 |theta|^2, at |theta| = 1, the most in the ball. The ridges
-    that are tried leave the Jacobian shares of epsilon from a half down; a delta or a rho may buy normal noise at the best of
-    them. Only public numbers decide.
+    A larger ridge leaves more of the price to the noise (the Jacobian takes less) and pulls coefficients further to 0.
+    To first order the coefficients are wrong by the inverse Hessian times (noise - ridge theta), so what counts is
+    (number of coefficients) (variance of a coordinate of the noise) + ridge^2 |theta|^2, at |theta| = 1, the most in the
+    ball. The ridges that are tried leave the Jacobian shares of epsilon from a half down; a delta or a rho may buy
+    normal noise at the best of them. Only public numbers decide.
     """
 
     def error(law: ObjectivePerturbation) -> Fraction:

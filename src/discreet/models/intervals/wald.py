@@ -57,8 +57,8 @@ class Sums:
     """Noisy sums of squares and products of features, the constant and the target, in this order, and their noise.
 
     ``scale`` is the deviation of an entry on the diagonal (``off_diagonal`` times that above it), or with ``dimension`` the
-    scale of spherical Laplace noise in so many numbers. ``known_rows``: the constant's own sum has no noise. Products with the
-    target have ``target_factor`` times less of it.
+    scale of spherical Laplace noise in so many numbers. ``known_rows``: the constant's own sum has no noise. Products
+    with the target have ``target_factor`` times less of it.
     """
 
     raw: Floats

@@ -42,26 +42,27 @@ class RegressionSums(FoldQuery):
     """The upper triangle of the sum of z z' over rows z = (x, y), x = (features, 1), y the target, entries in [-1, 1].
 
     Products x_i y are released ``target_factor`` = f times as large (1 or 3/2). What coefficients are wrong by comes from
-    their noise, and from that of the products x_i x_j only as far as coefficients are large, which they seldom are where y and
-    x fill their bounds: at 3/2 the noise of the sum of x y is less by a fifth, and that of the others a little more.
+    their noise, and from that of the products x_i x_j only as far as coefficients are large, which they seldom are where
+    y and x fill their bounds: at 3/2 the noise of the sum of x y is less by a fifth, and that of the others a little more.
 
     ``distance``, with p columns of the table beside the target (a category once, the constant counted), k rows a person and
-    weights up to w (a row with weight counts as sqrt(weight / w) z): L2 is k sqrt(p (p + 1) / 2 + f^2 p + 1) under add/remove.
-    Under replace and both it is k sqrt(p^2 - t^2 + 2 f^2 (p + t)) where all columns are numbers, t the number from 0 to p of
-    p's parity where that is largest; k sqrt(p^2 + p - 1 + 2 f^2 p + f^4) where some are categories. Where rows have weights, a
-    slack for rounding.
+    weights up to w (a row with weight counts as sqrt(weight / w) z): L2 is k sqrt(p (p + 1) / 2 + f^2 p + 1) under
+    add/remove. Under replace and both it is k sqrt(p^2 - t^2 + 2 f^2 (p + t)) where all columns are numbers, t the
+    number from 0 to p of p's parity where that is largest; k sqrt(p^2 + p - 1 + 2 f^2 p + f^4) where some are
+    categories. Where rows have weights, a slack for rounding.
 
-    Proof: a category's columns hold at most a single 1, and others one number each, so |x|^2 and the sum of x_i^4 are at most p,
-    and a row's triangle T has |T|^2 = (|x|^4 + sum of x_i^4) / 2 + f^2 y^2 |x|^2 + y^4 <= (p^2 + p) / 2 + f^2 p + 1. Rounding to
-    the grid keeps entries within [-1, 1] and 1 at 1. Replacing (x, y) by (v, u), t = x . v, moves T by the root of D = (|x|^4 +
-    |v|^4) / 2 - t^2 + sum of (x_i^2 - v_i^2)^2 / 2 + f^2 |y x - u v|^2 + (y^2 - u^2)^2. As a function of y it is y^4 + b y^2 +
-    (linear), b = f^2 |x|^2 - 2 u^2 >= -1 because x holds a 1 and f >= 1; such a function is largest over [-1, 1] at an end, for
-    with the linear part not negative F(1) - F(s) >= (1 - s^2)(1 + s^2 + b) >= 0 for s in [0, 1]. So y and u are 1 or -1. As a
-    function of one number x_i it has b = (sum of the other x_j^2) + f^2 y^2 - 2 v_i^2 >= -1 likewise. At corners D = p^2 - t^2 +
-    2 f^2 (p -+ t) with t of the parity of p. In general the sum of (x_i^2 - v_i^2)^2 / 2 is at most p - 1, the constant aside, and
-    2 f^2 |t| - t^2 <= f^4. Neither is less than |T|^2, so a row that goes or comes moves no more; with weights a, b in [0, 1]
-    |a T - b T'| is convex in each and largest at 0 or 1. A product of entries that were rounded by 2^-17 each is wrong by less
-    than 2^-15. k rows move k times as much, pair by pair.
+    Proof: a category's columns hold at most a single 1, and others one number each, so |x|^2 and the sum of x_i^4 are at
+    most p, and a row's triangle T has |T|^2 = (|x|^4 + sum of x_i^4) / 2 + f^2 y^2 |x|^2 + y^4 <= (p^2 + p) / 2 + f^2 p
+    + 1. Rounding to the grid keeps entries within [-1, 1] and 1 at 1. Replacing (x, y) by (v, u), t = x . v, moves T by
+    the root of D = (|x|^4 + |v|^4) / 2 - t^2 + sum of (x_i^2 - v_i^2)^2 / 2 + f^2 |y x - u v|^2 + (y^2 - u^2)^2. As a
+    function of y it is y^4 + b y^2 + (linear), b = f^2 |x|^2 - 2 u^2 >= -1 because x holds a 1 and f >= 1; such a
+    function is largest over [-1, 1] at an end, for with the linear part not negative F(1) - F(s) >= (1 - s^2)(1 + s^2 +
+    b) >= 0 for s in [0, 1]. So y and u are 1 or -1. As a function of one number x_i it has b = (sum of the other x_j^2)
+    + f^2 y^2 - 2 v_i^2 >= -1 likewise. At corners D = p^2 - t^2 + 2 f^2 (p -+ t) with t of the parity of p. In general
+    the sum of (x_i^2 - v_i^2)^2 / 2 is at most p - 1, the constant aside, and 2 f^2 |t| - t^2 <= f^4. Neither is less
+    than |T|^2, so a row that goes or comes moves no more; with weights a, b in [0, 1] |a T - b T'| is convex in each and
+    largest at 0 or 1. A product of entries that were rounded by 2^-17 each is wrong by less than 2^-15. k rows move k
+    times as much, pair by pair.
     """
 
     design: Design
@@ -198,10 +199,10 @@ def read(release: Release, rows: int | None) -> RegressionMoments:
 def solve(moments: RegressionMoments, ridge: float, intercept: bool) -> Floats:
     """The coefficients with the least squared error plus (ridge / 2) |theta|^2, on the scale of entries in [-1, 1].
 
-    A direction in which the sums are a (with the ridge) is read as a / (a^2 + q^2) times the product, not as 1 / a: the mean of
-    theta given the product, for noise of deviation s and coefficients of deviation t, q = s / t. It matters where a is as small
-    as the noise, and vanishes as q^2 / a^2 where it is larger. t^2 is a third over the number of coefficients: |theta|^2 about
-    1/3. All of it is public, or read off what was released.
+    A direction in which the sums are a (with the ridge) is read as a / (a^2 + q^2) times the product, not as 1 / a: the
+    mean of theta given the product, for noise of deviation s and coefficients of deviation t, q = s / t. It matters
+    where a is as small as the noise, and vanishes as q^2 / a^2 where it is larger. t^2 is a third over the number of
+    coefficients: |theta|^2 about 1/3. All of it is public, or read off what was released.
     """
     matrix, goal = _normal(moments, intercept)
     values, vectors = np.linalg.eigh(matrix + ridge * np.eye(len(goal)))
@@ -219,10 +220,10 @@ def _normal(moments: RegressionMoments, intercept: bool) -> tuple[Floats, Floats
 def covariances(moments: RegressionMoments, theta: Floats, ridge: float, intercept: bool) -> tuple[Floats, Floats]:
     """What coefficients are wrong by: the covariance of sampling, and that of noise of scale 1 in an entry times its square.
 
-    With K = (sum of x x') + ridge, the coefficients are wrong by K^-1 (sum of x (y - theta . x) - its mean + e - E theta), to
-    first order. The first has covariance s^2 (sum of x x'), s^2 the variance of the residuals; e is the noise of the products
-    with the target and E that of the others, equal entries above and below its diagonal, so that E theta has covariance
-    (|theta|^2 I + theta theta' - diag(theta^2)) times that of one entry.
+    With K = (sum of x x') + ridge, the coefficients are wrong by K^-1 (sum of x (y - theta . x) - its mean + e - E
+    theta), to first order. The first has covariance s^2 (sum of x x'), s^2 the variance of the residuals; e is the noise
+    of the products with the target and E that of the others, equal entries above and below its diagonal, so that E theta
+    has covariance (|theta|^2 I + theta theta' - diag(theta^2)) times that of one entry.
     """
     matrix, goal = _normal(moments, intercept)
     wide = len(goal)
@@ -239,7 +240,9 @@ def covariances(moments: RegressionMoments, theta: Floats, ridge: float, interce
 def half_widths(
     moments: RegressionMoments, theta: Floats, ridge: float, intercept: bool, level: float, lines: Floats
 ) -> Floats:
-    """Half the length of an interval around each combination of coefficients, for the noise and for the sampling of the rows."""
+    """Half the length of an interval around each combination of coefficients, for the noise and for the sampling of the
+    rows.
+    """
     if not 0 < level < 1:
         raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
     parts = covariances(moments, theta, ridge, intercept)
