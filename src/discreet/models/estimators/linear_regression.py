@@ -16,14 +16,15 @@ from discreet.errors import InvalidRequest
 from discreet.mechanisms.objective_perturbation import SETTLED, ObjectivePerturbation, ridge_for
 from discreet.models.design import Design
 from discreet.models.estimators.arrays import check_penalty, positive_ridge
+from discreet.models.estimators.coefficients import Coefficients, Known
 from discreet.models.estimators.regressor import FittedRegression, PerturbedRegression
-from discreet.models.intervals.sandwich import CoefficientIntervals
+from discreet.models.intervals.intervals import CoefficientIntervals
 from discreet.models.intervals.wald import CoefficientTest, linear_test
 from discreet.models.perturbation import Price, noise_variance, objective_law, ridge_of
 from discreet.models.protocol import Columns
 from discreet.models.queries.ball_problem import BallProblem
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser
-from discreet.models.queries.regression_sums import RegressionSums, half_widths, read, solve
+from discreet.models.queries.regression_sums import RegressionSums, read, solve, spread_of
 
 METHODS = ("statistics", "objective")
 _TARGET_FACTOR = Fraction(3, 2)
@@ -31,7 +32,7 @@ _SHARES = tuple(Fraction(1, parts) for parts in (2, 3, 4, 6, 8, 12, 16, 24))  # 
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearRegression(PerturbedRegression):
+class LinearRegression(Coefficients, PerturbedRegression):
     """Least squares with a ridge.
 
     ``method="statistics"`` (the default) releases the sums of squares and products of all columns once, with Gaussian
@@ -98,6 +99,9 @@ class LinearRegression(PerturbedRegression):
         that is small beside the sums; where noise rules, intervals are long and may be off. Costs nothing: everything is
         in the sums that were released.
         """
+        return super().confidence_intervals(level)
+
+    def _known(self) -> Known:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
@@ -110,9 +114,9 @@ class LinearRegression(PerturbedRegression):
         design = fitted.design
         ridge = float(fitted.ridge / design.most_weight)  # the sums are of weights over their bound
         found = solve(fitted.moments, ridge, design.intercept)
-        half = half_widths(fitted.moments, found, ridge, design.intercept, level, fitted.entry_lines)
         names = (*design.names, *(["intercept"] if design.intercept else []))
-        return CoefficientIntervals(names, fitted.table - half, fitted.table + half, level, float(fitted.ridge))
+        spread = spread_of(fitted.moments, found, ridge, design.intercept).along(fitted.entry_lines)
+        return Known(names, fitted.table, spread, float(fitted.ridge))
 
     def test(self, coefficients: Any, value: Any = 0.0) -> CoefficientTest:
         """Whether coefficients of the population, without a ridge, have given values; costs nothing.

@@ -24,7 +24,7 @@ from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, SphericalLaplace
 from discreet.models.design import Design, Floats
-from discreet.models.intervals.noise_quantiles import quantiles
+from discreet.models.intervals.spread import Spread
 from discreet.models.solve import quadratic
 
 Integers = npt.NDArray[np.int64]
@@ -217,8 +217,8 @@ def _normal(moments: RegressionMoments, intercept: bool) -> tuple[Floats, Floats
     return moments.repaired[:kept, :kept], moments.repaired[:kept, -1]
 
 
-def covariances(moments: RegressionMoments, theta: Floats, ridge: float, intercept: bool) -> tuple[Floats, Floats]:
-    """What coefficients are wrong by: the covariance of sampling, and that of noise of scale 1 in an entry times its square.
+def spread_of(moments: RegressionMoments, theta: Floats, ridge: float, intercept: bool) -> Spread:
+    """What coefficients of entries in [-1, 1] are wrong by: the sampling of the rows, and the noise.
 
     With K = (sum of x x') + ridge, the coefficients are wrong by K^-1 (sum of x (y - theta . x) - its mean + e - E
     theta), to first order. The first has covariance s^2 (sum of x x'), s^2 the variance of the residuals; e is the noise
@@ -234,20 +234,7 @@ def covariances(moments: RegressionMoments, theta: Floats, ridge: float, interce
     noise = each * np.eye(wide) + np.outer(theta, theta) - np.diag(theta**2)
     if moments.known_rows and intercept:
         noise[-1, -1] -= theta[-1] ** 2
-    return inverse @ (variance * matrix) @ inverse, moments.scale**2 * inverse @ noise @ inverse
-
-
-def half_widths(
-    moments: RegressionMoments, theta: Floats, ridge: float, intercept: bool, level: float, lines: Floats
-) -> Floats:
-    """Half the length of an interval around each combination of coefficients, for the noise and for the sampling of the
-    rows.
-    """
-    if not 0 < level < 1:
-        raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
-    parts = covariances(moments, theta, ridge, intercept)
-    sampled, noisy = (np.maximum(((lines @ part) * lines).sum(1), 0.0) for part in parts)
-    p = 0.5 + level / 2
+    sampled, noisy = inverse @ (variance * matrix) @ inverse, moments.scale**2 * inverse @ noise @ inverse
     if moments.spherical:
-        return quantiles(p, sampled, np.sqrt(noisy), moments.size)
-    return quantiles(p, sampled + noisy, np.zeros(len(lines)), moments.size)
+        return Spread(sampled[None], noisy[None], moments.size)
+    return Spread((sampled + noisy)[None], np.zeros((1, wide, wide)), 1)
