@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.core import numbers
+from discreet.core.query import check_rows
 from discreet.core.random import Random
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest
@@ -90,10 +91,6 @@ class Feature:
         """The names of its columns."""
         return [f"{self.column}={self.labels[place]}" for place in self.coded] if self.labels else [self.column]
 
-    def to_dict(self) -> dict[str, Any]:
-        made = {"column": self.column, "lo": self.lo, "hi": self.hi, "labels": list(self.labels), "raw": self.raw}
-        return made | {"reference": self.reference, "centred": self.centred}
-
     def clip(self, values: Any, out: Floats) -> None:
         """Values within the bounds; raw ones as they are, of which an infinite one has no cosine and counts as missing."""
         if self.raw:
@@ -143,10 +140,6 @@ class Target:
         """The bounds of a number as it is read."""
         return (-1.0, 1.0) if self.centred else (self.lo / self.unit, self.hi / self.unit)
 
-    def to_dict(self) -> dict[str, Any]:
-        made = {"column": self.column, "classes": list(self.classes), "lo": self.lo, "hi": self.hi}
-        return made | {"centred": self.centred}
-
     def read(self, batch: Any) -> tuple[Floats, npt.NDArray[np.bool_] | None]:
         """The targets of a batch, and which rows have one (None: all)."""
         if not self.classes:
@@ -180,9 +173,6 @@ class Weight:
         if isinstance(self.over, int | float) and not (math.isfinite(self.over) and self.over > 0):
             raise InvalidRequest(f"weights must be divided by a positive number, got {self.over}")
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"column": self.column, "most": self.most, "over": self.over}
-
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns it reads."""
@@ -215,9 +205,6 @@ class Fourier:
             raise InvalidRequest(f"the number of random features must be a whole number of at least 1, got {self.size}")
         if not (math.isfinite(self.beta) and self.beta > 0):
             raise InvalidRequest(f"beta must be positive and finite, got {self.beta}")
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"size": self.size, "beta": self.beta, "key": self.key}
 
     def draw(self, dimension: int) -> tuple[Floats, Floats]:
         """The frequencies (dimension x size) and phases: the same for the same key. They are public."""
@@ -281,25 +268,17 @@ class Design:
     most_rows: int = MOST_ROWS
 
     def __post_init__(self) -> None:
-        made = tuple(f if isinstance(f, Feature) else Feature(**f) for f in self.features)
-        object.__setattr__(self, "features", made)
-        for word, kind in (("target", Target), ("weight", Weight), ("fourier", Fourier)):
-            given = getattr(self, word)
-            if isinstance(given, dict):
-                object.__setattr__(self, word, kind(**given))
-        if not made:
+        if not self.features:
             raise InvalidRequest("a model needs at least one feature, got none")
-        if self.fourier is None and any(f.raw for f in made):
+        if self.fourier is None and any(f.raw for f in self.features):
             raise InvalidRequest("a column without bounds is for random features only; give bounds")
         names = [*self.columns]
         if len(set(names)) != len(names):
             raise InvalidRequest(f"features, target and weight must be different columns, got {names}")
         if self.radius is not None:
             object.__setattr__(self, "radius", numbers.positive(self.radius, "radius"))
-        if isinstance(self.rows, bool) or self.rows < 1:
-            raise InvalidRequest(f"rows must be a whole number of at least 1, got {self.rows}")
-        if isinstance(self.most_rows, bool) or self.most_rows < 1:
-            raise InvalidRequest(f"most_rows must be a whole number of at least 1, got {self.most_rows}")
+        check_rows(self.rows)
+        check_rows(self.most_rows, "most_rows")
 
     @staticmethod
     def of(
@@ -350,18 +329,6 @@ class Design:
             bound = bound or Weight(name, float(declared.hi))
         most = max(MOST_ROWS, 4 * (schema.expected_rows or 0))
         return Design(tuple(made), aim, intercept, radius, bound, fourier, schema.max_rows or 1, most)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "features": [f.to_dict() for f in self.features],
-            "target": self.target.to_dict(),
-            "intercept": self.intercept,
-            "radius": None if self.radius is None else numbers.write(self.radius),
-            "weight": None if self.weight is None else self.weight.to_dict(),
-            "fourier": None if self.fourier is None else self.fourier.to_dict(),
-            "rows": self.rows,
-            "most_rows": self.most_rows,
-        }
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -19,12 +19,13 @@ import numpy.typing as npt
 from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
-from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.query import Relation, queries
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, SphericalLaplace
 from discreet.models.design import Design, Floats
 from discreet.models.intervals.spread import Spread
+from discreet.models.queries.design_sum import DesignSum
 from discreet.models.solve import quadratic
 
 Integers = npt.NDArray[np.int64]
@@ -38,7 +39,7 @@ _SLACK = Fraction(1, 1 << 15)  # a product of two rounded entries is wrong by le
 
 @queries("regression_sums")
 @dataclass(frozen=True)
-class RegressionSums(FoldQuery):
+class RegressionSums(DesignSum):
     """The upper triangle of the sum of z z' over rows z = (x, y), x = (features, 1), y the target, entries in [-1, 1].
 
     Products x_i y are released ``target_factor`` = f times as large (1 or 3/2). What coefficients are wrong by comes from
@@ -69,18 +70,11 @@ class RegressionSums(FoldQuery):
     target_factor: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
-        if isinstance(self.design, dict):
-            object.__setattr__(self, "design", Design(**self.design))
-        object.__setattr__(self, "target_factor", numbers.rational(self.target_factor, "target_factor"))
         if self.target_factor not in (1, Fraction(3, 2)):
             raise InvalidRequest(f"target_factor must be 1 or 3/2, got {self.target_factor}")
         plain = self.design.intercept and self.design.radius is None and self.design.fourier is None
         if not plain or self.design.target.classes:
             raise InvalidRequest("sums for a regression need a constant column, no radius, and a target that is a number")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
 
     @property
     def grid(self) -> Fraction:
@@ -136,9 +130,6 @@ class RegressionSums(FoldQuery):
         # Past 5 * 10^8 rows it stands still instead of turning over.
         total: Integers = np.clip(left + right, -_MOST, _MOST)
         return total
-
-    def finish(self, total: Integers) -> Exact:
-        return Exact(total, self.grid)
 
     def blank(self, rows: int) -> Exact:
         """As if columns were spread evenly between -1 and 1, and independent."""
