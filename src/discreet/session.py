@@ -272,12 +272,17 @@ class Session(Questions):
         features: Sequence[str],
         target: str,
         *,
+        weight: str | None = None,
+        propensity: str | None = None,
         model: PrivateModel | None = None,
         where: dict[str, Any] | str | None = None,
         selection_epsilon: Number | None = None,
         **price: Any,
     ) -> Any:
-        """The best of several models, chosen and fitted privately; see ``discreet.models.tune``. The ledger pays once."""
+        """The best of several models, chosen and fitted privately; see ``discreet.models.tune``. The ledger pays once.
+
+        ``weight`` and ``propensity`` are as in ``fit``; candidates are then judged by their weights too.
+        """
         from discreet.models.estimators.tuning import read_candidates, tuning
 
         if unknown := [word for word in price if word not in ("epsilon", "delta", "rho")]:
@@ -288,11 +293,11 @@ class Session(Questions):
         rows = self._table(bool(where)).rows
 
         def make(schema: Schema) -> Procedure[Any]:
-            declared = replace(self._columns(features, target, None, None, rows), schema=schema)
+            declared = replace(self._columns(features, target, weight, propensity, rows), schema=schema)
             return tuning(made, declared, schema.neighbors, selection_epsilon)
 
-        self._need((*features, target), where, make)
-        columns = self._columns(features, target, None, None, rows)
+        self._need((*features, target, weight, propensity), where, make)
+        columns = self._columns(features, target, weight, propensity, rows)
         winner = self._run(tuning(made, columns, self.schema.neighbors, selection_epsilon), {} if where is None else where)
         winner.model.accept(winner.fitted, columns)
         return winner.settle()

@@ -36,12 +36,13 @@ def rows_of(design: Design, cells: dict[str, list[Any]], schema: ds.Schema) -> l
     radius=st.sampled_from([None, "0.01", "0.5", "1.3", "9"]),
     intercept=st.booleans(),
     fourier=st.booleans(),
+    centred=st.booleans(),
     relation=st.sampled_from(["add_remove", "replace"]),
     data=st.data(),
 )
 @settings(max_examples=150, deadline=None)
 def test_no_record_makes_a_long_row(
-    a: list[float], radius: Any, intercept: bool, fourier: bool, relation: Any, data: Any
+    a: list[float], radius: Any, intercept: bool, fourier: bool, centred: bool, relation: Any, data: Any
 ) -> None:
     """Norms in exact arithmetic, weights within their bound, targets within theirs, nothing missing, no warning."""
     n = len(a)
@@ -55,7 +56,9 @@ def test_no_record_makes_a_long_row(
     schema = ds.Schema({**COLUMNS, "y": ds.Categories([0, 1])}, neighbors=relation)
     waves = Fourier(5, 0.7, 3) if fourier else None
     bound = None if radius is None else Fraction(radius)
-    design = Design.of(schema, ["a", "b", "c"], "y", intercept=intercept, radius=bound, weight="w", fourier=waves)
+    design = Design.of(
+        schema, ["a", "b", "c"], "y", intercept=intercept, radius=bound, weight="w", fourier=waves, centred=centred
+    )
     assert read_as(Design, written(design)) == design
     for rows in rows_of(design, cells, schema):
         assert rows.x.shape == (len(rows.y), design.width)
@@ -66,16 +69,37 @@ def test_no_record_makes_a_long_row(
             assert sum(Fraction(v) ** 2 for v in row.tolist()) <= 1
 
 
-def test_coefficients_scale_back() -> None:
-    """theta . row is (theta / units) . (1-hot columns of the table and the constant), for rows that were not shortened."""
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize(("reference", "labels"), [("u", "vw"), ("v", "uw"), ("w", "uv"), (None, "uvw")])
+def test_coefficients_scale_back(reference: str | None, labels: str, centred: bool) -> None:
+    """theta . row is (lines . theta) . (columns of the table and the constant), for rows that were not shortened.
+
+    Beside a constant every label has a column but the reference, the first unless another is said.
+    """
     schema = ds.Schema({**COLUMNS, "y": ds.Categories([0, 1])})
-    design = Design.of(schema, ["a", "c"], "y")
-    (rows,) = rows_of(design, {"a": [1.5, -9.0], "b": [1, 1], "c": ["v", "u"], "w": [1, 1], "y": [1, 0]}, schema)
-    theta = np.arange(1.0, 6.0)
-    table = np.array([[1.5, 0, 1, 0, 1], [-3.0, 1, 0, 0, 1]])
-    assert rows.x @ theta == pytest.approx(table @ (theta / design.units), rel=1e-12)
-    assert design.names == ["a", "c=u", "c=v", "c=w"]
-    assert (design.blocks, design.width) == (3, 5)
+    told = {"c": reference} if reference not in (None, "u") else None
+    design = Design.of(schema, ["a", "c"], "y", intercept=reference is not None, centred=centred, reference=told)
+    cells = {"a": [1.5, -9.0, 0.5], "b": [1, 1, 1], "c": ["v", "u", "w"], "w": [1, 1, 1], "y": [1, 0, 1]}
+    (rows,) = rows_of(design, cells, schema)
+    constant = [] if reference is None else [1.0]
+    table = np.array(
+        [[a, *(float(label == c) for label in labels), *constant] for a, c in zip((1.5, -3, 0.5), "vuw", strict=True)]
+    )
+    theta = np.arange(1.0, 2.0 + len(labels) + len(constant))
+    assert rows.x @ theta == pytest.approx(table @ (design.lines @ theta), rel=1e-12)
+    assert design.names == ["a", *(f"c={label}" for label in labels)]
+    assert (design.blocks, design.width) == (2 + len(constant), 1 + len(labels) + len(constant))
+    every = design.of_labels(np.arange(1.0, 2.0 + len(labels)))
+    assert every.tolist() == [1.0, *(2.0 + labels.index(c) if c in labels else 0.0 for c in "uvw")]
+
+
+def test_bounds_too_far_for_their_middle_still_bound() -> None:
+    """The middle of (1e16, 1e16 + 4) and like bounds is rounded; entries stay within the unit."""
+    for lo, hi in ((1e16, 1e16 + 4), (-1e308, 1e308), (2.0**53, 2.0**53 + 2), (5e-324, 1.5e-323)):
+        feature = Feature("a", lo, hi, centred=True)
+        out = np.empty(3)
+        feature.clip(np.array([lo, hi, math.nan]), out)
+        assert np.abs(out[:2]).max() <= feature.unit
 
 
 def test_rows_are_as_long_as_they_may_be() -> None:

@@ -216,21 +216,24 @@ def test_normal_noise_for_replaced_rows_uses_the_plane() -> None:
 # Sums of squares and products.
 
 
-def products(z: Any) -> Any:
-    i, j = np.triu_indices(len(z))
-    return z[i] * z[j]
+@pytest.mark.parametrize("factor", [1, "3/2"])
+@pytest.mark.parametrize("m", [2, 3, 4, 5])
+def test_replaced_rows_reach_the_distance_of_sums_and_never_pass_it(m: int, factor: Any) -> None:
+    query = RegressionSums(design(m, intercept=True), Fraction(factor))
 
+    def products(v: Any) -> Any:
+        z = np.array([*v[:-1], 1.0, v[-1]])
+        i, j = np.triu_indices(len(z))
+        return z[i] * z[j] * query.factors
 
-@pytest.mark.parametrize("m", [2, 3, 4])
-def test_replaced_rows_reach_the_distance_of_sums_and_never_pass_it(m: int) -> None:
-    query = RegressionSums(design(m, intercept=True))
-    corners = [np.array([*c, 1.0]) for c in itertools.product([-1.0, 1.0], repeat=m)]
-    apart = max(float(np.linalg.norm(products(a) - products(b))) for a in corners for b in corners)
+    corners = [products(c) for c in itertools.product([-1.0, 1.0], repeat=m)]
+    apart = max(float(np.linalg.norm(a - b)) for a in corners for b in corners)
     assert apart == pytest.approx(float(query.distance("replace").l2), rel=1e-12)
-    assert float(query.distance("add_remove").l2) == pytest.approx(float(np.linalg.norm(products(corners[0]))), rel=1e-12)
+    assert float(query.distance("add_remove").l2) == pytest.approx(float(np.linalg.norm(corners[0])), rel=1e-12)
+    assert float(query.distance("add_remove").l1) == pytest.approx(float(np.abs(corners[0]).sum()), rel=1e-12)
 
     def moved(v: Any) -> float:
-        return -float(np.linalg.norm(products(np.append(v[:m], 1.0)) - products(np.append(v[m:], 1.0))))
+        return -float(np.linalg.norm(products(v[:m]) - products(v[m:])))
 
     rng = np.random.default_rng(m)
     inner = [optimize.minimize(moved, s, bounds=[(-1, 1)] * (2 * m)).fun for s in rng.uniform(-1, 1, (10, 2 * m))]
@@ -245,7 +248,7 @@ def test_rows_of_people_categories_and_weights_stay_within_the_distance() -> Non
         person="id",
         max_rows=2,
     )
-    query = RegressionSums(Design.of(schema, ["a", "c"], "y", weight="w"))
+    query = RegressionSums(Design.of(schema, ["a", "c"], "y", weight="w", centred=True), Fraction(3, 2))
 
     def sums(frame: dict[str, Any]) -> Any:
         exact = query.evaluate(open_source(frame, schema))
@@ -364,8 +367,8 @@ def test_a_session_fits_pays_publishes_and_reads_back(tmp_path: Path, method: An
     assert session.ledger.spent().epsilon == 50
     assert made.privacy_.cost.epsilon == 50
     assert made.privacy_.relation == "add_remove"
-    assert made.coef_.shape == (3,)
-    assert made.feature_names_ == ["x", "c=f", "c=m"]
+    assert made.coef_.shape == (2,)
+    assert made.feature_names_ == ["x", "c=m"], "the first declared label is the reference"
     guess = made.predict({"x": [0.0, 10.0, 99.0], "c": ["f", "m", "m"]})
     assert guess == pytest.approx([2, 8, 8], abs=2.5)
     loaded = ds.models.load(made.publish(tmp_path / "m.json"))

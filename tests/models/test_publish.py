@@ -69,12 +69,14 @@ def test_what_the_file_says(tmp_path: Path) -> None:
     assert doc["guarantee"]["private"] is True
     assert len({entry["number"] for entry in doc["ledger"]}) == 3, "the coefficients and the two sums of the intervals"
     assert all(len(entry["hash"]) == 64 for entry in doc["ledger"])
-    assert doc["card"]["design"]["features"][0] == {"column": "age", "lo": 0.0, "hi": 100.0, "labels": [], "raw": False}
+    assert doc["card"]["design"]["features"][0] == {
+        "column": "age", "lo": 0.0, "hi": 100.0, "labels": [], "raw": False, "reference": None, "centred": False
+    }  # fmt: skip
     assert doc["card"]["classes"] == [0, 1]
     assert doc["card"]["method"] == "objective"
     assert doc["card"]["ridge"] == fitted.ridge_
     assert doc["card"]["not_for"]
-    assert doc["intervals"]["names"] == ["age", "sex=f", "sex=m", "intercept"]
+    assert doc["intervals"]["names"] == ["age", "sex=m", "intercept"]
     assert np.allclose(doc["intervals"]["lower"], [low for low, _ in fitted.confidence_intervals()])
     assert [ds.Release.from_dict(r).cost for r in doc["releases"]] == [r.cost for r in fitted.privacy_.releases]
     assert "warning" not in doc["card"]

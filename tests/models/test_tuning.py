@@ -13,13 +13,15 @@ import discreet as ds
 from discreet.core.runner import plan
 from discreet.errors import BudgetExceeded, InvalidRequest
 from discreet.mechanisms import Exponential
-from discreet.models.design import Design, Feature, Target
+from discreet.models.design import Design, Feature, Target, Weight
 from discreet.models.estimators.tuning import read_candidates, tune, tuning
 from discreet.models.protocol import Columns
 from discreet.models.queries.contest import Contest, ScoringRule
 from discreet.sources import open_source
 
 RIDGES = (1e-6, 1.0, 1e-5)
+
+WITH_WEIGHTS: dict[str, Any] = {"a": ds.Real(-1, 1), "b": ds.Real(-2, 2), "y": ds.Categories([0, 1]), "w": ds.Real(0, 99)}
 
 
 def table(count: int = 3000, width: int = 2) -> tuple[Any, Any]:
@@ -107,16 +109,17 @@ def test_what_is_asked_and_of_whom() -> None:
         assert law.rate == Fraction(1, sides)
 
 
-def rules(target: Target, rows: int = 1) -> tuple[Design, Contest]:
-    one = Design((Feature("a", -1, 1), Feature("b", -2, 2)), target, rows=rows)
+def rules(target: Target, rows: int = 1, weight: Weight | None = None) -> tuple[Design, Contest]:
+    one = Design((Feature("a", -1, 1), Feature("b", -2, 2)), target, rows=rows, weight=weight)
     return one, Contest(
         (ScoringRule(one, (3.0, 0.0, 0.0)), ScoringRule(one, (-1.0, 9.0, 0.5)), ScoringRule(one, (0.0, 0.0, 0.0)))
     )
 
 
 def test_utilities_are_errors_counted_by_hand() -> None:
-    schema = ds.Schema({"a": ds.Real(-1, 1), "b": ds.Real(-2, 2), "y": ds.Categories([0, 1]), "n": ds.Real(-3, 5)})
+    schema = ds.Schema({**WITH_WEIGHTS, "n": ds.Real(-3, 5)})
     cells = {"a": [0.5, -0.5, 0.5, 9.0], "b": [0.0] * 4, "y": [1, 1, 0, 1], "n": [5.0, -3.0, 40.0, 1.0]}
+    cells["w"] = [1.0, 9.0, 0.5, 2.0]
     source = open_source(cells, schema)
     _, classes = rules(Target("y", (0, 1)))
     scale = math.sqrt(3)
@@ -127,22 +130,31 @@ def test_utilities_are_errors_counted_by_hand() -> None:
     expected = -(((guesses - truth) / 8) ** 2).sum()
     assert numbers.evaluate(source)[0] == pytest.approx(expected, abs=1e-5)
     assert design.width == 3
+    _, heavy = rules(Target("y", (0, 1)), weight=Weight("w", 4.0))
+    assert heavy.evaluate(source).tolist() == [-(4 + 0.5) / 4, -(1 + 2) / 4, -(1 + 4 + 2) / 4], "clipped to 4"
+    _, heavy = rules(Target("n", (), -3, 5), weight=Weight("w", 4.0))
+    by_hand = -(np.array([1, 4, 0.5, 2]) / 4 * ((guesses - truth) / 8) ** 2).sum()
+    assert heavy.evaluate(source)[0] == pytest.approx(by_hand, abs=1e-5)
+    with pytest.raises(InvalidRequest, match="judged alike"):
+        Contest((classes.rules[0], rules(Target("y", (0, 1)), weight=Weight("w", 4.0))[1].rules[0]))
 
 
+@pytest.mark.parametrize("weight", [None, Weight("w", 4.0)], ids=["alike", "weights"])
 @pytest.mark.parametrize("target", [Target("y", (0, 1)), Target("n", (), -3, 5)], ids=["classes", "numbers"])
-def test_one_person_moves_no_utility_further_than_declared(target: Target) -> None:
+def test_one_person_moves_no_utility_further_than_declared(target: Target, weight: Weight | None) -> None:
     """Brute force over extreme people with two rows each, added and replaced."""
-    schema = ds.Schema(
-        {"a": ds.Real(-1, 1), "b": ds.Real(-2, 2), "y": ds.Categories([0, 1]), "n": ds.Real(-3, 5)}, person="i", max_rows=2
-    )
-    _, contest = rules(target, 2)
+    schema = ds.Schema({**WITH_WEIGHTS, "n": ds.Real(-3, 5)}, person="i", max_rows=2)
+    _, contest = rules(target, 2, weight)
 
     def utilities(people: list[tuple[float, ...]]) -> Any:
         rows = [(*cells, i) for i, cells in enumerate(people) for _ in range(3)]
-        columns = zip(*rows, strict=True) if rows else [[]] * 5
-        return contest.evaluate(open_source(dict(zip("abyni", map(list, columns), strict=True)), schema))
+        columns = zip(*rows, strict=True) if rows else [[]] * 6
+        return contest.evaluate(open_source(dict(zip("abynwi", map(list, columns), strict=True)), schema))
 
-    extremes = [(a, b, y, n) for a in (-9.0, 1.0) for b in (-2.0, 2.0) for y in (0, 1) for n in (-99.0, 5.0)]
+    heavy = (77.0,) if weight is None else (0.0, 77.0)
+    extremes = [
+        (a, b, y, n, w) for a in (-9.0, 1.0) for b in (-2.0, 2.0) for y in (0, 1) for n in (-99.0, 5.0) for w in heavy
+    ]
     background = extremes[3:6]
     before, worst = utilities(background), 0.0
     for person in extremes:
@@ -153,6 +165,55 @@ def test_one_person_moves_no_utility_further_than_declared(target: Target) -> No
         worst = max(worst, float(np.abs(after - before).max()))
     assert worst <= float(contest.distance("replace").linf) == 2
     assert worst >= 1.5
+
+
+def trial(n: int, seed: int) -> dict[str, Any]:
+    """Treatments by a coin; treatment 1 does good where x > 0.5, 0 elsewhere: no rule without an intercept is right."""
+    rng = np.random.default_rng(seed)
+    x, given = rng.uniform(-1, 1, n), rng.integers(0, 2, n)
+    return {"x": x, "given": given, "good": np.where(given == (x > 0.5), 2.0, 0.1), "chance": np.full(n, 0.5)}
+
+
+@pytest.mark.parametrize("through", ["arrays", "weights", "session"])
+def test_treatment_rules_are_chosen_by_their_value(through: str) -> None:
+    """Treatments given by a coin agree with any rule half of the time, so that a count of agreements chooses by chance.
+
+    Ten tables at epsilon 8: the rule with an intercept has a value of about 2.0 and the other of at most 1.6, of which 1,000
+    judges make utilities 100 apart; a wrong choice has a probability below 1e-9.
+    """
+    right = 0
+    for seed in range(10):
+        data = trial(3000, seed)
+        kinds = [{"fit_intercept": False}, {"fit_intercept": True}]
+        model = ds.models.OutcomeWeightedLearner(epsilon=8, weight_bound=4, ridge=2)
+        if through == "session":
+            declared = {
+                "x": ds.Real(-1, 1),
+                "given": ds.Categories([0, 1]),
+                "good": ds.Real(0, 2),
+                "chance": ds.Real(0.5, 1),
+            }
+            session = ds.Session(data, ds.Schema(declared), ledger="test", seed=seed)
+            found = session.tune(kinds, ["x"], "given", weight="good", propensity="chance", model=model)
+        else:
+            model.set_params(bounds=(-1, 1), classes=[0, 1], random_state=seed)
+            weights: Any = {"benefit": data["good"], "propensity": 0.5}
+            if through == "weights":
+                weights = {"sample_weight": data["good"] / 0.5}
+            found = tune(kinds, data["x"][:, None], data["given"], model=model, **weights)
+        assert found.privacy_.cost.epsilon == 8
+        right += found.tuning_.chosen == 1
+    assert right == 10
+
+
+def test_weights_are_said_once() -> None:
+    data = trial(50, 0)
+    rule = ds.models.OutcomeWeightedLearner(epsilon=1, weight_bound=4, bounds=(-1, 1), classes=[0, 1])
+    with pytest.raises(InvalidRequest, match="got both"):
+        tune([rule], data["x"][:, None], data["given"], data["good"], benefit=data["good"], propensity=0.5)
+    plain = ds.models.LinearSVC(epsilon=1, bounds=(-1, 1), classes=[0, 1])
+    with pytest.raises(InvalidRequest, match="treatment rules"):
+        tune([plain], data["x"][:, None], data["given"], benefit=data["good"], propensity=0.5)
 
 
 def test_regressions_are_tuned_too() -> None:

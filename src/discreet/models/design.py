@@ -1,7 +1,8 @@
 """From records to rows of numbers: the one place where models scale and clip.
 
-A column of numbers is clipped to its public bounds and divided by the larger of them, a category becomes one column for each
-declared label, and a constant column stands for the intercept. What results has a norm of at most sqrt(blocks), a
+A column of numbers is clipped to its public bounds and divided by the larger of them (a centred one is taken from the
+middle of its bounds and divided by half their distance), a category becomes one column for each declared label but its
+reference level, and a constant column stands for the intercept. What results has a norm of at most sqrt(blocks), a
 block being a column of the table; divided by ``radius`` (that norm, or a smaller public one to which rows are then
 clipped) every row has a norm of at most 1, whatever the record holds.
 """
@@ -9,7 +10,7 @@ clipped) every row has a norm of at most 1, whatever the record holds.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -40,6 +41,9 @@ class Feature:
     """A column of the table that a model reads: numbers between public bounds, or declared labels.
 
     A ``raw`` one is read as it is, without bounds: for random features alone, which are bounded whatever they are made of.
+    ``reference`` is the place of the label that has no column: beside a constant the columns of all labels would say one
+    thing twice, and each coefficient would be a difference from nothing. ``centred`` numbers are counted from the middle
+    of their bounds, which is public and costs nothing where there is a constant.
     """
 
     column: str
@@ -47,9 +51,13 @@ class Feature:
     hi: float = 1.0
     labels: tuple[Any, ...] = ()
     raw: bool = False
+    reference: int | None = None
+    centred: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))
+        if self.reference is not None and not 0 <= self.reference < len(self.labels):
+            raise InvalidRequest(f"the reference of {self.column!r} must be the place of a label, got {self.reference}")
         if not self.labels and not (math.isfinite(self.lo) and math.isfinite(self.hi) and self.lo < self.hi):
             raise InvalidRequest(
                 f"bounds of {self.column!r} must be two finite numbers lo < hi, got ({self.lo}, {self.hi}); "
@@ -59,37 +67,53 @@ class Feature:
     @property
     def size(self) -> int:
         """How many columns of the design it makes."""
-        return len(self.labels) or 1
+        return len(self.coded) or 1
+
+    @property
+    def coded(self) -> list[int]:
+        """The places of the labels that have a column."""
+        return [place for place in range(len(self.labels)) if place != self.reference]
+
+    @property
+    def middle(self) -> float:
+        """What numbers are counted from."""
+        return self.lo / 2 + self.hi / 2 if self.centred else 0.0
 
     @property
     def unit(self) -> float:
         """What its values are divided by."""
-        return 1.0 if self.labels or self.raw else max(abs(self.lo), abs(self.hi))
+        if self.labels or self.raw:
+            return 1.0
+        return self.hi / 2 - self.lo / 2 if self.centred else max(abs(self.lo), abs(self.hi))
 
     @property
     def names(self) -> list[str]:
         """The names of its columns."""
-        return [f"{self.column}={label}" for label in self.labels] if self.labels else [self.column]
+        return [f"{self.column}={self.labels[place]}" for place in self.coded] if self.labels else [self.column]
 
     def clip(self, values: Any, out: Floats) -> None:
         """Values within the bounds; raw ones as they are, of which an infinite one has no cosine and counts as missing."""
         if self.raw:
             out[:] = values
-        else:
-            np.clip(values, self.lo, self.hi, out=out, dtype=np.float64)
+            return
+        np.clip(values, self.lo, self.hi, out=out, dtype=np.float64)
+        if self.centred:
+            out -= self.middle
+            np.clip(out, -self.unit, self.unit, out=out)  # the middle of far bounds is rounded
 
 
 @dataclass(frozen=True)
 class Target:
     """What a model predicts: two declared classes (-1 and 1), several (their numbers), or a number between public bounds.
 
-    A number y becomes y / max(|lo|, |hi|), in [-1, 1].
+    A number y becomes y / max(|lo|, |hi|), in [-1, 1]; a ``centred`` one (y - middle) / ((hi - lo) / 2).
     """
 
     column: str
     classes: tuple[Any, ...] = ()
     lo: float = -1.0
     hi: float = 1.0
+    centred: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", tuple(self.classes))
@@ -102,12 +126,25 @@ class Target:
     @property
     def unit(self) -> float:
         """What a number is divided by."""
-        return 1.0 if self.classes else max(abs(self.lo), abs(self.hi))
+        if self.classes:
+            return 1.0
+        return self.hi / 2 - self.lo / 2 if self.centred else max(abs(self.lo), abs(self.hi))
+
+    @property
+    def middle(self) -> float:
+        """What a number is counted from."""
+        return self.lo / 2 + self.hi / 2 if self.centred else 0.0
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The bounds of a number as it is read."""
+        return (-1.0, 1.0) if self.centred else (self.lo / self.unit, self.hi / self.unit)
 
     def read(self, batch: Any) -> tuple[Floats, npt.NDArray[np.bool_] | None]:
         """The targets of a batch, and which rows have one (None: all)."""
         if not self.classes:
-            values = np.clip(batch.numeric(self.column), self.lo, self.hi, dtype=np.float64) / self.unit
+            values = np.clip(batch.numeric(self.column), self.lo, self.hi, dtype=np.float64)
+            values = np.clip((values - self.middle) / self.unit, -1.0, 1.0)
             there = ~np.isnan(values)
             return values, None if there.all() else there
         codes = batch.codes(self.column)
@@ -179,6 +216,14 @@ class Fourier:
         return math.sqrt(2.0 * self.beta) * normal, 2.0 * math.pi * uniform[: self.size]
 
 
+def _level(column: Categories, name: str, reference: Mapping[str, Any] | None) -> int | None:
+    """The place of the reference level; a lone label has none."""
+    given = (reference or {}).get(name, column.labels[0])
+    if given not in column.labels:
+        raise InvalidRequest(f"the reference of {name!r} must be one of its labels {list(column.labels)}, got {given!r}")
+    return column.labels.index(given) if len(column.labels) > 1 else None
+
+
 def scores(x: Floats, theta: Any) -> Floats:
     """x . theta, each row by the same operations in the same order wherever it stands.
 
@@ -207,8 +252,8 @@ class Design:
     ``rows`` is the most rows of one person that count, ``radius`` the norm rows are clipped to before they are
     divided by it.
 
-    Proof: a column of numbers lies within [-1, 1] after its clip, the columns of a category hold one 1, the constant
-    is 1: the squared norm is at most the number of blocks. Rows longer than ``radius`` are shortened to it, and all
+    Proof: a column of numbers lies within [-1, 1] after its clip, the columns of a category hold at most one 1, the
+    constant is 1: the squared norm is at most the number of blocks. Rows longer than ``radius`` are shortened to it, and all
     are divided by it. Cosines lie within [-1, 1], so random features have a norm of at most sqrt(2), by which they
     are divided before they are counted as one block. ``_SAFE`` covers the rounding of doubles.
     """
@@ -246,20 +291,35 @@ class Design:
         weight: str | Weight | None = None,
         fourier: Fourier | None = None,
         raw: bool = False,
+        centred: bool = False,
+        reference: Mapping[str, Any] | None = None,
     ) -> Design:
-        """The design that a schema's declarations make of named columns; ``raw`` leaves bounds of numbers aside."""
+        """The design that a schema's declarations make of named columns; ``raw`` leaves bounds of numbers aside.
+
+        Beside a constant, categories have a reference level: their first label, or the one that ``reference`` says of a
+        column. ``centred`` numbers (those of the target too) are counted from the middle of their bounds; both need a
+        constant.
+        """
         made = []
+        levels = intercept and fourier is None
+        for name in reference or {}:
+            if name not in features or not isinstance(schema[name], Categories):
+                raise InvalidRequest(f"reference is for features that are categories, got {name!r}")
         for name in features:
             column = schema[name]
             if isinstance(column, Categories):
-                made.append(Feature(name, labels=column.labels))
+                made.append(
+                    Feature(name, labels=column.labels, reference=_level(column, name, reference) if levels else None)
+                )
+            elif raw:
+                made.append(Feature(name, raw=True))
             else:
-                made.append(Feature(name, raw=True) if raw else Feature(name, float(column.lo), float(column.hi)))
+                made.append(Feature(name, float(column.lo), float(column.hi), centred=centred and levels))
         goal = schema[target]
         aim = (
             Target(target, classes=goal.labels)
             if isinstance(goal, Categories)
-            else Target(target, (), float(goal.lo), float(goal.hi))
+            else Target(target, (), float(goal.lo), float(goal.hi), centred and levels)
         )
         bound = weight if isinstance(weight, Weight) else None
         for name in () if weight is None else bound.columns if bound else (str(weight),):
@@ -310,7 +370,33 @@ class Design:
             each = [math.sqrt(2.0)] * self.fourier.size
         else:
             each = [f.unit for f in self.features for _ in range(f.size)]
-        return np.array([*each, *([1.0] if self.intercept else [])]) * (self._longest / _SAFE)
+        return np.array([*each, *([1.0] if self.intercept else [])]) * self.stretch
+
+    @cached_property
+    def lines(self) -> Floats:
+        """What turns coefficients of the design into those on the scale of the table: one line for each, the constant
+        last.
+        """
+        made: Floats = np.diag(1.0 / self.units)
+        if self.intercept and not self.fourier:
+            middles = np.array([f.middle for f in self.features for _ in range(f.size)])
+            made[-1, :-1] -= middles / self.units[:-1]
+        return made
+
+    @property
+    def stretch(self) -> float:
+        """How many times shorter rows are than rows of entries in [-1, 1]: their coefficients are so many times larger."""
+        return self._longest / _SAFE
+
+    def of_labels(self, coefficients: Floats) -> Floats:
+        """Coefficients without the constant, with a 0 for each reference level: one for each label."""
+        made, place = [], 0
+        for feature in self.features:
+            part = np.zeros(len(feature.labels) or 1)
+            part[feature.coded if feature.labels else [0]] = coefficients[place : place + feature.size]
+            made.append(part)
+            place += feature.size
+        return np.concatenate(made)
 
     @cached_property
     def _longest(self) -> float:
@@ -361,7 +447,7 @@ class Design:
         for feature in self.features:
             if feature.labels:
                 codes = batch.codes(feature.column)
-                x[:, place : place + feature.size] = codes[:, None] == np.arange(feature.size)
+                x[:, place : place + feature.size] = codes[:, None] == np.array(feature.coded)
                 x[codes < 0, place] = np.nan
             else:
                 feature.clip(batch.numeric(feature.column), x[:, place])

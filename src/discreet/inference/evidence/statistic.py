@@ -224,23 +224,22 @@ def _length(query: Any) -> int:
 
 @translation("regression_sums")
 def regression_sums(query: Any, reader: Reader) -> Statistic:
-    """Products of all pairs of columns that are divided by their largest bound, a constant and the target last."""
+    """Products of all pairs of columns within [-1, 1], a constant and the target last, times the query's factors."""
     design = query.design
     if design.weight is not None or design.rows > 1 or any(f.labels for f in design.features):
         raise InvalidRequest(
             "a posterior from the sums of a regression needs columns that are numbers, one row a person and no weights"
         )
-    scaled = [(f.column, f.lo, f.hi, f.unit) for f in design.features]
-    goal = (design.target.column, design.target.lo, design.target.hi, design.target.unit)
+    scaled = [(f.column, f.lo, f.hi, f.middle, f.unit) for f in (*design.features, design.target)]
     left, right = np.triu_indices(query.side)
-    steps = math.sqrt(1 / query.grid)  # an entry's own; the grid is that of products
+    steps = math.sqrt(1 / (query.grid * query.target_factor.denominator))  # an entry's own; the grid is that of products
 
     def sums(records: Records, index: Array, rint: Callable[[Array], Array]) -> Array:
         entries = []
-        for name, lo, hi, unit in (*scaled, goal):
-            entries.append(rint(jnp.clip(reader.number(records, name), lo, hi) / unit * steps) / steps)
+        for name, lo, hi, middle, unit in scaled:
+            entries.append(rint((jnp.clip(reader.number(records, name), lo, hi) - middle) / unit * steps) / steps)
         z = jnp.stack([*entries[:-1], jnp.ones(index.shape[0]), entries[-1]], axis=-1)
-        return z[:, left] * z[:, right]
+        return z[:, left] * z[:, right] * query.factors
 
     ones = ((left == query.side - 2) & (right == query.side - 2)).astype(np.float64)
     return Statistic(

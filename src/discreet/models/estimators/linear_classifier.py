@@ -18,11 +18,13 @@ from discreet.core.schema import Categories, Column, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats, Fourier, Weight
 from discreet.models.estimators.arrays import check_penalty, checked_weights, class_codes, declared_classes
+from discreet.models.estimators.coefficients import Coefficients, Known
 from discreet.models.estimators.privacy import FittedLinear, asked_ridge_of
 from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.evaluate.accuracy import score_of
 from discreet.models.evaluate.coded_table import check_declared, coded_table
-from discreet.models.intervals.sandwich import CoefficientIntervals, Sandwich
+from discreet.models.intervals.intervals import CoefficientIntervals
+from discreet.models.intervals.spread import Spread
 from discreet.models.intervals.wald import CoefficientTest, classifier_test
 from discreet.models.losses import Loss
 from discreet.models.protocol import Columns
@@ -34,7 +36,7 @@ class FittedClassifier(FittedLinear):
     """The coefficients of a classifier, its loss, and what intervals are made of where they were paid for."""
 
     loss: Loss
-    sandwich: Sandwich | None = None
+    spread: Spread | None = None
 
     def predictor(self, classes: tuple[Any, Any], probabilities: bool) -> LinearPredictor:
         """What predicts from rows of the table."""
@@ -45,17 +47,19 @@ class FittedClassifier(FittedLinear):
         table = self.theta / design.units
         last = design.width - design.intercept
         constant = float(table[last]) if design.intercept else 0.0
-        return LinearPredictor(design.inputs, table[:last], constant, classes, probabilities, kernel)
+        features = table[:last] if kernel is not None else design.of_labels(table[:last])
+        return LinearPredictor(design.inputs, features, constant, classes, probabilities, kernel)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+class LinearClassifier(Coefficients, ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """A classifier that is linear in its features. Scores of its second class are positive."""
 
     classes: Any = None
     fit_intercept: bool = True
     penalty: str = "ridge"
     radius: Number | None = None
+    reference: Any = None
     _probabilities: ClassVar[bool] = False
     score = PrivateModel.score  # refused: ahead of the score of scikit-learn's mixin
 
@@ -75,6 +79,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             weight=self._weight(columns),
             fourier=self._fourier(columns),
             raw=columns.raw,
+            reference=self.reference,
         )
 
     def _weight(self, columns: Columns) -> str | Weight | None:
@@ -121,24 +126,26 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         the coefficients that this loss with this ridge (``ridge_``) would have on all people. They say nothing about
         coefficients without a ridge. Costs nothing: what is needed was paid for by a fit with ``intervals=True``.
         """
+        return super().confidence_intervals(level)
+
+    def _known(self) -> Known:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
         fitted: FittedClassifier = self.fitted_
-        if fitted.sandwich is None:
+        if fitted.spread is None:
             raise InvalidRequest(
                 "confidence intervals are paid for when a model is fitted; make it with intervals=True and fit again"
             )
-        half = fitted.sandwich.half_lengths(level) / fitted.design.units
-        table = fitted.theta / fitted.design.units
+        lines = fitted.design.lines
         names = (*fitted.design.names, *(["intercept"] if fitted.design.intercept else []))
-        return CoefficientIntervals(names, table - half, table + half, level, float(fitted.ridge))
+        return Known(names, lines @ fitted.theta, fitted.spread.along(lines), float(fitted.ridge))
 
-    def test(self, coefficients: Any, value: float = 0.0) -> CoefficientTest:
+    def test(self, coefficients: Any, value: Any = 0.0) -> CoefficientTest:
         """Whether a coefficient, or a combination such as ``{"dose": 1, "age": -1}``, has a given value (Wald's test).
 
-        It is a statement about what ``confidence_intervals`` covers, the regularised minimiser of the population; costs
-        nothing where the fit paid for ``intervals=True``.
+        A list of combinations is tested together. It is a statement about what ``confidence_intervals`` covers, the
+        regularised minimiser of the population; costs nothing where the fit paid for ``intervals=True``.
         """
         from sklearn.utils.validation import check_is_fitted
 

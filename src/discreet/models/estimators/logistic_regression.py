@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from discreet.models.design import Floats
 from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
+from discreet.models.intervals.intervals import CoefficientIntervals
 from discreet.models.losses import Logistic, Loss
 
 
@@ -31,6 +32,13 @@ class LogisticRegression(PerturbedClassifier):
     @property
     def _loss(self) -> Loss:
         return Logistic()
+
+    def odds_ratios(self, level: float = 0.95) -> CoefficientIntervals:
+        """Intervals of exp(coefficient): how many times larger the odds of the second class are for one unit more.
+
+        Of a category, against its reference level. Costs nothing where the fit paid for ``intervals=True``.
+        """
+        return self.confidence_intervals(level).exponentiated()
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, for each row."""

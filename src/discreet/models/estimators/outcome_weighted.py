@@ -48,7 +48,11 @@ class OutcomeWeightedLearner(PerturbedClassifier):
 
     def fit(self, X: Any, y: Any, benefit: Any = None, propensity: Any = None) -> Self:
         """Fit to arrays: ``y`` holds the treatments, ``benefit`` and ``propensity`` a number for each row."""
-        return super().fit(X, y, self._ratio(benefit, propensity, self._most_weight()))
+        return super().fit(X, y, self.weights_of(benefit, propensity))
+
+    def weights_of(self, benefit: Any, propensity: Any = None) -> Any:
+        """benefit / propensity of arrays, within [0, ``weight_bound``]."""
+        return self._ratio(benefit, propensity, self._most_weight())
 
     def value(
         self,

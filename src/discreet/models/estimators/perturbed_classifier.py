@@ -19,7 +19,7 @@ from discreet.models.design import Design
 from discreet.models.estimators.arrays import positive_ridge
 from discreet.models.estimators.linear_classifier import FittedClassifier, LinearClassifier
 from discreet.models.estimators.private_model import Perturbed
-from discreet.models.intervals.sandwich import Sandwich, sandwich_asks, shares_of
+from discreet.models.intervals.sandwich import sandwich, sandwich_asks, shares_of
 from discreet.models.perturbation import Method, ask_for, ridge_of
 from discreet.models.protocol import Columns
 
@@ -73,5 +73,5 @@ class PerturbedClassifier(Perturbed, LinearClassifier):
     ) -> Procedure[FittedClassifier]:
         fitted = yield from self._ask(ask, design, columns)
         pair = yield sandwich_asks(design, fitted.loss, fitted.theta, prices, relation, columns.rows)
-        sandwich = Sandwich.read(design, fitted.releases[0], fitted.ridge, pair, columns.rows)
-        return replace(fitted, releases=(*fitted.releases, *pair), sandwich=sandwich)
+        spread = sandwich(design, fitted.releases[0], fitted.ridge, pair, columns.rows)
+        return replace(fitted, releases=(*fitted.releases, *pair), spread=spread)

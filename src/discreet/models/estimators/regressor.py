@@ -34,7 +34,16 @@ class FittedRegression(FittedLinear):
     @property
     def table(self) -> Floats:
         """The coefficients on the scale of the table, the constant last."""
-        return self.theta * self.design.target.unit / self.design.units
+        made: Floats = self.design.target.unit * (self.design.lines @ self.theta)
+        if self.design.intercept:
+            made[-1] += self.design.target.middle
+        return made
+
+    @property
+    def entry_lines(self) -> Floats:
+        """What turns coefficients of entries in [-1, 1] into those on the scale of the table, the target's middle aside."""
+        made: Floats = self.design.target.unit * self.design.stretch * self.design.lines
+        return made
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -44,6 +53,7 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     target_bounds: Any = None
     fit_intercept: bool = True
     penalty: str = "ridge"
+    reference: Any = None
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Refused: how well a model does on private rows is itself a release that has to be paid for."""
@@ -52,7 +62,7 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
             "(paid_score(X, y, epsilon=...)), or use public_score(X, y) on rows that are public"
         )
 
-    def _design(self, columns: Columns) -> Design:
+    def _design(self, columns: Columns, centred: bool = False) -> Design:
         if columns.propensity is not None:
             raise InvalidRequest(f"{type(self).__name__} takes no propensity; an OutcomeWeightedLearner does")
         if isinstance(columns.schema[columns.target], Categories):
@@ -60,7 +70,13 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
                 f"the target {columns.target!r} must be declared as a number with bounds, got categories; use a classifier"
             )
         return Design.of(
-            columns.schema, columns.features, columns.target, intercept=self.fit_intercept, weight=columns.weight
+            columns.schema,
+            columns.features,
+            columns.target,
+            intercept=self.fit_intercept,
+            weight=columns.weight,
+            centred=centred,
+            reference=self.reference,
         )
 
     def _set_fitted(self, fitted: FittedRegression) -> None:
@@ -91,7 +107,8 @@ class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        return NumberPredictor(self.fitted_.design.inputs, self.coef_, self.intercept_)
+        design = self.fitted_.design
+        return NumberPredictor(design.inputs, design.of_labels(self.coef_), self.intercept_)
 
     def predict(self, X: Any) -> Floats:
         """The number predicted for each row. Values outside the bounds are clipped, as in ``fit``."""

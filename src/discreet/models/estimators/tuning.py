@@ -24,6 +24,7 @@ from discreet.core.runner import Procedure, plan
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Exponential, NoNoise
 from discreet.models.design import Design
+from discreet.models.estimators.outcome_weighted import OutcomeWeightedLearner
 from discreet.models.estimators.privacy import Privacy
 from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.protocol import Columns
@@ -74,6 +75,8 @@ def tune(
     y: Any,
     sample_weight: Any = None,
     *,
+    benefit: Any = None,
+    propensity: Any = None,
     model: PrivateModel | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
@@ -85,20 +88,32 @@ def tune(
     ``candidates`` are models that are not fitted, or dicts of parameters for ``model``. ``epsilon``, ``delta`` or ``rho``
     is the price of each fit, for candidates that name none. The choice costs ``selection_epsilon``: as much as a fit by
     default (sqrt(8 rho) for a price in rho). Each candidate sees 1 / (m + 1) of the people, so few candidates are better
-    than many. Returns the winner, fitted: ``privacy_`` says what all of it cost, which is the larger of one fit and the
-    choice, and ``tuning_.table()`` what was tried.
+    than many. With weights each error counts by its own: ``sample_weight``, or for treatment rules ``benefit`` and
+    ``propensity`` as ``OutcomeWeightedLearner.fit`` takes them, which ranks rules by their value. Returns the winner,
+    fitted: ``privacy_`` says what all of it cost, which is the larger of one fit and the choice, and ``tuning_.table()``
+    what was tried.
     """
     price = {"epsilon": epsilon, "delta": delta, "rho": rho} if epsilon is not None or rho is not None else None
     made = read_candidates(candidates, model, price)
-    table, columns = made[0].read_arrays(X, y, sample_weight)
-    for other in made[1:]:
-        if other.read_arrays(X, y, sample_weight)[1] != columns:
+    weights = [sample_weight if benefit is None else _ratio(each, benefit, propensity, sample_weight) for each in made]
+    table, columns = made[0].read_arrays(X, y, weights[0])
+    for other, weight in zip(made[1:], weights[1:], strict=True):
+        if other.read_arrays(X, y, weight)[1] != columns:
             raise InvalidRequest(
                 "candidates must read the same columns with the same bounds, classes and neighbors; tune those apart"
             )
     winner = made[0].desk(table, columns.schema).run(tuning(made, columns, columns.schema.neighbors, selection_epsilon))
     winner.model.accept(winner.fitted, columns)
     return winner.settle()
+
+
+def _ratio(model: PrivateModel, benefit: Any, propensity: Any, sample_weight: Any) -> Any:
+    """The weights of a treatment rule."""
+    if sample_weight is not None:
+        raise InvalidRequest("give benefit and propensity, or sample_weight, which is their quotient; got both")
+    if not isinstance(model, OutcomeWeightedLearner):
+        raise InvalidRequest(f"benefit is for treatment rules, got {type(model).__name__}; give sample_weight")
+    return model.weights_of(benefit, propensity)
 
 
 def read_candidates(
@@ -196,7 +211,7 @@ def _design(fitted: Any) -> Design:
     design = getattr(fitted, "design", None)
     if not isinstance(design, Design) or not hasattr(fitted, "theta"):
         raise InvalidRequest("only linear models of discreet.models can be tuned: classifiers and regressions of one score")
-    return replace(design, weight=None)
+    return design
 
 
 def _cost_of(asked: Sequence[Ask | Open | Reopen], relation: Relation) -> Cost:

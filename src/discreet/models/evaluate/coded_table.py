@@ -25,11 +25,12 @@ def coded_table(
     table: dict[str, Any] = {design.target.column: codes}
     place = 0
     for feature in design.features:
-        part = rows[:, place : place + feature.size]
+        size = len(feature.labels) or 1
+        part = rows[:, place : place + size]
         table[feature.column] = part.argmax(1) if feature.labels else part[:, 0]
         bounds = Real(-1e100, 1e100) if feature.raw else Real(feature.lo, feature.hi)
-        columns[feature.column] = Categories(tuple(range(feature.size))) if feature.labels else bounds
-        place += feature.size
+        columns[feature.column] = Categories(tuple(range(size))) if feature.labels else bounds
+        place += size
     weight = None
     if weights is not None:
         weight = Weight("weight" if "weight" not in columns else "weight of a row", weights[1])

@@ -9,10 +9,8 @@ over what H may have been.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -27,13 +25,12 @@ from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, ObjectivePerturbation, SphericalLaplace
 from discreet.mechanisms.priced import law_in_l2
 from discreet.models.design import Design, Floats
-from discreet.models.intervals.noise_quantiles import quantiles
+from discreet.models.intervals.spread import Spread
 from discreet.models.losses import Loss
 from discreet.models.perturbation import Method
 from discreet.models.queries.sandwich_sums import CurvatureAt, SlopeAt
 
 Shares = tuple[Fraction, Fraction, Fraction]
-COVERS = "the regularised minimiser of the population (the coefficients that this loss and ridge have on all people)"
 # Close to what leaves the shortest intervals on a table like Adult with 15,000 rows and six coefficients
 # (bench/intervals.py). A loss that bends more than the logistic one has a curvature with more noise, through which noise in
 # an objective passes. Noise falls with a share of epsilon but only with the root of a share of rho, so of rho the matrices
@@ -76,106 +73,44 @@ def sandwich_asks(
     return Ask(bend, first), Ask(steep, second)
 
 
-@dataclass(frozen=True, eq=False)
-class CoefficientIntervals:
-    """Confidence intervals, one row (lower, upper) for each coefficient, on the scale of the table, the intercept last.
+def sandwich(design: Design, fit: Release, ridge: Fraction, pair: Sequence[Release], rows: int | None) -> Spread:
+    """What is known of how far a released theta is from the population's, from the three releases; on the design's scale.
 
-    They cover the *regularised* minimiser of the population, coefficient by coefficient. ``np.asarray`` gives the rows.
+    H = (sum of l'' x x') + ridge I; C = (sum of g g') - ridge^2 theta theta' / n, because at the population's minimiser
+    a mean gradient is -ridge theta / n. Where n was released it is taken three deviations too large, so that less is
+    taken off. Of both sums the nearest matrix without negative eigenvalues and with the same trace is taken: lifting
+    those below 0 alone would add, on the average, curvature that is not there, and to what is uncertain. An error of H
+    does not average out, because its inverse is what counts: so noise is drawn again and taken off the released sum, and
+    each of the matrices that result is a state of the law. Noise that was added to the minimiser itself does not go
+    through H, and is the larger part where H is uncertain: there the released sum is taken as it is. All this is done to
+    what was released, and costs nothing.
     """
-
-    names: tuple[str, ...]
-    lower: Floats
-    upper: Floats
-    level: float
-    ridge: float
-
-    covers = COVERS
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
-        return np.column_stack((self.lower, self.upper)).astype(dtype or np.float64)
-
-    def __len__(self) -> int:
-        return len(self.lower)
-
-    def __iter__(self) -> Iterator[tuple[float, float]]:
-        return iter(zip(self.lower.tolist(), self.upper.tolist(), strict=True))
-
-    def __getitem__(self, place: Any) -> Any:
-        return np.asarray(self)[place]
-
-    @property
-    def lengths(self) -> Floats:
-        """Upper less lower ends."""
-        return self.upper - self.lower
-
-    def __repr__(self) -> str:
-        wide = max(len(n) for n in self.names)
-        rows = [f"{n:<{wide}}  {a: .6g}  {b: .6g}" for n, (a, b) in zip(self.names, self, strict=True)]
-        head = f"{100 * self.level:g} % intervals; each covers {COVERS}; ridge {self.ridge:g}"
-        return "\n".join([head, *rows])
-
-
-@dataclass(frozen=True, eq=False)
-class Sandwich:
-    """What is known of how far a released ``theta`` is from the population's, all of it from releases.
-
-    ``variance`` is that of the normal part of each coefficient, ``laplace`` the scale of the part that is a coordinate of
-    spherical Laplace noise; both on the scale of the design, with one row for each curvature that the exact one may have
-    been.
-    """
-
-    variance: Floats
-    laplace: Floats
-
-    @staticmethod
-    def read(
-        design: Design, fit: Release, ridge: Fraction, pair: Sequence[Release], rows: int | None, along: Floats | None = None
-    ) -> Sandwich:
-        """From the three releases: of the coefficients, or of the combinations of them that the lines of ``along`` are.
-
-        H = (sum of l'' x x') + ridge I; C = (sum of g g') - ridge^2 theta theta' / n, because at the population's minimiser
-        a mean gradient is -ridge theta / n. Where n was released it is taken three deviations too large, so that less is
-        taken off. Of both sums the nearest matrix without negative eigenvalues and with the same trace is taken: lifting
-        those below 0 alone would add, on the average, curvature that is not there, and to what is uncertain. An error of H
-        does not average out, because its inverse is what counts: so noise is drawn again and taken off the released sum, and
-        each of the matrices that result has its row. Noise that was added to the minimiser itself does not go through H, and
-        is the larger part where H is uncertain: there the released sum is taken as it is. All this is done to what
-        was released, and costs nothing.
-        """
-        bend, steep = pair
-        assert isinstance(bend.query, CurvatureAt)
-        assert isinstance(steep.query, SlopeAt)
-        theta, whole, width = np.asarray(fit.value, np.float64), float(ridge), design.width
-        law, released = fit.mechanism, bend.query.matrix(bend.value)
-        inside = isinstance(law, ObjectivePerturbation)
-        values, vectors = np.linalg.eigh(released - _redrawn_noise(bend) if inside else released[None])
-        inverse = (vectors / (_same_sum(values) + whole)[:, None, :]) @ vectors.swapaxes(1, 2)
-        n = float(rows) if rows is not None else _at_most(steep)
-        about = steep.query.matrix(steep.value) - whole * whole / n * np.outer(theta, theta)
-        values, vectors = np.linalg.eigh(about)
-        lines = np.eye(width) if along is None else along
-        inverse, lengths = lines @ inverse, (lines * lines).sum(1)
-        root = inverse @ (vectors * np.sqrt(_same_sum(values)))
-        variance = (root * root).sum(2)
-        laplace = np.zeros_like(variance)
-        if isinstance(law, ObjectivePerturbation):
-            scale = float(law.scale) * np.sqrt((inverse * inverse).sum(2))
-            variance += (width + 1) * float(law.settling(width).scales[0]) ** 2 * lengths
-            if law.noise == "gaussian":
-                variance += scale * scale
-            else:
-                laplace = scale
-        elif isinstance(law, Gaussian):
-            variance += float(law.scales[0]) ** 2 * lengths
-        elif isinstance(law, SphericalLaplace):
-            laplace += float(law.scales[0]) * np.sqrt(lengths)
-        return Sandwich(variance, laplace)
-
-    def half_lengths(self, level: float) -> Floats:
-        """How far an interval of that level reaches to either side, on the scale of the design."""
-        if not 0 < level < 1:
-            raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
-        return quantiles(0.5 + level / 2, self.variance, self.laplace, self.variance.shape[1])
+    bend, steep = pair
+    assert isinstance(bend.query, CurvatureAt)
+    assert isinstance(steep.query, SlopeAt)
+    theta, whole, width = np.asarray(fit.value, np.float64), float(ridge), design.width
+    law, released = fit.mechanism, bend.query.matrix(bend.value)
+    inside = isinstance(law, ObjectivePerturbation)
+    values, vectors = np.linalg.eigh(released - _redrawn_noise(bend) if inside else released[None])
+    inverse = (vectors / (_same_sum(values) + whole)[:, None, :]) @ vectors.swapaxes(1, 2)
+    n = float(rows) if rows is not None else _at_most(steep)
+    about = steep.query.matrix(steep.value) - whole * whole / n * np.outer(theta, theta)
+    values, vectors = np.linalg.eigh(about)
+    root = inverse @ (vectors * np.sqrt(_same_sum(values)))
+    normal = root @ root.swapaxes(1, 2)
+    laplace, alone = np.zeros_like(normal), np.eye(width)
+    if isinstance(law, ObjectivePerturbation):
+        through = float(law.scale) ** 2 * inverse @ inverse
+        normal += (width + 1) * float(law.settling(width).scales[0]) ** 2 * alone
+        if law.noise == "gaussian":
+            normal += through
+        else:
+            laplace = through
+    elif isinstance(law, Gaussian):
+        normal += float(law.scales[0]) ** 2 * alone
+    elif isinstance(law, SphericalLaplace):
+        laplace += float(law.scales[0]) ** 2 * alone
+    return Spread(normal, laplace, width)
 
 
 def _redrawn_noise(bend: Release) -> Floats:

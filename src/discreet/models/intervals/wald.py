@@ -8,17 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.random import Random
 from discreet.errors import InvalidRequest
 from discreet.models.design import Floats
-from discreet.models.intervals.noise_quantiles import upper_tail
-from discreet.models.intervals.sandwich import COVERS, Sandwich
+from discreet.models.intervals.intervals import COVERS
+from discreet.models.intervals.spread import DRAWS, Spread
 from discreet.models.queries.regression_sums import RegressionMoments
 
 Combination = str | Mapping[str, float]
 _QUIET = 3.0  # the least eigenvalue of the sums must be this many deviations of their noise
-_DRAWS = 9999
-_STREAM = 2026  # public: what is drawn is a hypothesis
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class CoefficientTest:
         return f"{self.hypothesis}: p = {self.pvalue:.4g}, statistic {self.statistic:.4g} ({self.method})"
 
 
-def restrictions(given: Combination | Sequence[Combination], names: Sequence[str]) -> tuple[Floats, str]:
+def restrictions(given: Combination | Sequence[Combination], names: Sequence[str]) -> tuple[Floats, list[str]]:
     """One line of coefficients for each combination, and the combinations in words."""
     many = [given] if isinstance(given, str | Mapping) else list(given)
     if not many:
@@ -49,7 +46,7 @@ def restrictions(given: Combination | Sequence[Combination], names: Sequence[str
         words.append(" + ".join(f"{v:g} {k}" if v != 1 else k for k, v in parts.items()))
     if not np.isfinite(lines).all() or np.linalg.matrix_rank(lines) < len(lines):
         raise InvalidRequest("combinations to test must be finite, and none of them a combination of the others")
-    return lines, ", ".join(words)
+    return lines, words
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,8 @@ class Sums:
     """Noisy sums of squares and products of features, the constant and the target, in this order, and their noise.
 
     ``scale`` is the deviation of an entry on the diagonal (``off_diagonal`` times that above it), or with ``dimension`` the
-    scale of spherical Laplace noise in so many numbers. ``known_rows``: the constant's own sum has no noise.
+    scale of spherical Laplace noise in so many numbers. ``known_rows``: the constant's own sum has no noise. Products
+    with the target have ``target_factor`` times less of it.
     """
 
     raw: Floats
@@ -66,12 +64,20 @@ class Sums:
     dimension: int | None = None
     known_rows: bool = False
     off_diagonal: float = 1.0
+    target_factor: float = 1.0
 
     @staticmethod
-    def of(moments: RegressionMoments, kept: Any) -> Sums:
-        """Those of some of the columns."""
+    def of(moments: RegressionMoments) -> Sums:
+        """Those of a regression."""
         dimension = moments.size if moments.spherical else None
-        return Sums(moments.raw[np.ix_(kept, kept)], moments.rows, moments.scale, dimension, moments.known_rows)
+        return Sums(
+            moments.raw,
+            moments.rows,
+            moments.scale,
+            dimension,
+            moments.known_rows,
+            target_factor=moments.target_factor,
+        )
 
 
 def restricted(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> tuple[float, float]:
@@ -86,7 +92,12 @@ def restricted(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> 
     Proof: at the hypothesis L = R W (sum of x e + E s), up to terms of smaller order, for residuals e of one variance.
     """
     covariances = parts_of(sums, lines, values, clusters)
-    return (0.0, 1.0) if covariances is None else _judge(*covariances, sums.dimension)
+    if covariances is None:
+        return 0.0, 1.0
+    score, sampled, noise = covariances
+    if sums.dimension is None:
+        return Spread((sampled + noise)[None], np.zeros((1, *noise.shape)), 1).judge(score)
+    return Spread(sampled[None], noise[None], sums.dimension).judge(score)
 
 
 def parts_of(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> tuple[Floats, Floats, Floats] | None:
@@ -105,36 +116,10 @@ def parts_of(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> tu
     spread = np.column_stack([through, np.zeros(len(lines))])
     once = spread[:, rows] * s[columns]
     entries = np.where(rows == columns, once, sums.off_diagonal * (once + spread[:, columns] * s[rows]))
+    entries[:, (columns == side - 1) & (rows < columns)] /= sums.target_factor
     if sums.known_rows:
         entries[:, (rows == side - 2) & (columns == side - 2)] = 0.0
     return score, variance * inner, sums.scale**2 * entries @ entries.T
-
-
-def _judge(score: Floats, sampled: Floats, noise: Floats, dimension: int | None) -> tuple[float, float]:
-    """z and its p-value for one number, the squared length and its p-value for several."""
-    from scipy.special import chdtrc, gammaincinv, ndtri
-
-    total = sampled + (noise if dimension is None else (dimension + 1) * noise)
-    if len(score) == 1:
-        normal, laplace = (total[0], np.zeros(1)) if dimension is None else (sampled[0], np.sqrt(noise[0]))
-        tail = upper_tail(abs(float(score[0])), normal, laplace, dimension or 1)
-        return float(score[0] / max(np.sqrt(float(total[0, 0])), 1e-150)), min(1.0, 2 * tail)
-    inverse = np.linalg.pinv(total, hermitian=True)
-    length = float(score @ inverse @ score)
-    if dimension is None:
-        return length, float(chdtrc(len(score), length))
-    words = Random(_STREAM).words(_DRAWS * (2 * len(score) + 1)) >> np.uint64(11)
-    uniform = ((words.astype(np.float64) + 0.5) * 2.0**-53).reshape(_DRAWS, -1)
-    gamma = gammaincinv((dimension + 1) / 2, uniform[:, :1])  # spherical noise is normal with a variance of its own
-    z = ndtri(uniform[:, 1:])
-    drawn = z[:, : len(score)] @ _root(sampled) + np.sqrt(2 * gamma) * (z[:, len(score) :] @ _root(noise))
-    made = ((drawn @ inverse) * drawn).sum(1)
-    return length, (1 + int(np.count_nonzero(made >= length))) / (_DRAWS + 1)
-
-
-def _root(covariance: Floats) -> Floats:
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
 def linear_test(model: Any, coefficients: Combination | Sequence[Combination], value: Any) -> CoefficientTest:
@@ -147,43 +132,31 @@ def linear_test(model: Any, coefficients: Combination | Sequence[Combination], v
         raise InvalidRequest("tests are for rows without weights; fit without sample_weight")
     if not design.intercept:
         raise InvalidRequest("tests are of models with an intercept; fit with fit_intercept=True")
-    first = [place == 0 and bool(f.labels) for f in design.features for place in range(f.size)]
-    kept = np.flatnonzero(~np.array([*first, False, False]))  # beside a constant a category's first label is the reference
-    names = [name for name, reference in zip((*design.names, "intercept"), (*first, False), strict=True) if not reference]
-    lines, words = restrictions(coefficients, names)
-    units = np.array([*(f.unit for f in design.features for _ in range(f.size)), 1.0])[kept[:-1]]
-    values = np.broadcast_to(np.asarray(value, np.float64), (len(lines),))
-    sums = Sums.of(fitted.moments, kept)
-    found = restricted(sums, lines * design.target.unit / units, values, design.rows)
+    lines, words = restrictions(coefficients, (*design.names, "intercept"))
+    values = np.broadcast_to(np.asarray(value, np.float64), (len(lines),)) - lines[:, -1] * design.target.middle
+    sums = Sums.of(fitted.moments)
+    found = restricted(sums, lines @ fitted.entry_lines, values, design.rows)
     how = "Wald" if len(lines) == 1 else "F, as chi-squared"
-    law = f"drawn {_DRAWS} times" if sums.dimension is not None and len(lines) > 1 else "noise of the sums included"
+    law = f"drawn {DRAWS} times" if sums.dimension is not None and len(lines) > 1 else "noise of the sums included"
     return CoefficientTest(
         *found, f"asymptotic: {how}, residuals of one variance, no ridge, {law}", _hypothesis(words, value)
     )
 
 
-def classifier_test(model: Any, coefficients: Combination, value: float) -> CoefficientTest:
-    """Wald's test of one combination of coefficients of a classifier fitted with ``intervals=True``."""
+def classifier_test(model: Any, coefficients: Combination | Sequence[Combination], value: Any) -> CoefficientTest:
+    """Wald's test of combinations of coefficients of a classifier fitted with ``intervals=True``, several together."""
     fitted = model.fitted_
-    if fitted.sandwich is None:
+    if fitted.spread is None:
         raise InvalidRequest("tests are paid for when a model is fitted; make it with intervals=True and fit again")
     design = fitted.design
     names = (*design.names, *(["intercept"] if design.intercept else []))
     lines, words = restrictions(coefficients, names)
-    if len(lines) != 1:
-        raise InvalidRequest(
-            f"one combination of coefficients is tested at a time, got {len(lines)}; correct several by Holm"
-        )
-    fit, *pair = fitted.releases
-    along = lines / design.units
-    known = Sandwich.read(design, fit, fitted.ridge, pair, fitted.rows, along)
-    score = float(along[0] @ fitted.theta) - float(value)
-    variance, laplace = known.variance[:, 0], known.laplace[:, 0]
-    spread = float(np.sqrt((variance + (design.width + 1) * laplace**2).mean()))
-    p = min(1.0, 2 * upper_tail(abs(score), variance, laplace, design.width))
-    method = f"asymptotic: Wald, noise included; about {COVERS}, ridge {float(fitted.ridge):g}"
-    return CoefficientTest(score / max(spread, 1e-150), p, method, _hypothesis(words, value))
+    score = lines @ (design.lines @ fitted.theta) - np.broadcast_to(np.asarray(value, np.float64), (len(lines),))
+    statistic, p = fitted.spread.along(lines @ design.lines).judge(score)
+    how = "Wald" if len(lines) == 1 else f"Wald, of {len(lines)} together"
+    method = f"asymptotic: {how}, noise included; about {COVERS}, ridge {float(fitted.ridge):g}"
+    return CoefficientTest(statistic, p, method, _hypothesis(words, value))
 
 
-def _hypothesis(words: str, value: Any) -> str:
-    return f"{words} = {', '.join(f'{v:g}' for v in np.ravel(np.asarray(value, np.float64)))}"
+def _hypothesis(words: Sequence[str], value: Any) -> str:
+    return f"{', '.join(words)} = {', '.join(f'{v:g}' for v in np.ravel(np.asarray(value, np.float64)))}"

@@ -16,7 +16,7 @@ from discreet.errors import InvalidRequest
 from discreet.models.design import Design, scores
 
 Integers = npt.NDArray[np.int64]
-_STEPS = 1 << 20  # a squared error is counted in so many steps
+_STEPS = 1 << 20  # a squared error, or a weight over its bound, is counted in so many steps
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,24 @@ class ScoringRule:
     theta: tuple[float, ...]
 
     def errors(self, batch: Any) -> int:
-        """The number of wrong classes, or the sum of squared errors in steps of (hi - lo)^2 / 2^20."""
+        """The number of wrong classes, or what rows are wrong by in steps: (hi - lo)^2 / 2^20, a row's weight over its
+        bound.
+        """
         rows, target = self.design.block(batch), self.design.target
         score = scores(rows.x, self.theta)
+        share = None if self.design.weight is None or rows.weight is None else rows.weight / self.design.weight.most
         if target.classes:
-            return int(((score > 0) != (rows.y > 0)).sum())
-        lo, hi = target.lo / target.unit, target.hi / target.unit
+            wrong = (score > 0) != (rows.y > 0)
+            return int(wrong.sum() if share is None else np.rint(_STEPS * wrong * share).astype(np.int64).sum())
+        lo, hi = target.ends
         apart = np.clip((np.clip(score, lo, hi) - np.clip(rows.y, lo, hi)) / (hi - lo), -1.0, 1.0)
-        return int(np.rint(_STEPS * apart * apart).astype(np.int64).sum())
+        missed = apart * apart if share is None else apart * apart * share
+        return int(np.rint(_STEPS * missed).astype(np.int64).sum())
+
+    @property
+    def whole(self) -> bool:
+        """Whether errors are counted, each as one."""
+        return bool(self.design.target.classes) and self.design.weight is None
 
 
 @queries("contest")
@@ -42,11 +52,16 @@ class ScoringRule:
 class Contest(FoldQuery):
     """The utility of each rule: minus its number of errors, or minus its sum of squared errors over (hi - lo)^2.
 
+    Where rows have weights, each error counts with its weight over the bound of weights. For a treatment rule, whose
+    weights are benefits over propensities, that ranks rules by their value: what a rule does not lose it gains, and all
+    rules share the total.
+
     ``distance``: a person moves any utility by at most ``rows``, in L-infinity, under every relation.
 
     Proof: an error is a whole number of steps from 0 to 1 whatever a row holds (numbers and predictions are clipped to
-    the public bounds, and the steps of a square at most 1 are at most 2^20), a sum of whole numbers is exact, and a person
-    has at most ``rows`` rows. Adding a person moves no utility up; replacing one moves each by at most ``rows``.
+    the public bounds, weights to [0, their bound], and the steps of a number at most 1 are at most 2^20), a sum of whole
+    numbers is exact, and a person has at most ``rows`` rows. Adding a person moves no utility up; replacing one moves
+    each by at most ``rows``.
     """
 
     rules: tuple[ScoringRule, ...]
@@ -54,6 +69,8 @@ class Contest(FoldQuery):
     def __post_init__(self) -> None:
         if not self.rules:
             raise InvalidRequest("a contest needs at least one rule, got none")
+        if len({rule.whole for rule in self.rules}) > 1:
+            raise InvalidRequest("rules must be judged alike: all by weights, or none")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -74,9 +91,8 @@ class Contest(FoldQuery):
         return left + right
 
     def finish(self, total: Integers) -> Any:
-        whole = bool(self.rules[0].design.target.classes)
         # Whole in doubles; a clip of the utility itself moves no two of them further apart.
-        return -np.minimum(total, 1 << 53).astype(np.float64) / (1 if whole else _STEPS)
+        return -np.minimum(total, 1 << 53).astype(np.float64) / (1 if self.rules[0].whole else _STEPS)
 
     def blank(self, rows: int) -> Any:
         return np.full(len(self.rules), -rows / 2)
