@@ -220,7 +220,7 @@ def test_another_kind_joins(monkeypatch: pytest.MonkeyPatch) -> None:
     class Always(Predictor):
         @classmethod
         def read(cls, doc: Any, document: Any) -> Predictor:
-            made = cls(document=document)
+            made = cls(document=document, inputs=())
             object.__setattr__(made, "answer", doc["answer"])
             return made
 

@@ -14,6 +14,7 @@ from discreet.core.query import Query, Relation, queries
 from discreet.mechanisms.objective_perturbation import TOLERANCE
 from discreet.models.design import Design, DesignRows, Floats
 from discreet.models.losses import Loss
+from discreet.models.queries.ball_problem import BallProblem
 from discreet.models.queries.problem import RidgeMinimiser, check_bounded, gradient_distance
 from discreet.models.regions import Ball, Region
 from discreet.models.solve.newton_in_region import minimise_within
@@ -65,7 +66,7 @@ class ConstrainedMinimiser(RidgeMinimiser):
     minimiser, on either side. The guarantee is for tables of up to ``most_rows`` rows, as for ``ObjectivePerturbation``.
     """
 
-    problem: Any
+    problem: ConstrainedProblem | BallProblem
     ridge: Fraction
     tolerance: Fraction = TOLERANCE
 
