@@ -14,12 +14,12 @@ from discreet.audit import neighbours, waist
 from discreet.audit.law_claims import draws_of, likelihood_ratio, probabilities
 from discreet.audit.lower_bound import CONFIDENCE, lower_bound
 from discreet.audit.row import Row
+from discreet.core.price import Price
 from discreet.core.query import RELATIONS, Relation
 from discreet.core.schema import Categories, Column, Integer, Real, Schema
 from discreet.sources import open_source
 from discreet.statistics.joint import ask
 from discreet.statistics.question import Question, Table, build
-from discreet.statistics.spend import Spend
 
 _WIDE = 200  # so many values that those which one row favours hold next to none of the probability
 SCHEMA: dict[str, Column] = {
@@ -78,7 +78,7 @@ def audit_statistic(
     start = time.perf_counter()
     args, kwargs = (PEOPLE if people else ASKED)[name]
     chooses = name in CHOICES
-    spend = Spend(epsilon=3 if chooses else 1)  # a choice is told apart by rare answers, which epsilon 1 hardly moves
+    price = Price(epsilon=3 if chooses else 1)  # a choice is told apart by rare answers, which epsilon 1 hardly moves
     worst, best = 0.0, -1.0
     pair: tuple[Any, Any] | None = None
     question: Question | None = None
@@ -99,14 +99,14 @@ def audit_statistic(
         moved = waist.apart(asked.query.distance(relation), *values)
         worst = max(worst, moved.worst)
         # The furthest in the norm that the noise is calibrated to is the easiest to tell apart.
-        telling = _promise(asked, spend, relation, values, trials) if chooses else moved.l1
+        telling = _promise(asked, price, relation, values, trials) if chooses else moved.l1
         if telling > best:
             best, pair, question = telling, (sources[0], sources[1]), asked
     assert pair is not None
     assert question is not None
-    chosen, claim = question, float(spend.pure())
-    traced = waist.same_trace(lambda: ask(chosen, spend, relation), pair[0], pair[1], relation)
-    certified = _certify(question, spend, relation, pair, trials, confidence)
+    chosen, claim = question, float(price.choice_epsilon)
+    traced = waist.same_trace(lambda: ask(chosen, price, relation), pair[0], pair[1], relation)
+    certified = _certify(question, price, relation, pair, trials, confidence)
     note = f"moved {worst:.3f} of the declared distance; neighbours leave {'the same' if traced else 'DIFFERENT'} traces"
     holds = certified <= claim and worst <= 1 + 1e-9 and traced
     title = f"{name}{' of people with several rows' if people else ''}, {relation}"
@@ -185,9 +185,9 @@ def _low(rows: int, value: int = 0) -> neighbours.Rows:
     return [_at("a", 0, 0, value)] * rows
 
 
-def _promise(question: Question, spend: Spend, relation: Relation, utilities: list[Any], trials: int) -> float:
+def _promise(question: Question, price: Price, relation: Relation, utilities: list[Any], trials: int) -> float:
     """What the exact probabilities of a choice let an audit of so many trials expect to certify."""
-    law: Any = question.law(spend, relation)
+    law: Any = question.law(price, relation)
     p, q = (probabilities(law, known) for known in utilities)
     best = 0.0
     for one, other in ((p, q), (q, p)):
@@ -198,8 +198,8 @@ def _promise(question: Question, spend: Spend, relation: Relation, utilities: li
     return best
 
 
-def _certify(question: Question, spend: Spend, relation: Relation, pair: Any, trials: int, confidence: float) -> float:
-    law: Any = question.law(spend, relation)
+def _certify(question: Question, price: Price, relation: Relation, pair: Any, trials: int, confidence: float) -> float:
+    law: Any = question.law(price, relation)
     exact = [question.query.evaluate(source) for source in pair]
     if law.name != "exponential":
         exact = [np.ravel(np.asarray(e.value, np.float64)) for e in exact]

@@ -31,8 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageProblem as problem:
         return _refuse(_one_line(problem.format_message()), "Usage", given)  # type: ignore[attr-defined]
     except DiscreetError as problem:
-        words = str(problem).replace("override=True", "--override")  # the library's words speak of Python
-        return _refuse(_one_line(words), type(problem).__name__, given)
+        return _refuse(_one_line(str(problem)), type(problem).__name__, given)
     except BrokenPipeError:
         sys.stderr.close()  # whoever read us went away; there is nobody to tell
         return 0
