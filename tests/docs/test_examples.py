@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -16,7 +15,9 @@ import pytest
 from discreet.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md"))]
+EVERY = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ON_SPARK = [p for p in EVERY if "pyspark" in p.read_text(encoding="utf-8")]  # run beside the other tests that need it
+PAGES = [str(p.relative_to(ROOT)) for p in EVERY if p not in ON_SPARK]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_HERE = ("make", "pip", "git")  # commands about the repository itself
 
@@ -46,18 +47,8 @@ def write_toml(text: str) -> None:
         Path(named[1]).write_text(text)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(ROOT)) for p in PAGES])
-def test_examples_run(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    if page.name == "README.md":
-        _own_table()
-    if "pyspark" in page.read_text(encoding="utf-8"):
-        # A process of its own: the page stops its Spark session, which other tests may share.
-        code = "\n".join(text for kind, text in blocks(page) if kind == "python")
-        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=300)
-        return
+def run_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of a page, from the top, in the folder one is in."""
     module = type(sys)("example")  # dataclasses look their module up
     monkeypatch.setitem(sys.modules, "example", module)
     names = module.__dict__
@@ -68,6 +59,16 @@ def test_examples_run(
             run_console(text)
         elif kind == "toml":
             write_toml(text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_examples_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if page == "README.md":
+        _own_table()
+    run_page(ROOT / page, monkeypatch)
     assert "Traceback" not in capsys.readouterr().err
 
 
