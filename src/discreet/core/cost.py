@@ -297,7 +297,7 @@ def _float_up(value: Fraction) -> float:
 def _line(rho: Fraction) -> tuple[float, ...]:
     """The curve of rho-zCDP, each value rounded up: integers divide correctly rounded, and one step up mends the rest."""
     top, bottom = rho.numerator, rho.denominator
-    return tuple(_quotient_up(top * p, bottom * q) for p, q in _RATIOS)
+    return tuple([_quotient_up(top * p, bottom * q) for p, q in _RATIOS])
 
 
 def _quotient_up(top: int, bottom: int) -> float:
@@ -312,11 +312,14 @@ def pure_curve(order: float, epsilon: float) -> float:
 
     (sinh(a e) - sinh((a-1) e)) / sinh e = cosh((a - 1/2) e) / cosh(e/2), and log cosh x = log1p(2 sinh(x/2)^2).
     """
-    e, a = epsilon, order
-    if e == 0.0:
+    if epsilon == 0.0:
         return 0.0
-    value = (_log_cosh((a - 0.5) * e) - _log_cosh(e / 2)) / (a - 1)
-    return min(value, e)
+    return min(_above_half(order, epsilon, _log_cosh(epsilon / 2)), epsilon)
+
+
+def _above_half(a: float, e: float, half: float) -> float:
+    """``pure_curve`` before it is held to e, with log cosh(e/2) given: it is the same for all orders."""
+    return (_log_cosh((a - 0.5) * e) - half) / (a - 1)
 
 
 def _log_cosh(x: float) -> float:
@@ -335,5 +338,11 @@ def _pure(epsilon: Fraction) -> Cost:
     # The difference of two logarithms in pure_curve loses at most a few units of the larger one: never trust it
     # below that, take the straight line rho * order there.
     margin = 2.0**-48
-    curve = tuple(min(line[i], e, pure_curve(a, e) + margin * ((a + 1) * e + 1) / (a - 1)) for i, a in enumerate(ORDERS))
+    half = _log_cosh(e / 2)
+    curve = tuple(
+        [
+            min(at, e, min(_above_half(a, e, half), e) + margin * ((a + 1) * e + 1) / (a - 1))
+            for at, a in zip(line, ORDERS, strict=True)
+        ]
+    )
     return Cost(epsilon, Fraction(0), rho, Fraction(0), curve)

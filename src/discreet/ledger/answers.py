@@ -190,14 +190,12 @@ class Answers:
             return
         with database.work(write=True) as work:
             for number in numbers:
-                values = {"of_ledger": journal.id, "of_number": number}
-                found = work.row(tables.read_pending, values)
-                if found is None or (found[1], found[2]) != (PAID, database.holder):
+                mine = {"of_ledger": journal.id, "of_number": number, "old_state": PAID, "old_holder": database.holder}
+                if not work.write(tables.mark_pending, mine | {"new_state": LOOKED}):
                     raise LedgerUnavailable(
                         f"the claim on entry {number} was lost with the connection to the ledger. Nothing was looked at; "
                         "it is paid, and asking the same again is free"
                     )
-                work.write(tables.update_pending, values | {"new_state": LOOKED, "new_holder": database.holder})
         for number in numbers:
             tally.looked(journal.name, number)
 
@@ -253,11 +251,9 @@ class Answers:
             books = journal.lock(work)
             for number, (key, each, _, release) in once.items():
                 if each.key is not None:
-                    place = {"of_ledger": journal.id, "of_number": number}
-                    found = work.row(tables.read_pending, place)
-                    if found is None or (found[1], found[2]) != (LOOKED, database.holder):
+                    mine = {"of_ledger": journal.id, "of_number": number, "old_state": LOOKED, "old_holder": database.holder}
+                    if not work.write(tables.answer_pending, mine):
                         raise Withheld(withheld(journal, number, each.bill.cost))
-                    work.write(tables.delete_pending, place)
                 document = documents[number]
                 rows.append(
                     {"ledger": journal.id, "key": key, "number": number, "document": document,

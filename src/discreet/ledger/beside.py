@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -134,25 +135,33 @@ class Beside:
 
     def seen(self, ledger: int) -> tuple[int, str] | None:
         """The last event of a ledger that was noted here; None where none ever was."""
-        descriptor = self._file()
-        if os.fstat(descriptor).st_size == 0:
+        head, records = self._records(ledger)
+        if not head:
             return None
-        records = os.pread(descriptor, 2 * _RECORD, _place(ledger, 0))
-        known = [f for f in _records(records, ledger) if f is not None]
-        if os.pread(descriptor, _RECORD, 0) != _MAGIC or (not known and records.strip(b"\0")):
+        known = [f for f in _read_both(records, ledger) if f is not None]
+        if head != _MAGIC or (not known and records.strip(b"\0")):
             raise LedgerCorrupt(
                 f"the head file {self.head} is damaged; check the ledger against a head noted elsewhere (discreet ledger "
                 f"verify --head), and then run: discreet ledger adopt {self.path}. Nothing was charged"
             )
         return max(known, default=None)
 
+    def _records(self, ledger: int) -> tuple[bytes, bytes]:
+        """How the head file begins, nothing where it is empty, and the two records of a ledger; one read for the first few."""
+        descriptor, place = self._file(), _place(ledger, 0)
+        if place > 32 * _RECORD:
+            return os.pread(descriptor, _RECORD, 0), os.pread(descriptor, 2 * _RECORD, place)
+        found = os.pread(descriptor, place + 2 * _RECORD, 0)
+        return found[:_RECORD], found[place:]
+
     def note(self, ledger: int, number: int, head: str) -> None:
         """Note the last event of a ledger; only in a writer's turn, so that the number never falls."""
         descriptor = self._file()
-        if os.fstat(descriptor).st_size == 0:
+        start, records = self._records(ledger)
+        if not start:
             os.pwrite(descriptor, _MAGIC, 0)
         # By turns, not by number: a transaction may have an even number of events, and would write over the last record.
-        first, second = _records(os.pread(descriptor, 2 * _RECORD, _place(ledger, 0)), ledger)
+        first, second = _read_both(records, ledger)
         turn = first is not None and (second is None or first > second)
         os.pwrite(descriptor, _write(ledger, number, head), _place(ledger, int(turn)))
 
@@ -214,10 +223,11 @@ def _write(ledger: int, number: int, head: str) -> bytes:
     return f"{text} {sha256(text.encode()).hexdigest()[:24]}\n".encode().ljust(_RECORD, b"\0")
 
 
-def _records(both: bytes, ledger: int) -> tuple[tuple[int, str] | None, tuple[int, str] | None]:
+def _read_both(both: bytes, ledger: int) -> tuple[tuple[int, str] | None, tuple[int, str] | None]:
     return _read(both[:_RECORD], ledger), _read(both[_RECORD:], ledger)
 
 
+@lru_cache(maxsize=64)
 def _read(record: bytes, ledger: int) -> tuple[int, str] | None:
     try:
         owner, number, head, _ = record.rstrip(b"\0").decode("ascii").split()

@@ -8,15 +8,17 @@ from discreet.core.cost import Cost
 from discreet.core.release import Entry
 
 _lock = threading.Lock()
-_charged = Cost.nothing()
+_MOST = 1000  # costs that wait to be added up: nearly always nobody asks for the sum
+_charged: list[Cost] = []
 _open: dict[tuple[str, int], str] = {}
 
 
 def paid(entry: Entry, cost: Cost) -> None:
     """An entry was charged."""
-    global _charged
     with _lock:
-        _charged = _charged + cost
+        _charged.append(cost)
+        if len(_charged) > _MOST:
+            _charged[:] = [sum(_charged, Cost.nothing())]
         _open[entry.ledger, entry.number] = "paid"
 
 
@@ -34,20 +36,20 @@ def stored(ledger: str, number: int) -> None:
 
 def clear() -> None:
     """Begin anew: for a command that is run as a function."""
-    global _charged
     with _lock:
-        _charged = Cost.nothing()
+        _charged.clear()
         _open.clear()
 
 
 def in_words() -> str:
     """What was charged by this process and what asking again costs."""
     with _lock:
-        if _charged is Cost.nothing():
+        if not _charged:
             return "nothing was charged"
+        charged = sum(_charged, Cost.nothing())
         withheld = sorted(number for (_, number), state in _open.items() if state == "looked")
         waiting = sorted(number for (_, number), state in _open.items() if state == "paid")
-    told = [f"{_charged} was charged"]
+    told = [f"{charged} was charged"]
     if withheld:
         told.append(
             f"entry {', '.join(map(str, withheld))} was looked for and not answered: it is withheld until the custodian "
