@@ -18,7 +18,7 @@ from discreet.core.release import Entry, Release
 from discreet.core.runner import Bill, Paid
 from discreet.core.unit import Unit
 from discreet.errors import AccountClosed, InvalidRequest
-from discreet.ledger import checks, keys, tables
+from discreet.ledger import checks, keys, tables, tally
 from discreet.ledger.answers import Answers, Wanted
 from discreet.ledger.books import on_account
 from discreet.ledger.creation import find_or_create
@@ -179,9 +179,9 @@ class Ledger:
         """Store what was made, durably, and return what a read of the store returns."""
         return self._answers.store(paid, made)
 
-    def give_up(self, paid: Sequence[Paid]) -> None:
-        """Let go of what was bought, after an error."""
-        self._answers.give_up(paid)
+    def give_up(self, paid: Sequence[Paid]) -> str:
+        """Let go of what was bought, after an error; what became of it, in one line."""
+        return self._answers.give_up(paid)
 
     def redeem(self, number: int, *, forgo: bool = False) -> Cost:
         """The custodian's decision on an entry that was looked for and not answered: once more, or never; what it cost."""
@@ -220,6 +220,7 @@ class Ledger:
             books = self._journal.lock(work)
             bound = replace(draft, unit=self._bound(books.unit, unit, binding))
             entry = self._journal.post(work, books, [bound])[0]
+            work.after.insert(0, lambda: tally.opened(entry, bound.cost))
         return [Account(entry.number, part, account.parts, entry.hash) for part in range(account.parts or 1)]
 
     def reopen(self, request: Reopen, relation: Relation) -> int:
