@@ -30,6 +30,7 @@ ORDERS: tuple[float, ...] = (
 )  # fmt: skip
 _RATIOS = tuple(a.as_integer_ratio() for a in ORDERS)
 _PAD = 1.0 + 2.0**-40
+MOST = Fraction(10) ** 300
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ class Cost:
         ln((sinh(a e) - sinh((a-1) e)) / sinh e) / (a-1); and its supremum over a of curve/a is at a = 1, the
         Kullback-Leibler divergence e tanh(e/2), which gives rho.
         """
-        return _pure(numbers.non_negative(epsilon, "epsilon"))
+        return _pure(_sane(numbers.non_negative(epsilon, "epsilon"), "epsilon"))
 
     @staticmethod
     def approximate(epsilon: Number, delta: Number) -> Cost:
@@ -182,7 +183,7 @@ class Cost:
     @staticmethod
     def zcdp(rho: Number) -> Cost:
         """rho-zero-concentrated privacy: Rényi divergence at most rho times the order, for every order."""
-        r = numbers.non_negative(rho, "rho")
+        r = _sane(numbers.non_negative(rho, "rho"), "rho")
         return Cost(None, Fraction(0), r, Fraction(0), _line(r))
 
     @staticmethod
@@ -284,9 +285,16 @@ class Cost:
             raise UnsupportedFormat(f"a cost needs epsilon, delta, rho, slack and curve, got {doc!r}") from problem
         if len(curve) != len(ORDERS) or any(not v >= 0 for v in curve):
             raise UnsupportedFormat(f"a cost's curve needs {len(ORDERS)} values of at least 0, got {doc['curve']!r}")
-        if any(v is not None and v < 0 for v in (epsilon, delta, rho, slack)):
-            raise UnsupportedFormat(f"a cost must not be negative, got {doc!r}")
+        if any(v is not None and not 0 <= v <= MOST for v in (epsilon, delta, rho, slack)):
+            raise UnsupportedFormat(f"a cost must not be negative and at most 1e300, got {doc!r}")
         return Cost(epsilon, delta, rho, slack, curve)
+
+
+def _sane(value: Fraction, name: str) -> Fraction:
+    """Refuse what no double holds: it promises nothing anyway."""
+    if value > MOST:
+        raise InvalidRequest(f"{name} must be at most 1e300, got about 2**{int(value).bit_length()}; ask for less")
+    return value
 
 
 def _float_up(value: Fraction) -> float:

@@ -25,6 +25,7 @@ class NumberPredictor(Predictor):
         """Rows of numbers, clipped to the bounds as they were when the model was fitted, one column for each label."""
         return matrix(self.inputs, X)
 
+    @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def predict(self, X: Any) -> Floats:
         """The number predicted for each row."""
         found: Floats = self.rows(X) @ self.coefficients + self.intercept
