@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
+from discreet.core.codec import read_as, written
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.models.design import Design, Feature, Fourier, Target, Weight
 from discreet.sources import open_source
@@ -55,7 +56,7 @@ def test_no_record_makes_a_long_row(
     waves = Fourier(5, 0.7, 3) if fourier else None
     bound = None if radius is None else Fraction(radius)
     design = Design.of(schema, ["a", "b", "c"], "y", intercept=intercept, radius=bound, weight="w", fourier=waves)
-    assert Design(**design.to_dict()) == design
+    assert read_as(Design, written(design)) == design
     for rows in rows_of(design, cells, schema):
         assert rows.x.shape == (len(rows.y), design.width)
         assert set(rows.y.tolist()) <= {-1.0, 1.0}

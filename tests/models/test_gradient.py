@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.core.ask import Ask, Open
 from discreet.core.budget import Budget
+from discreet.core.codec import read_as, written
 from discreet.core.cost import Cost
 from discreet.core.random import Random
 from discreet.core.runner import Desk, NoLedger, Procedure, plan
@@ -615,7 +616,7 @@ def test_refusals() -> None:
 def test_runs_as_documents() -> None:
     _, schema = table_of(10)
     run = run_of(schema, classifier(3, (4,), 2), sizes=InverseRoot(0.3), momentum=0.5)
-    assert Run.from_dict(run.to_dict()) == run
+    assert read_as(Run, written(run)) == run
     question = LotGradient(run.design, run.network, run.clip, np.zeros(3))
     from discreet.core.query import queries
 

@@ -30,6 +30,19 @@ class Exact:
         return self.counts if self.grid == 1 else self.counts.astype(np.float64) * float(self.grid)
 
 
+def add(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The sum, held at 2**62: past four thousand million rows it stands still instead of turning over."""
+    return _held(_held(left) + _held(right))
+
+
+def _held(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    # For a few numbers the two of them are ten times as quick as one clip.
+    return np.minimum(np.maximum(values, -_MOST), _MOST)
+
+
+_MOST = (1 << 62) - 1
+
+
 @dataclass(frozen=True, eq=False)
 class Keyed:
     """Numbers of keys that nobody declared: those that were met, in their order, and an ``exact`` number for each."""

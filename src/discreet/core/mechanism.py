@@ -53,3 +53,4 @@ class Mechanism(Named, ABC):
 
 
 mechanisms: Registry[Mechanism] = Registry("mechanism")
+Mechanism.registry = mechanisms

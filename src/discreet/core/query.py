@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal, Protocol, TypeVar
 
+from discreet.core import numbers
 from discreet.core.cost import Distance
+from discreet.core.exact import Exact, add
 from discreet.core.registry import Named, Registry
 from discreet.errors import InvalidRequest
 
@@ -46,6 +50,21 @@ class Query(Named, ABC):
         Where it does not, two questions with one document need not be the same, and no answer serves for another.
         """
         return all(getattr(value, "described", True) for value in vars(self).values())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of its value, where that is an array; of a single number ()."""
+        return ()
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return math.prod(self.shape)
+
+    @property
+    def grid(self) -> Fraction:
+        """The step that its numbers are multiples of: 1 where nothing else is said."""
+        return Fraction(1)
 
     @abstractmethod
     def distance(self, relation: Relation) -> Distance:
@@ -89,6 +108,35 @@ class FoldQuery(Query, ABC):
         return evaluate_together([self], source)[0]
 
 
+class SumQuery(FoldQuery, ABC):
+    """A fold that adds up whole numbers, in steps of its grid."""
+
+    def combine(self, left: Any, right: Any) -> Any:
+        return add(left, right)
+
+    def finish(self, total: Any) -> Any:
+        return Exact(total, self.grid)
+
+
+def distance_of_weights(most: Fraction | int, relation: Relation) -> Distance:
+    """How far a person moves sums by weights that are not negative and come to at most ``most`` in all.
+
+    Proof: let v be the person's weights, v >= 0 and |v|_1 <= k. Adding or removing them moves the sums by v: L1 at most k,
+    L2 at most |v|_1. Replacing v by w moves them by v - w: L1 at most 2k, |v - w|_2^2 <= |v|_2^2 + |w|_2^2 <= 2 k^2 because
+    neither is negative, and for the same reason no single sum by more than k.
+    """
+    k = Fraction(most)
+    if relation == "add_remove":
+        return Distance(k, k, k)
+    return Distance(2 * k, numbers.square_root_up(Fraction(2)) * k, k)
+
+
+def check_rows(rows: int, name: str = "rows") -> None:
+    """Refuse what is no number of rows."""
+    if isinstance(rows, bool) or rows < 1:
+        raise InvalidRequest(f"{name} must be a whole number of at least 1, got {rows}")
+
+
 class LotQuery(FoldQuery, ABC):
     """A fold that is asked of many lots: of a table in memory its rows are gathered once, and picked from by person."""
 
@@ -126,3 +174,4 @@ class Together:
 
 
 queries: Registry[Query] = Registry("query")
+Query.registry = queries

@@ -7,12 +7,10 @@ documentation. A word that is not registered is refused; nothing is ever importe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
-from fractions import Fraction
 from importlib import import_module
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from discreet.core import numbers
+from discreet.core.codec import fields_written, read_as
 from discreet.core.documents import reading
 from discreet.errors import UnknownName, UnsupportedFormat
 from discreet.manifest import homes
@@ -21,26 +19,22 @@ SCHEMA_VERSION = 1
 
 
 class Named:
-    """A frozen dataclass that a document can hold: its registered name and its fields."""
+    """A frozen dataclass that a document can hold: its registered name and its fields.
+
+    ``registry`` is that of its kind, which a field of this type is read by.
+    """
 
     name: ClassVar[str]
+    registry: ClassVar[Registry[Any]]
 
     def to_dict(self) -> dict[str, Any]:
         """The name and the fields, in what JSON can say."""
-        return {"name": self.name} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+        return {"name": self.name} | fields_written(self)
 
     @classmethod
     def from_fields(cls, values: dict[str, Any]) -> Self:
-        """From the fields of ``to_dict``; the constructor reads and checks each."""
-        return cls(**values)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Fraction):
-        return numbers.write(value)
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    return value.to_dict() if hasattr(value, "to_dict") else value
+        """From the fields of ``to_dict``, each read as its type says; the constructor checks them."""
+        return read_as(cls, values)
 
 
 T = TypeVar("T", bound=Named)

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from discreet.core.numbers import Number
 from discreet.core.registry import SCHEMA_VERSION, Named, Registry, check_version
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnknownName
+
+Axes: TypeAlias = tuple[tuple[str, tuple[Any, ...]], ...]  # of an answer with several numbers: their names and labels
 
 
 class Reading(Named, ABC):
@@ -36,9 +38,14 @@ class Reading(Named, ABC):
     def expected_error(self, releases: Sequence[Release]) -> Any:
         """The root mean square error the noise is expected to cause."""
 
-    def axes(self, releases: Sequence[Release]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    @property
+    def labels(self) -> Axes:
+        """The axes, where they do not depend on what was released; none for a single number."""
+        return ()
+
+    def axes(self, releases: Sequence[Release]) -> Axes:
         """The axes of an answer with several numbers: their names and labels."""
-        return tuple(getattr(self, "labels", ()))
+        return self.labels
 
     def note(self, releases: Sequence[Release]) -> str | None:
         """What has to be known to use the answer, if anything."""
@@ -121,6 +128,7 @@ class Reading(Named, ABC):
 # Tests by name, each a function from the reading of an answer and its releases to that of the test; hypotheses fill it.
 tests_read_off: dict[str, Callable[..., Reading]] = {}
 readings: Registry[Reading] = Registry("reading")
+Reading.registry = readings
 SCOPES = ("table", "population")
 _WHOSE = {"table": "this table (noise only)", "population": "the population (sampling and noise)"}
 _MOST_LINES = 12
@@ -255,7 +263,7 @@ class Result:
         return all(r.private for r in self.releases)
 
     @property
-    def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def labels(self) -> Axes:
         """The axes of an answer with several numbers: their names and labels."""
         return self.reading.axes(self.releases)
 

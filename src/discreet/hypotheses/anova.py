@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.release import Release
-from discreet.core.result import Reading, readings, tests_read_off
+from discreet.core.result import Axes, Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.draws import noise, normals, stream_of
 from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
@@ -26,7 +26,7 @@ from discreet.statistics.reading import Floats
 def f_oneway(table: Table, column: str, *, by: str, draws: int = LEAST_DRAWS) -> Question:
     """Whether all groups have the same mean (one-way analysis of variance, without equal variances): three groups on."""
     question = _by_groups(table, column, by)
-    return Question(question.query, OneWay(question.reading, check_draws(draws)))
+    return Question(question.query, OneWay(_means_of(question.reading), check_draws(draws)))
 
 
 @statistic("compare")
@@ -36,7 +36,7 @@ def compare(table: Table, column: str, *, by: str, draws: int = LEAST_DRAWS) -> 
     The p-value is Welch's for two groups and that of ``f_oneway`` for more.
     """
     question = _by_groups(table, column, by)
-    return Question(question.query, Comparison(question.reading, check_draws(draws)))
+    return Question(question.query, Comparison(_means_of(question.reading), check_draws(draws)))
 
 
 def _by_groups(table: Table, column: str, by: str) -> Question:
@@ -55,19 +55,16 @@ class OneWay(MonteCarloTest):
     with one and the same noise xi in both, z normal. Where a group has no rows left p is 1.
     """
 
-    means: Any
+    means: PopulationMean
     draws: int = LEAST_DRAWS
 
     def __post_init__(self) -> None:
-        if isinstance(self.means, dict):
-            object.__setattr__(self, "means", readings.read(self.means))
-        if not isinstance(self.means, PopulationMean) or len(self.means.shape) != 2 or self.means.shape[0] < 3:
+        if len(self.means.shape) != 2 or self.means.shape[0] < 3:
             raise InvalidRequest("f_oneway compares three groups or more, by one column; use ttest_ind for two")
 
     @property
     def shape(self) -> tuple[int, ...]:
-        own: tuple[int, ...] = self.means.shape
-        return own
+        return self.means.shape
 
     @property
     def method(self) -> str:
@@ -97,6 +94,7 @@ class OneWay(MonteCarloTest):
             return None
         middle = float(np.clip(self.means.share(cells.sum(0)), 0.0, 1.0))
         at = self.means.score.equation(cells[0])(np.array([middle]))
+        assert at.variance_weights is not None
         weights, squares = at.weights[0], at.variance_weights[0]
         width = cells.shape[-1]
         quiet = [
@@ -132,25 +130,21 @@ def _between(score: Floats, variance: Floats, sizes: Floats) -> Floats:
 class Comparison(HypothesisTest):
     """The groups' means with their intervals; differences and tests are read off the same cells."""
 
-    means: Any
+    means: PopulationMean
     draws: int = LEAST_DRAWS
 
     def __post_init__(self) -> None:
-        if isinstance(self.means, dict):
-            object.__setattr__(self, "means", readings.read(self.means))
-        if not isinstance(self.means, PopulationMean) or len(self.means.shape) != 2 or self.means.shape[0] < 2:
+        if len(self.means.shape) != 2 or self.means.shape[0] < 2:
             raise InvalidRequest("compare is for two groups or more, by one column of categories")
 
     @property
     def shape(self) -> tuple[int, ...]:
-        own: tuple[int, ...] = self.means.shape
-        return own
+        return self.means.shape
 
     @property
-    def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def labels(self) -> Axes:
         """The groups."""
-        own: tuple[tuple[str, tuple[Any, ...]], ...] = self.means.labels
-        return own
+        return self.means.labels
 
     @property
     def lo(self) -> float:
@@ -172,8 +166,7 @@ class Comparison(HypothesisTest):
         return self.equality.method
 
     def compute(self, cells: Floats) -> Floats:
-        value: Floats = self.means.compute(cells)
-        return value
+        return self.means.compute(cells)
 
     def statistic(self, releases: Sequence[Release]) -> float:
         return self.equality.statistic(releases)
@@ -182,12 +175,10 @@ class Comparison(HypothesisTest):
         return self.equality.pvalue(releases)
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
-        found: tuple[Any, Any] = self.means.population_interval(releases, level, strict)
-        return found
+        return self.means.population_interval(releases, level, strict)
 
     def contrast(self, coefficients: dict[Any, float], ratio_within: tuple[float, float] | None = None) -> Reading:
-        made: Reading = self.means.contrast(coefficients, ratio_within)
-        return made
+        return self.means.contrast(coefficients, ratio_within)
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Every two groups."""

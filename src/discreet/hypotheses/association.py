@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,26 +37,20 @@ class Pearson(ScoreTest):
     The variance of psi is that of the people, not that of normal theory: unequal spreads do not raise its level.
     """
 
-    correlation: Any
+    correlation: PopulationCorrelation
     alternative: str = "two-sided"
 
     def __post_init__(self) -> None:
-        if isinstance(self.correlation, dict):
-            object.__setattr__(self, "correlation", readings.read(self.correlation))
-        if not isinstance(self.correlation, PopulationCorrelation) or self.correlation.shape != (5, 5):
-            raise InvalidRequest("pearsonr is of two columns, read off their correlation asked with of='population'")
+        if self.correlation.shape != self.shape:
+            raise InvalidRequest(_WANTED)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (5, 5)
-
-    @property
-    def method(self) -> str:
-        return "asymptotic: score test of the correlation, noise included, Student's t for the noise of the variance"
+    shape: ClassVar[tuple[int, ...]] = (5, 5)
+    method: ClassVar[str] = (
+        "asymptotic: score test of the correlation, noise included, Student's t for the noise of the variance"
+    )
 
     def compute(self, cells: Floats) -> Floats:
-        value: Floats = self.correlation.compute(cells)
-        return value
+        return self.correlation.compute(cells)
 
     def statement(self, releases: Sequence[Release]) -> Statement | None:
         cells = self.cells(releases)
@@ -71,8 +65,7 @@ class Pearson(ScoreTest):
         )
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
-        found: tuple[Any, Any] = self.correlation.population_interval(releases, level, strict)
-        return found
+        return self.correlation.population_interval(releases, level, strict)
 
 
 @statistic("linregress")
@@ -109,17 +102,13 @@ class Slope(ScoreTest):
     alternative: str = "two-sided"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "within", tuple(float(end) for end in self.within))
         if len(self.within) != 2 or not -math.inf < self.within[0] < self.within[1] < math.inf:
             raise InvalidRequest(f"within must be two finite public slopes that increase, got {self.within}")
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (5, 3)
-
-    @property
-    def method(self) -> str:
-        return "asymptotic: score test of the covariance, noise included, Student's t for the noise of the variance"
+    shape: ClassVar[tuple[int, ...]] = (5, 3)
+    method: ClassVar[str] = (
+        "asymptotic: score test of the covariance, noise included, Student's t for the noise of the variance"
+    )
 
     def _moments(self, cells: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Means of s and t, the covariance and the variance of s; leading axes are many releases."""
@@ -177,11 +166,14 @@ class Slope(ScoreTest):
         return low, high
 
 
+_WANTED = "pearsonr is of two columns, read off their correlation asked with of='population'"
 _STEEP = 100.0
 _STEEPEST = math.pi / 2 - 1e-7  # as good as vertical
 
 
 def _pearson(reading: Reading, releases: Sequence[Release], *, alternative: str = "two-sided") -> Reading:
+    if not isinstance(reading, PopulationCorrelation):
+        raise InvalidRequest(_WANTED)
     return Pearson(reading, check_alternative(alternative))
 
 

@@ -98,7 +98,6 @@ class Independence(_ChiSquare):
     rows: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(int(n) for n in self.shape))
         if len(self.shape) != 2 or min(self.shape) < 2:
             raise InvalidRequest(f"independence is of two columns with at least 2 labels each, got a table of {self.shape}")
 
@@ -125,7 +124,6 @@ class Fit(_ChiSquare):
     rows: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(int(n) for n in self.shape))
         if len(self.shape) != 1:
             raise InvalidRequest(f"a test of fit is of the counts of one column, got a table of {self.shape}")
         object.__setattr__(self, "shares", check_shares(self.shares, self.shape[0]))

@@ -47,13 +47,11 @@ class TwoDistributions(MonteCarloTest):
     counts are drawn sqrt(k) as large. Where a group has fewer than one row left p is 1.
     """
 
-    distribution: Any
+    distribution: Distribution
     kind: str = "ks"
     draws: int = LEAST_DRAWS
 
     def __post_init__(self) -> None:
-        if isinstance(self.distribution, dict):
-            object.__setattr__(self, "distribution", readings.read(self.distribution))
         if not isinstance(self.distribution, Distribution) or self.distribution.outer != (2,):
             raise InvalidRequest("two distributions are compared: ask for a distribution by one category of two labels")
         if self.kind not in _KINDS:
@@ -61,8 +59,7 @@ class TwoDistributions(MonteCarloTest):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        own: tuple[int, ...] = self.distribution.shape
-        return own
+        return self.distribution.shape
 
     @property
     def method(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,24 +50,19 @@ class LogRank(ScoreTest):
     exp(U / V) (Peto), good near 1, between 1/100 and 100. ``alternative="greater"``: the first group has the larger hazard.
     """
 
-    survival: Any
+    survival: Survival
     alternative: str = "two-sided"
 
     def __post_init__(self) -> None:
-        if isinstance(self.survival, dict):
-            object.__setattr__(self, "survival", readings.read(self.survival))
         if self.survival.outer != (2,):
             raise InvalidRequest("the log-rank test compares two groups; ask for survival by one category of two labels")
         check_alternative(self.alternative)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        own: tuple[int, ...] = self.survival.shape
-        return own
+        return self.survival.shape
 
-    @property
-    def method(self) -> str:
-        return "asymptotic: log-rank score of a life table, noise included"
+    method: ClassVar[str] = "asymptotic: log-rank score of a life table, noise included"
 
     def compute(self, cells: Floats) -> Floats:
         score, variance, _ = log_rank(cells)

@@ -70,33 +70,20 @@ class CountOfTests(Query):
             raise InvalidRequest(f"parts must be a whole number between 2 and {_MOST_PARTS}, got {self.parts!r}")
         if not 0 < self.alpha0 < 1:
             raise InvalidRequest(f"alpha0 must lie strictly between 0 and 1, got {self.alpha0}")
-        object.__setattr__(self, "columns", tuple(self.columns))
         if self.function is not None and not callable(self.function):
             raise InvalidRequest(f"function must take a part of the data and return a p-value, got {self.function!r}")
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "title": self.title,
-            "columns": list(self.columns),
-            "parts": self.parts,
-            "alpha0": self.alpha0,
-            "by_position": self.by_position,
-        }
+        return {name: value for name, value in super().to_dict().items() if name != "function"}
 
     @classmethod
     def from_fields(cls, values: dict[str, Any]) -> CountOfTests:
-        return cls(None, **values)
+        return super().from_fields({"function": None} | values)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """One count."""
         return (1,)
-
-    @property
-    def grid(self) -> Fraction:
-        """Whole numbers."""
-        return Fraction(1)
 
     def distance(self, relation: Relation) -> Distance:
         one = Fraction(1)

@@ -55,10 +55,6 @@ class RankSums(FoldQuery):
     weight: Fraction
 
     def __post_init__(self) -> None:
-        for name in ("number", "group"):
-            if isinstance(getattr(self, name), dict):
-                object.__setattr__(self, name, Factor(**getattr(self, name)))
-        object.__setattr__(self, "weight", Fraction(self.weight))
         if self.group.size < 2:
             raise InvalidRequest(f"ranks are compared between two groups or more, got {self.group.size}")
         if self.weight <= 0 or (self.weight / self.grid).denominator != 1:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -73,14 +73,8 @@ class MannWhitney(ScoreTest):
 
     weight: float
     alternative: str = "two-sided"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (3,)
-
-    @property
-    def method(self) -> str:
-        return "asymptotic: normal law of the rank sum, noise included, without a correction for ties"
+    shape: ClassVar[tuple[int, ...]] = (3,)
+    method: ClassVar[str] = "asymptotic: normal law of the rank sum, noise included, without a correction for ties"
 
     def _sizes(self, cells: Floats) -> Floats:
         return np.maximum(cells[..., 1:] / self.weight, 0.0)
@@ -230,19 +224,14 @@ class SignedRank(ScoreTest):
 
     weight: float
     alternative: str = "two-sided"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (2,)
+    shape: ClassVar[tuple[int, ...]] = (2,)
 
     @property
     def about_population(self) -> bool:
         """It has no interval in the population."""
         return False
 
-    @property
-    def method(self) -> str:
-        return "asymptotic: normal law of the signed rank sum, noise included, without a correction for ties"
+    method: ClassVar[str] = "asymptotic: normal law of the signed rank sum, noise included, without a correction for ties"
 
     def _people(self, cells: Floats) -> Floats:
         return np.maximum(cells[..., 1] / self.weight, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -68,14 +68,8 @@ class OneShare(ScoreTest):
     p: float = 0.5
     alternative: str = "two-sided"
     rows: int = 1
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (2,)
-
-    @property
-    def method(self) -> str:
-        return "asymptotic: score test of a share, noise included"
+    shape: ClassVar[tuple[int, ...]] = (2,)
+    method: ClassVar[str] = "asymptotic: score test of a share, noise included"
 
     def compute(self, cells: Floats) -> Floats:
         total = cells.sum(-1)
@@ -115,10 +109,7 @@ class ExactShare(HypothesisTest):
     n: int
     p: float = 0.5
     alternative: str = "two-sided"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (1,)
+    shape: ClassVar[tuple[int, ...]] = (1,)
 
     @property
     def method(self) -> str:

@@ -47,10 +47,6 @@ class SignedRankSum(FoldQuery):
     weight: Fraction
 
     def __post_init__(self) -> None:
-        for name in ("number", "other"):
-            if isinstance(getattr(self, name), dict):
-                object.__setattr__(self, name, Factor(**getattr(self, name)))
-        object.__setattr__(self, "weight", Fraction(self.weight))
         if self.weight <= 0 or (self.weight / self.grid).denominator != 1:
             raise InvalidRequest(f"weight must be positive and on a grid of {self.grid}, got {self.weight}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from discreet.errors import InvalidRequest
 from discreet.hypotheses.reading import AT_POWER, ScoreTest, check_alternative, deviation
 from discreet.statistics.equation import Statement
 from discreet.statistics.mean import mean_of_population
-from discreet.statistics.population import Contrast
+from discreet.statistics.population import Contrast, MeanReading
 from discreet.statistics.question import Question, Table, statistic
 from discreet.statistics.reading import Floats
 from discreet.statistics.score import Score
@@ -37,35 +37,25 @@ def ttest_1samp(table: Table, column: str, *, popmean: float, alternative: str =
 class OneMean(ScoreTest):
     """The mean, and the p-value of one value of it. ``mean`` is the reading of a population mean."""
 
-    mean: Any
+    mean: MeanReading
     popmean: float
     alternative: str = "two-sided"
 
-    def __post_init__(self) -> None:
-        if isinstance(self.mean, dict):
-            object.__setattr__(self, "mean", readings.read(self.mean))
-
     @property
     def shape(self) -> tuple[int, ...]:
-        own: tuple[int, ...] = self.mean.shape
-        return own
+        return self.mean.shape
 
-    @property
-    def method(self) -> str:
-        return "asymptotic: score test of the mean, noise included, Student's t for the noise of the variance"
+    method: ClassVar[str] = "asymptotic: score test of the mean, noise included, Student's t for the noise of the variance"
 
     def compute(self, cells: Floats) -> Floats:
-        value: Floats = self.mean.compute(cells)
-        return value
+        return self.mean.compute(cells)
 
     def statement(self, releases: Sequence[Release]) -> Statement:
         share = (self.popmean - self.mean.lo) / (self.mean.hi - self.mean.lo)
-        found: Statement = self.mean.score.equation(self.cells(releases))(np.array([share]))
-        return found
+        return self.mean.score.equation(self.cells(releases))(np.array([share]))
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
-        found: tuple[Any, Any] = self.mean.population_interval(releases, level, strict)
-        return found
+        return self.mean.population_interval(releases, level, strict)
 
 
 @statistic("ttest_ind")
@@ -90,22 +80,18 @@ class Welch(ScoreTest):
     hundred. Where a group has no rows left p is 1.
     """
 
-    means: Any
+    means: MeanReading
     alternative: str = "two-sided"
     between: tuple[int, int] = (0, 1)
 
     def __post_init__(self) -> None:
-        if isinstance(self.means, dict):
-            object.__setattr__(self, "means", readings.read(self.means))
-        object.__setattr__(self, "between", (int(self.between[0]), int(self.between[1])))
         groups = self.means.shape[0]
         if self.between[0] == self.between[1] or not all(0 <= place < groups for place in self.between):
             raise InvalidRequest(f"two of {groups} groups are compared, got the places {self.between}")
 
     @property
     def shape(self) -> tuple[int, ...]:
-        own: tuple[int, ...] = self.means.shape
-        return own
+        return self.means.shape
 
     @property
     def _coefficients(self) -> Floats:
@@ -113,9 +99,7 @@ class Welch(ScoreTest):
         made[list(self.between)] = 1.0, -1.0
         return made
 
-    @property
-    def method(self) -> str:
-        return "asymptotic: Welch's score test, noise included, Student's t for the noise of the variances"
+    method: ClassVar[str] = "asymptotic: Welch's score test, noise included, Student's t for the noise of the variances"
 
     @property
     def _difference(self) -> Contrast:
@@ -137,7 +121,7 @@ class Welch(ScoreTest):
         return self._difference.population_interval(releases, level, strict)
 
 
-def common_mean(means: Any, cells: Floats, coefficients: Floats) -> Statement | None:
+def common_mean(means: MeanReading, cells: Floats, coefficients: Floats) -> Statement | None:
     """The statement that a contrast of groups' means is 0 because all have one mean, on the scale of [0, 1]."""
     groups = cells.reshape(-1, cells.shape[-1])
     sizes, named = groups.sum(-1), coefficients != 0
@@ -171,17 +155,10 @@ class Paired(ScoreTest):
     bounds: tuple[float, float, float, float]
     rows: int = 1
     alternative: str = "two-sided"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bounds", tuple(float(b) for b in self.bounds))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (3, 3)
-
-    @property
-    def method(self) -> str:
-        return "asymptotic: score test of the mean difference, noise included, Student's t for the noise of the variance"
+    shape: ClassVar[tuple[int, ...]] = (3, 3)
+    method: ClassVar[str] = (
+        "asymptotic: score test of the mean difference, noise included, Student's t for the noise of the variance"
+    )
 
     @property
     def _range(self) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from discreet.statistics.question import Question, Table, axes, statistic
 from discreet.statistics.reading import Floats
 from discreet.statistics.score import each_group
 from discreet.statistics.variance import PopulationVariance, variance_score
+
+_WANTED = "read off the variances of two groups, asked with by= and of='population'"
 
 
 @statistic("equal_variances")
@@ -42,25 +44,17 @@ class EqualVariances(ScoreTest):
     variance v, the interval each at its own. Where a group has fewer than two rows left p is 1.
     """
 
-    variances: Any
+    variances: PopulationVariance
     alternative: str = "two-sided"
 
     def __post_init__(self) -> None:
-        if isinstance(self.variances, dict):
-            object.__setattr__(self, "variances", readings.read(self.variances))
-        own = self.variances
-        if not isinstance(own, PopulationVariance) or own.shape != (2, 5) or own.pooled or own.root:
-            raise InvalidRequest("read off the variances of two groups, asked with by= and of='population'")
+        if self.variances.shape != self.shape or self.variances.pooled or self.variances.root:
+            raise InvalidRequest(_WANTED)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (2, 5)
-
-    @property
-    def method(self) -> str:
-        return (
-            "asymptotic: score test of the difference of variances, noise included, Student's t for the noise of the spread"
-        )
+    shape: ClassVar[tuple[int, ...]] = (2, 5)
+    method: ClassVar[str] = (
+        "asymptotic: score test of the difference of variances, noise included, Student's t for the noise of the spread"
+    )
 
     def compute(self, cells: Floats) -> Floats:
         found = self.variances.compute(cells)
@@ -113,6 +107,8 @@ class EqualVariances(ScoreTest):
 
 
 def _equal(reading: Reading, releases: Sequence[Release], *, alternative: str = "two-sided") -> Reading:
+    if not isinstance(reading, PopulationVariance):
+        raise InvalidRequest(_WANTED)
     return EqualVariances(reading, check_alternative(alternative))
 
 

@@ -151,3 +151,4 @@ def refuse_repeated(excess: int) -> None:
 
 
 local_mechanisms: Registry[LocalMechanism] = Registry("local mechanism")
+LocalMechanism.registry = local_mechanisms

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.core import numbers
+from discreet.core.query import check_rows
 from discreet.core.random import Random
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest
@@ -70,9 +71,6 @@ class Feature:
         """The names of its columns."""
         return [f"{self.column}={label}" for label in self.labels] if self.labels else [self.column]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"column": self.column, "lo": self.lo, "hi": self.hi, "labels": list(self.labels), "raw": self.raw}
-
     def clip(self, values: Any, out: Floats) -> None:
         """Values within the bounds; raw ones as they are, of which an infinite one has no cosine and counts as missing."""
         if self.raw:
@@ -106,9 +104,6 @@ class Target:
         """What a number is divided by."""
         return 1.0 if self.classes else max(abs(self.lo), abs(self.hi))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"column": self.column, "classes": list(self.classes), "lo": self.lo, "hi": self.hi}
-
     def read(self, batch: Any) -> tuple[Floats, npt.NDArray[np.bool_] | None]:
         """The targets of a batch, and which rows have one (None: all)."""
         if not self.classes:
@@ -140,9 +135,6 @@ class Weight:
             raise InvalidRequest(f"the bound of weights must be positive and finite, got {self.most}")
         if isinstance(self.over, int | float) and not (math.isfinite(self.over) and self.over > 0):
             raise InvalidRequest(f"weights must be divided by a positive number, got {self.over}")
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"column": self.column, "most": self.most, "over": self.over}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -176,9 +168,6 @@ class Fourier:
             raise InvalidRequest(f"the number of random features must be a whole number of at least 1, got {self.size}")
         if not (math.isfinite(self.beta) and self.beta > 0):
             raise InvalidRequest(f"beta must be positive and finite, got {self.beta}")
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"size": self.size, "beta": self.beta, "key": self.key}
 
     def draw(self, dimension: int) -> tuple[Floats, Floats]:
         """The frequencies (dimension x size) and phases: the same for the same key. They are public."""
@@ -234,25 +223,17 @@ class Design:
     most_rows: int = MOST_ROWS
 
     def __post_init__(self) -> None:
-        made = tuple(f if isinstance(f, Feature) else Feature(**f) for f in self.features)
-        object.__setattr__(self, "features", made)
-        for word, kind in (("target", Target), ("weight", Weight), ("fourier", Fourier)):
-            given = getattr(self, word)
-            if isinstance(given, dict):
-                object.__setattr__(self, word, kind(**given))
-        if not made:
+        if not self.features:
             raise InvalidRequest("a model needs at least one feature, got none")
-        if self.fourier is None and any(f.raw for f in made):
+        if self.fourier is None and any(f.raw for f in self.features):
             raise InvalidRequest("a column without bounds is for random features only; give bounds")
         names = [*self.columns]
         if len(set(names)) != len(names):
             raise InvalidRequest(f"features, target and weight must be different columns, got {names}")
         if self.radius is not None:
             object.__setattr__(self, "radius", numbers.positive(self.radius, "radius"))
-        if isinstance(self.rows, bool) or self.rows < 1:
-            raise InvalidRequest(f"rows must be a whole number of at least 1, got {self.rows}")
-        if isinstance(self.most_rows, bool) or self.most_rows < 1:
-            raise InvalidRequest(f"most_rows must be a whole number of at least 1, got {self.most_rows}")
+        check_rows(self.rows)
+        check_rows(self.most_rows, "most_rows")
 
     @staticmethod
     def of(
@@ -288,18 +269,6 @@ class Design:
             bound = bound or Weight(name, float(declared.hi))
         most = max(MOST_ROWS, 4 * (schema.expected_rows or 0))
         return Design(tuple(made), aim, intercept, radius, bound, fourier, schema.max_rows or 1, most)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "features": [f.to_dict() for f in self.features],
-            "target": self.target.to_dict(),
-            "intercept": self.intercept,
-            "radius": None if self.radius is None else numbers.write(self.radius),
-            "weight": None if self.weight is None else self.weight.to_dict(),
-            "fourier": None if self.fourier is None else self.fourier.to_dict(),
-            "rows": self.rows,
-            "most_rows": self.most_rows,
-        }
 
     @property
     def columns(self) -> tuple[str, ...]:

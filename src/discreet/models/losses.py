@@ -76,6 +76,7 @@ class Loss(Named, ABC):
 
 _NARROWEST = Fraction(1, 100)
 losses: Registry[Loss] = Registry("loss")
+Loss.registry = losses
 
 
 @losses("logistic")

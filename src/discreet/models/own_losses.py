@@ -136,8 +136,6 @@ class Declared(_DeclaredDerivatives):
     most_curvature: Fraction
 
     def __post_init__(self) -> None:
-        if isinstance(self.of, dict):
-            object.__setattr__(self, "of", losses.read(self.of))
         self._check_bounds()
 
     @property
@@ -173,9 +171,6 @@ class Declared(_DeclaredDerivatives):
 
     def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         return xp.clip(self.of.second(score, target, xp), 0.0, float(self.most_curvature))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": "declared", "of": self.of.to_dict()} | self._bounds()
 
 
 def declared(loss: Loss, zeta: Number | None, curvature: Number | None) -> Loss:

@@ -62,6 +62,7 @@ class Region(Named, ABC):
 
 
 regions: Registry[Region] = Registry("region")
+Region.registry = regions
 
 
 @regions("ball")
@@ -159,10 +160,6 @@ class FreeLast(Region):
 
     of: Region
 
-    def __post_init__(self) -> None:
-        if isinstance(self.of, dict):
-            object.__setattr__(self, "of", regions.read(self.of))
-
     @property
     def described(self) -> bool:
         """Whether a document holds all of it."""
@@ -179,9 +176,6 @@ class FreeLast(Region):
 
     def normal(self, point: Floats, slope: Floats, free: int = 0) -> tuple[Floats, float] | None:
         return self.of.normal(point, slope, free + 1)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": "free_last", "of": self.of.to_dict()}
 
 
 @dataclass(frozen=True)

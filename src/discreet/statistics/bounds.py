@@ -15,12 +15,12 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.numbers import Number
-from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.query import Relation, SumQuery, check_rows, distance_of_weights, queries
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings
 from discreet.core.schema import Integer
 from discreet.errors import InvalidRequest
-from discreet.statistics.cells import Integers, add
+from discreet.statistics.cells import Integers
 from discreet.statistics.question import Question, Table, statistic
 
 _DEEP = 30  # powers of two between the largest value of the outer range and the unit below which values count as zero
@@ -83,7 +83,7 @@ def _by_powers(lo: float, hi: float, unit: Fraction) -> tuple[float, ...]:
 
 @queries("people_in_bins")
 @dataclass(frozen=True)
-class PeopleInBins(FoldQuery):
+class PeopleInBins(SumQuery):
     """People counted in public bins: of a person with r rows that have a value, each weighs 1/r.
 
     A value is clipped to the outer edges and lies in [edge_i, edge_i+1), the last bin closed. A missing value is in none,
@@ -102,11 +102,9 @@ class PeopleInBins(FoldQuery):
     rows: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "edges", tuple(float(e) for e in self.edges))
         if len(self.edges) < 2 or not all(a < b for a, b in zip(self.edges, self.edges[1:], strict=False)):
             raise InvalidRequest(f"edges must increase, got {self.edges}")
-        if isinstance(self.rows, bool) or self.rows < 1:
-            raise InvalidRequest(f"rows must be a whole number of at least 1, got {self.rows}")
+        check_rows(self.rows)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -123,10 +121,7 @@ class PeopleInBins(FoldQuery):
         return Fraction(1) if self.rows == 1 else quantum.UNIT
 
     def distance(self, relation: Relation) -> Distance:
-        one = Fraction(1)
-        if relation == "add_remove":
-            return Distance(one, one, one)
-        return Distance(2 * one, numbers.square_root_up(Fraction(2)), one)
+        return distance_of_weights(1, relation)
 
     def step(self, batch: Any) -> Integers:
         values = batch.present(self.column)
@@ -140,12 +135,6 @@ class PeopleInBins(FoldQuery):
         own = np.bincount(person, minlength=1)[person]
         # Whole numbers below 2**53: the sums of a batch are exact in doubles.
         return np.bincount(place, weights=np.floor(quantum.ONE / own), minlength=count).astype(np.int64)
-
-    def combine(self, left: Integers, right: Integers) -> Integers:
-        return add(left, right)
-
-    def finish(self, total: Integers) -> Exact:
-        return Exact(total, self.grid)
 
     def blank(self, rows: int) -> Exact:
         """As if everybody were in the middle bin."""
@@ -165,9 +154,6 @@ class FoundBounds(Reading):
 
     edges: tuple[float, ...]
     whole: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "edges", tuple(float(e) for e in self.edges))
 
     @property
     def labels(self) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -17,7 +17,7 @@ from discreet.core.exact import Exact, Keyed
 from discreet.core.mechanism import Mechanism
 from discreet.core.query import FoldQuery, Relation, queries
 from discreet.core.release import Release
-from discreet.core.result import Reading, readings
+from discreet.core.result import Axes, Reading, readings
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import NoNoise, OptimalKeys, ThresholdedKeys, TruncatedKeys
 from discreet.sources.ids import NO_ID, Words, mix
@@ -181,7 +181,7 @@ class FoundKeys(Reading):
     column: str
     counts: bool = True
 
-    def axes(self, releases: Sequence[Release]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, releases: Sequence[Release]) -> Axes:
         """The labels found, in their order."""
         return ((self.column, tuple(releases[0].value)),)
 

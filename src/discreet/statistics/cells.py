@@ -25,7 +25,7 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
-from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.query import Relation, SumQuery, check_rows, distance_of_weights, queries
 from discreet.core.schema import check_apart
 from discreet.errors import InvalidRequest
 
@@ -57,8 +57,6 @@ class Factor:
     def __post_init__(self) -> None:
         if self.kind not in ("category", "bins", *WIDTH):
             raise InvalidRequest(f"a factor is one of category, bins, {', '.join(WIDTH)}, got {self.kind!r}")
-        object.__setattr__(self, "edges", tuple(float(e) for e in self.edges))
-        object.__setattr__(self, "labels", tuple(self.labels))
         check_apart(self.lo, self.hi, "bounds")
         if self.edges:
             check_apart(self.edges[0], self.edges[-1], "the first and the last of the edges")
@@ -75,14 +73,10 @@ class Factor:
         """Whether it spreads over moments rather than picking one cell."""
         return self.kind in WIDTH
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "column": self.column, "lo": self.lo, "hi": self.hi, "edges": list(self.edges),
-                "labels": list(self.labels)}  # fmt: skip
-
 
 @queries("cells")
 @dataclass(frozen=True)
-class Cells(FoldQuery):
+class Cells(SumQuery):
     """The sum over rows of the product of ``factors``, as whole numbers on a grid; ``rows`` of a person count at most.
 
     ``distance``: with k rows a person, L1 and L2 are k under add/remove; 2k and sqrt(2) k under replace and both.
@@ -102,13 +96,10 @@ class Cells(FoldQuery):
     rows: int = 1
 
     def __post_init__(self) -> None:
-        made = tuple(f if isinstance(f, Factor) else Factor(**f) for f in self.factors)
-        object.__setattr__(self, "factors", made)
-        alone = [f for f in made if f.kind in ("level", "signed")]
-        if len(alone) > 1 or (alone and sum(f.is_number for f in made) > 1):
+        alone = [f for f in self.factors if f.kind in ("level", "signed")]
+        if len(alone) > 1 or (alone and sum(f.is_number for f in self.factors) > 1):
             raise InvalidRequest("a level or signed factor stands beside categories only; use linear factors")
-        if isinstance(self.rows, bool) or self.rows < 1:
-            raise InvalidRequest(f"rows must be a whole number of at least 1, got {self.rows}")
+        check_rows(self.rows)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -130,9 +121,9 @@ class Cells(FoldQuery):
         alone = math.prod(self.shape) == 1
         if relation == "add_remove" or (alone and (number is None or number.kind == "level")):
             return Distance(k, k, k)
-        root = numbers.square_root_up(Fraction(2))
         if number is None or number.kind == "level":
-            return Distance(2 * k, root * k, k)
+            return distance_of_weights(k, relation)
+        root = numbers.square_root_up(Fraction(2))
         largest = max(abs(number.lo), abs(number.hi))
         reach = max(Fraction(1), Fraction(number.hi - number.lo) / Fraction(largest) + quantum.UNIT)
         return Distance(k * reach if alone else 2 * k, k * (reach if alone else max(root, reach)), k * reach)
@@ -140,12 +131,6 @@ class Cells(FoldQuery):
     def step(self, batch: Any) -> Integers:
         kept = batch.kept(self.columns) if self.columns else batch.kept(())
         return _add_up(self, batch, kept)
-
-    def combine(self, left: Integers, right: Integers) -> Integers:
-        return add(left, right)
-
-    def finish(self, total: Integers) -> Exact:
-        return Exact(total, self.grid)
 
     def blank(self, rows: int) -> Exact:
         """As if values were spread evenly between their bounds and every category were as frequent as any other."""
@@ -325,19 +310,6 @@ def _one_number(factor: Factor, values: Floats) -> Integers | None:
         return np.array([whole - top, top])
     both = second
     return np.array([whole - 2 * top + both, 2 * (top - both), both])
-
-
-def add(left: Integers, right: Integers) -> Integers:
-    """The sum, held at 2**62: past four thousand million rows it stands still instead of turning over."""
-    return _held(_held(left) + _held(right))
-
-
-def _held(values: Integers) -> Integers:
-    # For a few numbers the two of them are ten times as quick as one clip.
-    return np.minimum(np.maximum(values, -_MOST), _MOST)
-
-
-_MOST = (1 << 62) - 1
 
 
 def rounded_product(a: Floats, b: Floats, out: Floats | None = None) -> Floats:

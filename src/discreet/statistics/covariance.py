@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.result import readings
+from discreet.core.result import Axes, readings
 from discreet.statistics.bernstein import cell_weights, multiply
 from discreet.statistics.population import PopulationReading
 from discreet.statistics.question import Question, Table, axes, for_population, statistic
-from discreet.statistics.reading import CellReading, Floats, Scaled, labelled
+from discreet.statistics.reading import CellReading, Floats, Scaled
 from discreet.statistics.score import Score, joined
 from discreet.statistics.spread import Spread
 from discreet.statistics.variance import everyone_in_a_group
@@ -74,11 +74,7 @@ class Covariance(CellReading):
     area: float
     pooled: bool = False
     shape: tuple[int, ...] = (2, 2)
-    labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(self.shape))
-        object.__setattr__(self, "labels", labelled(self.labels))
+    labels: Axes = ()
 
     def compute(self, cells: Floats) -> Floats:
         total = np.maximum(cells.sum((-1, -2)), 0.0 if self.pooled else 2.0)
@@ -146,12 +142,8 @@ class PopulationCorrelation(PopulationReading):
     """
 
     shape: tuple[int, ...] = (5, 5)
-    labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    labels: Axes = ()
     rows: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(self.shape))
-        object.__setattr__(self, "labels", labelled(self.labels))
 
     @property
     def inner(self) -> int:
@@ -189,11 +181,7 @@ class Correlation(CellReading):
     """cov / sqrt(var var) within [-1, 1], 0 where a variance is not positive: from the nine cells of two squares."""
 
     shape: tuple[int, ...] = (3, 3)
-    labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(self.shape))
-        object.__setattr__(self, "labels", labelled(self.labels))
+    labels: Axes = ()
 
     def compute(self, cells: Floats) -> Floats:
         return correlate(cells)

@@ -14,7 +14,7 @@ from discreet.core import drawing, numbers
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.core.release import Release
-from discreet.core.result import Reading, Result, readings
+from discreet.core.result import Axes, Reading, Result, readings
 from discreet.core.schema import Integer
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian
@@ -22,7 +22,7 @@ from discreet.statistics.equation import noise_variance, upper_tail
 from discreet.statistics.histogram import bin_edges
 from discreet.statistics.nodes import Nodes, branches_for, incidence, least_squares
 from discreet.statistics.question import Question, Table, axes, for_population, intervals, statistic
-from discreet.statistics.reading import CellReading, Floats, labelled, plain
+from discreet.statistics.reading import CellReading, Floats, plain
 from discreet.statistics.score import each_group
 
 _BINS = 256
@@ -71,14 +71,8 @@ class Distribution(CellReading):
     edges: tuple[float, ...]
     branches: tuple[int, ...]
     outer: tuple[int, ...] = ()
-    groups: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    groups: Axes = ()
     rows: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "edges", tuple(float(e) for e in self.edges))
-        object.__setattr__(self, "branches", tuple(int(b) for b in self.branches))
-        object.__setattr__(self, "outer", tuple(int(n) for n in self.outer))
-        object.__setattr__(self, "groups", labelled(self.groups))
 
     @property
     def bins(self) -> int:
@@ -90,7 +84,7 @@ class Distribution(CellReading):
         return (*self.outer, len(incidence(self.branches)))
 
     @property
-    def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def labels(self) -> Axes:
         """Groups, then bins."""
         return (*self.groups, ("bin", intervals(self.edges)))
 
@@ -195,17 +189,13 @@ class QuantileOf(Reading):
     monotone curve is needed, and the ends cannot cross because no edge is rejected on both sides.
     """
 
-    distribution: Any
+    distribution: Distribution
     q: float
 
-    def __post_init__(self) -> None:
-        if isinstance(self.distribution, dict):
-            object.__setattr__(self, "distribution", readings.read(self.distribution))
-
     @property
-    def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def labels(self) -> Axes:
         """The groups."""
-        return labelled(self.distribution.groups)
+        return self.distribution.groups
 
     @property
     def about_population(self) -> bool:

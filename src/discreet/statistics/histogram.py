@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from discreet.core.result import readings
+from discreet.core.result import Axes, readings
 from discreet.errors import InvalidRequest
 from discreet.statistics.count import counts
 from discreet.statistics.question import Question, Table, axes, for_population, statistic
-from discreet.statistics.reading import CellReading, Floats, labelled
+from discreet.statistics.reading import CellReading, Floats
 
 _MOST_BINS = 1 << 24  # what their counts and noise take has to fit into memory
 
@@ -82,12 +81,7 @@ class Density(CellReading):
     widths: tuple[float, ...]
     allow_negative: bool = False
     shape: tuple[int, ...] = ()
-    labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "widths", tuple(self.widths))
-        object.__setattr__(self, "shape", tuple(self.shape))
-        object.__setattr__(self, "labels", labelled(self.labels))
+    labels: Axes = ()
 
     def compute(self, cells: Floats) -> Floats:
         counts = cells if self.allow_negative else np.maximum(cells, 0.0)

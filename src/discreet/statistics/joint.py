@@ -14,7 +14,7 @@ from discreet.core.ask import Ask
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.numbers import Number
-from discreet.core.query import FoldQuery, Query, Relation, queries
+from discreet.core.query import Relation, SumQuery, queries
 from discreet.core.result import Result
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
@@ -47,9 +47,10 @@ def ask_together(
     """
     if not questions:
         raise InvalidRequest("ask at least one question, got none")
-    if any(not isinstance(q.query, FoldQuery) or not hasattr(q.query, "grid") for q in questions):
+    sums = [q.query for q in questions if isinstance(q.query, SumQuery)]
+    if len(sums) < len(questions):
         raise InvalidRequest("quantiles are chosen, not summed: ask for them by themselves")
-    bundle = Bundle(tuple(q.query for q in questions))
+    bundle = Bundle(tuple(sums))
     law = spend.law(bundle.distance(relation), bundle.grid, shares or [1] * len(questions))
     release = yield Ask(bundle, law)
     results, start = [], 0
@@ -62,7 +63,7 @@ def ask_together(
 
 @queries("bundle")
 @dataclass(frozen=True)
-class Bundle(FoldQuery):
+class Bundle(SumQuery):
     """Several queries side by side, as one vector on one grid.
 
     ``distance``: the parts' distances joined, block by block.
@@ -71,11 +72,7 @@ class Bundle(FoldQuery):
     step at most, so two neighbours by one step more.
     """
 
-    parts: tuple[Any, ...]
-
-    def __post_init__(self) -> None:
-        made = tuple(p if isinstance(p, Query) else queries.read(p) for p in self.parts)
-        object.__setattr__(self, "parts", made)
+    parts: tuple[SumQuery, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -89,17 +86,15 @@ class Bundle(FoldQuery):
     @property
     def shape(self) -> tuple[int, ...]:
         """One axis with all numbers."""
-        return (sum(_size(p) for p in self.parts),)
+        return (sum(p.size for p in self.parts),)
 
     def distance(self, relation: Relation) -> Distance:
         parts = [p.distance(relation) for p in self.parts]
         rounded = [
-            Distance(d.l1 + _size(p) * self.grid, d.l2 + _size(p) * self.grid, d.linf + self.grid)
-            if p.grid < self.grid
-            else d
+            Distance(d.l1 + p.size * self.grid, d.l2 + p.size * self.grid, d.linf + self.grid) if p.grid < self.grid else d
             for p, d in zip(self.parts, parts, strict=True)
         ]
-        return Distance.joined(rounded, [_size(p) for p in self.parts])
+        return Distance.joined(rounded, [p.size for p in self.parts])
 
     def step(self, batch: Any) -> list[Any]:
         return [p.step(batch) for p in self.parts]
@@ -116,10 +111,3 @@ class Bundle(FoldQuery):
     def _side_by_side(self, values: list[Exact]) -> Exact:
         counts = [round(Fraction(int(c)) * v.grid / self.grid) for v in values for c in np.ravel(v.counts)]
         return Exact(np.array(counts, np.int64), self.grid)
-
-
-def _size(query: Any) -> int:
-    size = 1
-    for n in getattr(query, "shape", ()):
-        size *= n
-    return size

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
-from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.query import Relation, SumQuery, distance_of_weights, queries
 from discreet.errors import InvalidRequest
-from discreet.statistics.cells import Factor, Integers, add
+from discreet.statistics.cells import Factor, Integers
 
 
 @queries("lifetimes")
 @dataclass(frozen=True)
-class Lifetimes(FoldQuery):
+class Lifetimes(SumQuery):
     """Group by group: people censored in each bin (e, e'], people with the event in each, and people beyond the last edge.
 
     A bin holds its right end, so someone censored on an edge was at risk throughout the bin before it. A time past the last
@@ -41,9 +39,6 @@ class Lifetimes(FoldQuery):
     happened: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "groups", tuple(f if isinstance(f, Factor) else Factor(**f) for f in self.groups))
-        object.__setattr__(self, "event", self.event if isinstance(self.event, Factor) else Factor(**self.event))
-        object.__setattr__(self, "edges", tuple(float(e) for e in self.edges))
         if len(self.edges) < 2 or not np.isfinite(self.edges).all() or any(a >= b for a, b in pairwise(self.edges)):
             raise InvalidRequest(f"edges must be finite and increase, at least two of them, got {list(self.edges)}")
         if self.event.kind == "category" and self.happened not in self.event.labels:
@@ -64,16 +59,8 @@ class Lifetimes(FoldQuery):
         """Groups, then censored bin by bin, events bin by bin, and beyond."""
         return (*(f.size for f in self.groups), 2 * self.bins + 1)
 
-    @property
-    def grid(self) -> Fraction:
-        """Whole numbers."""
-        return Fraction(1)
-
     def distance(self, relation: Relation) -> Distance:
-        one = Fraction(1)
-        if relation == "add_remove":
-            return Distance(one, one, one)
-        return Distance(2 * one, numbers.square_root_up(Fraction(2)), one)
+        return distance_of_weights(1, relation)
 
     def step(self, batch: Any) -> Integers:
         times = batch.numeric(self.time)
@@ -103,12 +90,6 @@ class Lifetimes(FoldQuery):
             return codes == self.event.labels.index(self.happened), codes >= 0
         values = batch.numeric(self.event.column)
         return values > 0.5, ~np.isnan(values)
-
-    def combine(self, left: Integers, right: Integers) -> Integers:
-        return add(left, right)
-
-    def finish(self, total: Integers) -> Exact:
-        return Exact(total, self.grid)
 
     def blank(self, rows: int) -> Exact:
         """As if a tenth were beyond and the others fell evenly into all other cells."""

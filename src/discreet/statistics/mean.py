@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.core.result import Reading, readings
+from discreet.core.result import Axes, Reading, readings
 from discreet.statistics.person_cells import PersonCells
-from discreet.statistics.population import PopulationReading, contrast_of_groups
+from discreet.statistics.population import MeanQuestion, MeanReading, contrast_of_groups
 from discreet.statistics.question import Question, Table, axes, for_population, statistic
-from discreet.statistics.reading import CellReading, Floats, Scaled, labelled
+from discreet.statistics.reading import CellReading, Floats, Scaled
 from discreet.statistics.score import Score, mean_score, person_mean_score
 from discreet.statistics.two_moments import FOR_GAUSSIAN, FOR_LAPLACE, TwoMoments
 
@@ -40,17 +39,17 @@ def mean(table: Table, column: str, *, by: str | Sequence[str] | None = None, of
     return Question(query, Ratio(lo, hi, query.shape, axes(groups)))
 
 
-def mean_of_population(table: Table, column: str, lo: float, hi: float, by: str | Sequence[str] | None) -> Question:
+def mean_of_population(table: Table, column: str, lo: float, hi: float, by: str | Sequence[str] | None) -> MeanQuestion:
     """The mean with what it takes to speak of the population; ``lo`` and ``hi`` are what t = 0 and t = 1 stand for."""
     groups, rows = table.groups(by), table.most_rows
     if table.rows is not None and not groups:
         weight = FOR_GAUSSIAN if table.gaussian else FOR_LAPLACE
         query = TwoMoments(table.factor("level", column), table.rows, weight)
-        return Question(query, PublicMean(lo, hi, table.rows, weight))
+        return MeanQuestion(query, PublicMean(lo, hi, table.rows, weight))
     if rows > 1 and not groups:
-        return Question(PersonCells(table.factor("level", column), rows), PersonMean(lo, hi, rows))
+        return MeanQuestion(PersonCells(table.factor("level", column), rows), PersonMean(lo, hi, rows))
     cells = table.cells(*groups, table.factor("square", column))
-    return Question(cells, PopulationMean(lo, hi, cells.shape, axes(groups), rows))
+    return MeanQuestion(cells, PopulationMean(lo, hi, cells.shape, axes(groups), rows))
 
 
 def _share(top: Floats, total: Floats) -> Floats:
@@ -66,58 +65,23 @@ class Ratio(CellReading):
     lo: float
     hi: float
     shape: tuple[int, ...] = (2,)
-    labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(self.shape))
-        object.__setattr__(self, "labels", labelled(self.labels))
+    labels: Axes = ()
 
     def compute(self, cells: Floats) -> Floats:
         share = _share(cells[..., 1], cells[..., 0] + cells[..., 1])
         return np.asarray(self.lo + (self.hi - self.lo) * np.clip(share, 0.0, 1.0))
 
 
-class _Mean(PopulationReading):
-    """lo + R m, with m between 0 and 1, and the statement E (t - m) = 0."""
-
-    lo: float
-    hi: float
-
-    @property
-    def inner(self) -> int:
-        return 1
-
-    @abstractmethod
-    def share(self, cells: Floats) -> Floats:
-        """m as the cells have it, before it is clamped."""
-
-    def compute(self, cells: Floats) -> Floats:
-        return np.asarray(self.lo + (self.hi - self.lo) * np.clip(self.share(cells), 0.0, 1.0))
-
-    @property
-    @abstractmethod
-    def score(self) -> Score:
-        """The score of m."""
-
-    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
-        low, high = self.score.interval(cells, noise, float(self.share(cells)), (0.0, 1.0), level, strict)
-        return self.lo + (self.hi - self.lo) * low, self.lo + (self.hi - self.lo) * high
-
-
 @readings("population_mean")
 @dataclass(frozen=True)
-class PopulationMean(_Mean):
+class PopulationMean(MeanReading):
     """The mean from the sums of (1-t)**2, 2t(1-t) and t**2; ``rows`` of a person count at most."""
 
     lo: float
     hi: float
     shape: tuple[int, ...] = (3,)
-    labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    labels: Axes = ()
     rows: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(self.shape))
-        object.__setattr__(self, "labels", labelled(self.labels))
 
     def share(self, cells: Floats) -> Floats:
         return _share(cells[..., 1] / 2 + cells[..., 2], cells.sum(-1))
@@ -134,21 +98,13 @@ class PopulationMean(_Mean):
 
 @readings("person_mean")
 @dataclass(frozen=True)
-class PersonMean(_Mean):
+class PersonMean(MeanReading):
     """The mean over rows from the six cells of people with up to ``rows`` rows each."""
 
     lo: float
     hi: float
     rows: int
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (6,)
-
-    @property
-    def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-        """None: a single number."""
-        return ()
+    shape: ClassVar[tuple[int, ...]] = (6,)
 
     def share(self, cells: Floats) -> Floats:
         return _share(cells @ self.score.a, -(cells @ self.score.b))
@@ -160,7 +116,7 @@ class PersonMean(_Mean):
 
 @readings("public_mean")
 @dataclass(frozen=True)
-class PublicMean(_Mean):
+class PublicMean(MeanReading):
     """The mean of n rows, n public, from the sums of u = 2t - 1 and of c u**2.
 
     The sum of t is (U + n)/2 and that of t**2 is U2 / 4c + U/2 + n/4; n is known and carries no noise.
@@ -170,18 +126,7 @@ class PublicMean(_Mean):
     hi: float
     rows: int
     weight: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", Fraction(self.weight))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (2,)
-
-    @property
-    def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-        """None: a single number."""
-        return ()
+    shape: ClassVar[tuple[int, ...]] = (2,)
 
     def share(self, cells: Floats) -> Floats:
         return np.asarray((cells[..., 0] / self.rows + 1) / 2)

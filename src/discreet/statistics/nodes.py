@@ -14,7 +14,7 @@ import numpy.typing as npt
 from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
-from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.query import Relation, SumQuery, queries
 from discreet.errors import InvalidRequest
 from discreet.statistics.cells import Cells, Factor, Integers
 
@@ -24,7 +24,7 @@ _FLAT = 64  # up to here counts of the bins alone are the quietest
 
 @queries("nodes")
 @dataclass(frozen=True)
-class Nodes(FoldQuery):
+class Nodes(SumQuery):
     """Counts of every node of a tree over bins, group by group, the root left out; ``branches`` from the top down.
 
     ``distance``: with a tree of h levels and k rows a person, L1 is h k and L2 sqrt(h) k under add/remove; 2 h k and
@@ -41,9 +41,6 @@ class Nodes(FoldQuery):
     rows: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "groups", tuple(f if isinstance(f, Factor) else Factor(**f) for f in self.groups))
-        object.__setattr__(self, "bins", self.bins if isinstance(self.bins, Factor) else Factor(**self.bins))
-        object.__setattr__(self, "branches", tuple(int(b) for b in self.branches))
         if not self.branches or min(self.branches) < 1 or math.prod(self.branches) != self.bins.size:
             raise InvalidRequest(f"branches must multiply to the {self.bins.size} bins, got {self.branches}")
 
@@ -61,11 +58,6 @@ class Nodes(FoldQuery):
         """Groups, then the nodes of a tree, level by level from the top."""
         return (*(f.size for f in self.groups), nodes_of(self.branches))
 
-    @property
-    def grid(self) -> Fraction:
-        """Whole numbers."""
-        return Fraction(1)
-
     def distance(self, relation: Relation) -> Distance:
         k, h = Fraction(self.rows), len(self.branches)
         both = 1 if relation == "add_remove" else 2
@@ -73,9 +65,6 @@ class Nodes(FoldQuery):
 
     def step(self, batch: Any) -> Integers:
         return self.leaves.step(batch)
-
-    def combine(self, left: Integers, right: Integers) -> Integers:
-        return self.leaves.combine(left, right)
 
     def finish(self, total: Integers) -> Exact:
         return Exact(_summed(np.asarray(total), self.branches), self.grid)

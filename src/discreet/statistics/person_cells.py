@@ -9,18 +9,16 @@ from typing import Any
 import numpy as np
 
 from discreet.core import grid as quantum
-from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
-from discreet.core.query import FoldQuery, Relation, queries
-from discreet.errors import InvalidRequest
-from discreet.statistics.cells import Factor, Integers, add
+from discreet.core.query import Relation, SumQuery, check_rows, distance_of_weights, queries
+from discreet.statistics.cells import Factor, Integers
 
 
 @queries("person_cells")
 @dataclass(frozen=True)
-class PersonCells(FoldQuery):
+class PersonCells(SumQuery):
     """The sum over people of (x**2, y**2, 2xy, 2xz, 2yz, z**2): a person with r of at most k rows and the sum T of t =
     (value - lo)/R over them has x = T/k, z = (k - r)/k and y = (r - T)/k.
 
@@ -36,10 +34,7 @@ class PersonCells(FoldQuery):
     rows: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.number, dict):
-            object.__setattr__(self, "number", Factor(**self.number))
-        if isinstance(self.rows, bool) or self.rows < 1:
-            raise InvalidRequest(f"rows must be a whole number of at least 1, got {self.rows}")
+        check_rows(self.rows)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -56,10 +51,7 @@ class PersonCells(FoldQuery):
         return quantum.UNIT
 
     def distance(self, relation: Relation) -> Distance:
-        one = Fraction(1)
-        if relation == "add_remove":
-            return Distance(one, one, one)
-        return Distance(2 * one, numbers.square_root_up(Fraction(2)), one)
+        return distance_of_weights(1, relation)
 
     def step(self, batch: Any) -> Integers:
         codes = quantise(batch.numeric(self.number.column), self.number.lo, self.number.hi)
@@ -76,12 +68,6 @@ class PersonCells(FoldQuery):
         x = np.minimum(np.floor(total / self.rows), one - z)
         y = one - x - z
         return np.array([int(part.sum()) for part in _squared(x, y, z)], np.int64)
-
-    def combine(self, left: Integers, right: Integers) -> Integers:
-        return add(left, right)
-
-    def finish(self, total: Integers) -> Exact:
-        return Exact(total, self.grid)
 
     def blank(self, rows: int) -> Exact:
         """As if everybody had k rows with values in the middle."""

@@ -14,6 +14,7 @@ from discreet.core.release import Release
 from discreet.core.result import Reading, readings
 from discreet.errors import InvalidRequest
 from discreet.statistics.equation import Statement, interval, noise_variance
+from discreet.statistics.question import Question
 from discreet.statistics.reading import CellReading, Floats, plain
 from discreet.statistics.score import Score, each_group
 
@@ -28,9 +29,9 @@ class PopulationReading(CellReading):
         return True
 
     @property
-    @abstractmethod
     def inner(self) -> int:
         """How many of the last axes of the cells belong to one answer."""
+        return 1
 
     @abstractmethod
     def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[Any, Any]:
@@ -46,6 +47,36 @@ class PopulationReading(CellReading):
         outer = cells.shape[: cells.ndim - self.inner]
         low, high = (np.array(ends) for ends in zip(*found, strict=True))
         return plain(low.reshape((*outer, *low.shape[1:]))), plain(high.reshape((*outer, *high.shape[1:])))
+
+
+class MeanReading(PopulationReading):
+    """lo + R m, with m between 0 and 1, and the statement E (t - m) = 0."""
+
+    lo: float
+    hi: float
+
+    @abstractmethod
+    def share(self, cells: Floats) -> Floats:
+        """m as the cells have it, before it is clamped."""
+
+    def compute(self, cells: Floats) -> Floats:
+        return np.asarray(self.lo + (self.hi - self.lo) * np.clip(self.share(cells), 0.0, 1.0))
+
+    @property
+    @abstractmethod
+    def score(self) -> Score:
+        """The score of m."""
+
+    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+        low, high = self.score.interval(cells, noise, float(self.share(cells)), (0.0, 1.0), level, strict)
+        return self.lo + (self.hi - self.lo) * low, self.lo + (self.hi - self.lo) * high
+
+
+@dataclass(frozen=True)
+class MeanQuestion(Question):
+    """A question whose answer is a mean."""
+
+    reading: MeanReading
 
 
 def total_interval(score: Score, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
@@ -70,17 +101,10 @@ class Contrast(Reading):
     statement is mu_1 - theta mu_2 = 0. Where a group's number of rows is not positive nothing can be said: the whole range.
     """
 
-    means: Any
+    means: MeanReading
     coefficients: tuple[float, ...]
     ratio: bool = False
     within: tuple[float, float] | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.means, dict):
-            object.__setattr__(self, "means", readings.read(self.means))
-        object.__setattr__(self, "coefficients", tuple(float(c) for c in self.coefficients))
-        if self.within is not None:
-            object.__setattr__(self, "within", (float(self.within[0]), float(self.within[1])))
 
     @property
     def about_population(self) -> bool:
@@ -166,7 +190,7 @@ class Contrast(Reading):
 
 
 def contrast_of_groups(
-    means: Any, labels: Sequence[Any], coefficients: dict[Any, float], within: tuple[float, float] | None
+    means: MeanReading, labels: Sequence[Any], coefficients: dict[Any, float], within: tuple[float, float] | None
 ) -> Contrast:
     """The contrast of groups named by their labels; with ``within``, the ratio of the two that are named."""
     unknown = [label for label in coefficients if label not in labels]
@@ -176,4 +200,5 @@ def contrast_of_groups(
         raise InvalidRequest(f"a contrast names at least two groups with finite coefficients, got {coefficients}")
     if within is not None and not (math.isfinite(within[0]) and within[0] < within[1] < math.inf):
         raise InvalidRequest(f"within must be two finite public numbers that increase, got {within}")
-    return Contrast(means, tuple(float(coefficients.get(label, 0.0)) for label in labels), within is not None, within)
+    named = tuple(float(coefficients.get(label, 0.0)) for label in labels)
+    return Contrast(means, named, within is not None, None if within is None else (float(within[0]), float(within[1])))

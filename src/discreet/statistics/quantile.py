@@ -129,7 +129,7 @@ class PairOfQuantiles(Question):
         assert isinstance(reading, PairReading)
         reach = reading.reach(float(numbers.rational(third.pure(), "epsilon")), ranks.points + 1)
         ends = (max(Fraction(0), ranks.q - reach), min(Fraction(1), ranks.q + reach))
-        questions = [Choice(self.query, reading), *(self._at(q) for q in ends)]  # type: ignore[attr-defined]
+        questions = [Choice(self.query, reading.middle), *(self._at(q) for q in ends)]  # type: ignore[attr-defined]
         return tuple(Ask(question.query, question.law(third, relation)) for question in questions)
 
 
@@ -142,14 +142,10 @@ class PairReading(Reading):
     that was paid for is read at any level, and is never refused afterwards.
     """
 
-    middle: Any
+    middle: Chosen
     q: float
     level: float
     rows: int
-
-    def __post_init__(self) -> None:
-        if isinstance(self.middle, dict):
-            object.__setattr__(self, "middle", readings.read(self.middle))
 
     def reach(self, epsilon: float, candidates: int) -> Fraction:
         """How far in q the ends lie from the middle."""
@@ -180,8 +176,11 @@ class PairReading(Reading):
         return self.interval(releases, level)
 
 
+@dataclass(frozen=True)
 class Choice(Question):
     """A question answered by choosing among public candidates."""
+
+    reading: Chosen
 
     def law(self, spend: Spend, relation: Relation) -> Mechanism:
         return Exponential.costing(self.query.distance(relation), epsilon=spend.pure())

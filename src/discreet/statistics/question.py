@@ -6,7 +6,6 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +13,7 @@ from discreet.core.ask import Ask
 from discreet.core.mechanism import Mechanism
 from discreet.core.query import Query, Relation
 from discreet.core.registry import load
-from discreet.core.result import SCOPES, Reading
+from discreet.core.result import SCOPES, Axes, Reading
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.manifest import homes
@@ -88,7 +87,7 @@ def for_population(of: str) -> bool:
     return of == "population"
 
 
-def axes(factors: Sequence[Factor]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+def axes(factors: Sequence[Factor]) -> Axes:
     """Names and labels of the axes that picking factors make."""
     return tuple((f.column, f.labels or intervals(f.edges)) for f in factors)
 
@@ -109,15 +108,11 @@ class Question:
     @property
     def size(self) -> int:
         """How many numbers it releases."""
-        size = 1
-        for n in getattr(self.query, "shape", ()):
-            size *= n
-        return size
+        return self.query.size
 
     def law(self, spend: Spend, relation: Relation) -> Mechanism:
         """The noise that costs exactly what is to be spent."""
-        grid: Fraction = self.query.grid  # type: ignore[attr-defined]
-        return spend.law(self.query.distance(relation), grid)
+        return spend.law(self.query.distance(relation), self.query.grid)
 
     def asks(self, spend: Spend, relation: Relation) -> tuple[Ask, ...]:
         """What is asked for the price, in one transaction: one release, unless the question says otherwise."""

@@ -19,7 +19,7 @@ from discreet.core import drawing
 from discreet.core.mechanism import Mechanism
 from discreet.core.random import Random
 from discreet.core.release import Release
-from discreet.core.result import Reading, Result, readings
+from discreet.core.result import Axes, Reading, Result, readings
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,11 +84,7 @@ class Scaled(Reading):
     least: float | None = None
     most: float | None = None
     shape: tuple[int, ...] = ()
-    labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(self.shape))
-        object.__setattr__(self, "labels", labelled(self.labels))
+    labels: Axes = ()
 
     def _answer(self, values: Floats) -> Any:
         moved = self.offset + self.factor * values
@@ -128,14 +124,10 @@ class Part(Reading):
     start: int
     stop: int
 
-    def __post_init__(self) -> None:
-        if isinstance(self.inner, dict):
-            object.__setattr__(self, "inner", readings.read(self.inner))
-
     @property
-    def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def labels(self) -> Axes:
         """The labels of the inner answer."""
-        return labels_of(self.inner)
+        return self.inner.labels
 
     def _own(self, releases: Sequence[Release]) -> list[Release]:
         whole = releases[0]
@@ -177,13 +169,3 @@ class Part(Reading):
     @property
     def method(self) -> str:
         return self.inner.method
-
-
-def labelled(labels: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-    """Axis names with their labels, as tuples all the way down."""
-    return tuple((str(name), tuple(values)) for name, values in labels)
-
-
-def labels_of(reading: Reading) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-    """The axes of an answer: their names and labels, none for a single number."""
-    return labelled(getattr(reading, "labels", ()))

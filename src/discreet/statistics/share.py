@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.result import readings
+from discreet.core.result import Axes, readings
 from discreet.statistics.equation import Statement, interval
 from discreet.statistics.population import PopulationReading
 from discreet.statistics.question import Question, Table, axes, for_population, statistic
-from discreet.statistics.reading import Floats, labelled
+from discreet.statistics.reading import Floats
 
 
 @statistic("share")
@@ -37,16 +37,8 @@ class Share(PopulationReading):
     """
 
     shape: tuple[int, ...] = (2,)
-    labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    labels: Axes = ()
     rows: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(self.shape))
-        object.__setattr__(self, "labels", labelled(self.labels))
-
-    @property
-    def inner(self) -> int:
-        return 1
 
     def compute(self, cells: Floats) -> Floats:
         total = cells.sum(-1, keepdims=True)

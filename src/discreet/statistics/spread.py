@@ -13,14 +13,14 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
-from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.query import Relation, SumQuery, queries
 from discreet.errors import InvalidRequest
-from discreet.statistics.cells import Factor, Integers, add, rounded_product
+from discreet.statistics.cells import Factor, Integers, rounded_product
 
 
 @queries("spread")
 @dataclass(frozen=True)
-class Spread(FoldQuery):
+class Spread(SumQuery):
     """The (pooled) covariance of two columns scaled to [0, 1], n public: of a column with itself, its variance.
 
     sum over groups j of (sum of s t - (sum of s)(sum of t) / n_j), divided by n - J; one group and n - 1 without groups.
@@ -46,10 +46,6 @@ class Spread(FoldQuery):
     largest_group: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("x", "y", "group"):
-            value = getattr(self, name)
-            if isinstance(value, dict):
-                object.__setattr__(self, name, Factor(**value))
         if self.rows <= self.count_of_groups:
             raise InvalidRequest(
                 f"a variance needs more rows than groups, got {self.rows} rows in {self.count_of_groups} groups"
@@ -102,9 +98,6 @@ class Spread(FoldQuery):
                 for i, weight in enumerate((np.ones(s.size), s, t, both)):
                     total[:, i] += np.bincount(place[rows], weights=weight, minlength=self.count_of_groups)
         return total.astype(np.int64)
-
-    def combine(self, left: Integers, right: Integers) -> Integers:
-        return add(left, right)
 
     def finish(self, total: Integers) -> Exact:
         if int(total[:, 0].sum()) != self.rows:  # the number of rows is public here

@@ -10,13 +10,13 @@ import numpy as np
 
 from discreet.core import numbers
 from discreet.core.numbers import Number
-from discreet.core.result import readings
+from discreet.core.result import Axes, readings
 from discreet.errors import InvalidRequest
 from discreet.statistics.bernstein import cell_weights
 from discreet.statistics.mean import mean_of_population
 from discreet.statistics.population import PopulationReading, total_interval
 from discreet.statistics.question import Question, Table, axes, for_population, statistic
-from discreet.statistics.reading import Floats, Scaled, labelled
+from discreet.statistics.reading import Floats, Scaled
 from discreet.statistics.score import Score
 
 
@@ -71,16 +71,8 @@ class Total(PopulationReading):
     lo: float
     hi: float
     shape: tuple[int, ...] = (3,)
-    labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    labels: Axes = ()
     rows: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(self.shape))
-        object.__setattr__(self, "labels", labelled(self.labels))
-
-    @property
-    def inner(self) -> int:
-        return 1
 
     def compute(self, cells: Floats) -> Floats:
         return np.asarray(cells @ cell_weights(np.array([self.lo, self.hi - self.lo]), (2,)))

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.core import drawing, numbers
 from discreet.core.numbers import Number
 from discreet.core.release import Release
-from discreet.core.result import Reading, Result, readings
+from discreet.core.result import Axes, Reading, Result, readings
 from discreet.core.schema import Categories
 from discreet.errors import InvalidRequest
 from discreet.statistics.cells import Factor
@@ -21,7 +21,7 @@ from discreet.statistics.histogram import bin_edges
 from discreet.statistics.life_table import Curve, LifeTable
 from discreet.statistics.lifetimes import Lifetimes
 from discreet.statistics.question import Question, Table, axes, statistic
-from discreet.statistics.reading import CellReading, Floats, labelled, plain
+from discreet.statistics.reading import CellReading, Floats, plain
 from discreet.statistics.score import each_group
 
 _BINS = 10
@@ -77,12 +77,7 @@ class Survival(CellReading):
 
     edges: tuple[float, ...]
     outer: tuple[int, ...] = ()
-    groups: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "edges", tuple(float(e) for e in self.edges))
-        object.__setattr__(self, "outer", tuple(int(n) for n in self.outer))
-        object.__setattr__(self, "groups", labelled(self.groups))
+    groups: Axes = ()
 
     @property
     def bins(self) -> int:
@@ -94,7 +89,7 @@ class Survival(CellReading):
         return (*self.outer, 2 * self.bins + 1)
 
     @property
-    def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def labels(self) -> Axes:
         """Groups, then times."""
         return (*self.groups, ("time", self.edges[1:]))
 
@@ -165,12 +160,12 @@ class Survival(CellReading):
 class _OfCurve(Reading):
     """A number for every group, read off its survival curve."""
 
-    survival: Any
+    survival: Survival
 
     @property
-    def labels(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def labels(self) -> Axes:
         """The groups."""
-        return labelled(self.survival.groups)
+        return self.survival.groups
 
     @property
     def about_population(self) -> bool:
@@ -211,12 +206,8 @@ class SurvivalTime(_OfCurve):
     probability at least 1 - (1 - level)/2; S need not fall from edge to edge for it.
     """
 
-    survival: Any
+    survival: Survival
     q: float
-
-    def __post_init__(self) -> None:
-        if isinstance(self.survival, dict):
-            object.__setattr__(self, "survival", readings.read(self.survival))
 
     def value(self, releases: Sequence[Release]) -> Any:
         curves = self.survival.curve(releases).reshape(-1, self.survival.bins + 1)
@@ -251,12 +242,8 @@ class RestrictedMean(_OfCurve):
     nothing of S before ``until`` it is the whole range.
     """
 
-    survival: Any
+    survival: Survival
     until: float
-
-    def __post_init__(self) -> None:
-        if isinstance(self.survival, dict):
-            object.__setattr__(self, "survival", readings.read(self.survival))
 
     @property
     def _areas(self) -> Floats:

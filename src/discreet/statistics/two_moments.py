@@ -12,9 +12,9 @@ from discreet.core import grid as quantum
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
-from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.query import Relation, SumQuery, check_rows, queries
 from discreet.errors import InvalidRequest
-from discreet.statistics.cells import Factor, Integers, add
+from discreet.statistics.cells import Factor, Integers
 
 FOR_LAPLACE = Fraction(1, 2)
 FOR_GAUSSIAN = Fraction(1665, 1000)
@@ -22,7 +22,7 @@ FOR_GAUSSIAN = Fraction(1665, 1000)
 
 @queries("two_moments")
 @dataclass(frozen=True)
-class TwoMoments(FoldQuery):
+class TwoMoments(SumQuery):
     """(sum of u, c times the sum of u**2) with u = 2t - 1 in [-1, 1] and a public number of rows.
 
     ``distance`` under replace: L1 is max(2, D (1 + c (2 - D)) over D in [0, 2]), 2 for c up to 1/2; L2 is 2 for c up to
@@ -40,13 +40,9 @@ class TwoMoments(FoldQuery):
     weight: Fraction = FOR_LAPLACE
 
     def __post_init__(self) -> None:
-        if isinstance(self.number, dict):
-            object.__setattr__(self, "number", Factor(**self.number))
-        object.__setattr__(self, "weight", Fraction(self.weight))
         if not 0 < self.weight <= FOR_GAUSSIAN:
             raise InvalidRequest(f"weight must be positive and at most {float(FOR_GAUSSIAN)}, got {self.weight}")
-        if isinstance(self.rows, bool) or self.rows < 1:
-            raise InvalidRequest(f"rows must be a whole number of at least 1, got {self.rows}")
+        check_rows(self.rows)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -82,9 +78,6 @@ class TwoMoments(FoldQuery):
             second += int(np.rint(u, out=u).sum())
             count += u.size
         return np.array([first, second, count], np.int64)
-
-    def combine(self, left: Integers, right: Integers) -> Integers:
-        return add(left, right)
 
     def finish(self, total: Integers) -> Exact:
         if int(total[2]) != self.rows:  # the number of rows is public here

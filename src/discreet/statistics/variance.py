@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from discreet.core.release import Release
-from discreet.core.result import readings
+from discreet.core.result import Axes, readings
 from discreet.statistics.bernstein import cell_weights
 from discreet.statistics.equation import noise_variance
 from discreet.statistics.population import PopulationReading
 from discreet.statistics.question import Question, Table, axes, for_population, statistic
-from discreet.statistics.reading import CellReading, Floats, Scaled, labelled
+from discreet.statistics.reading import CellReading, Floats, Scaled
 from discreet.statistics.score import Score, joined
 from discreet.statistics.spread import Spread
 
@@ -101,11 +101,7 @@ class Variance(CellReading):
     root: bool = False
     pooled: bool = False
     shape: tuple[int, ...] = (3,)
-    labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(self.shape))
-        object.__setattr__(self, "labels", labelled(self.labels))
+    labels: Axes = ()
 
     def compute(self, cells: Floats) -> Floats:
         degree = cells.shape[-1] - 1

@@ -219,7 +219,7 @@ def bundle(query: Bundle, reader: Reader) -> Statistic:
 
 
 def _length(query: Any) -> int:
-    return math.prod(getattr(query, "shape", ()))
+    return math.prod(query.shape)
 
 
 @translation("regression_sums")

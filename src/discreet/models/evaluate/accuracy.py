@@ -12,23 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.core import grid as quantum
-from discreet.core import numbers
 from discreet.core.ask import Ask
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
-from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.query import Relation, distance_of_weights, queries
 from discreet.core.release import Release
 from discreet.core.result import Reading, Result, readings
 from discreet.core.runner import Procedure
 from discreet.models.design import Design, scores
 from discreet.models.perturbation import Price
+from discreet.models.queries.design_sum import DesignSum
 
 Integers = npt.NDArray[np.int64]
 
 
 @queries("hits")
 @dataclass(frozen=True)
-class Hits(FoldQuery):
+class Hits(DesignSum):
     """Two sums over rows, of t and of 1 - t: t is a row's weight over the largest one where theta . x and y agree, else 0.
 
     Without weights these are the numbers of right and wrong predictions. A score of 0 is the first class.
@@ -43,25 +43,13 @@ class Hits(FoldQuery):
     design: Design
     theta: tuple[float, ...]
 
-    def __post_init__(self) -> None:
-        if isinstance(self.design, dict):
-            object.__setattr__(self, "design", Design(**self.design))
-        object.__setattr__(self, "theta", tuple(map(float, self.theta)))
-
     @property
     def grid(self) -> Fraction:
         """What the sums are whole multiples of."""
         return Fraction(1) if self.design.weight is None else quantum.UNIT
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
-
     def distance(self, relation: Relation) -> Distance:
-        k = Fraction(self.design.rows)
-        if relation == "add_remove":
-            return Distance(k, k, k)
-        return Distance(2 * k, numbers.square_root_up(Fraction(2)) * k, k)
+        return distance_of_weights(self.design.rows, relation)
 
     def step(self, batch: Any) -> Integers:
         rows = self.design.block(batch)
@@ -71,12 +59,6 @@ class Hits(FoldQuery):
             right *= np.rint(rows.weight * (one / self.design.weight.most)).astype(np.int64)  # type: ignore[union-attr]
         hit = int(right.sum())
         return np.array([hit, one * len(right) - hit], np.int64)
-
-    def combine(self, left: Integers, right: Integers) -> Integers:
-        return left + right
-
-    def finish(self, total: Integers) -> Exact:
-        return Exact(total, self.grid)
 
     def blank(self, rows: int) -> Exact:
         half = rows * int(1 / self.grid) // 2

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from discreet.core import numbers
 from discreet.core.ask import Ask
 from discreet.core.cost import Cost, Distance
 from discreet.core.exact import Exact
 from discreet.core.numbers import Number
-from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.query import Relation, distance_of_weights, queries
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
@@ -29,13 +27,14 @@ from discreet.models.evaluate.coded_table import check_declared, coded_table
 from discreet.models.gradient.network import BLOCK, Network, Room
 from discreet.models.losses import Logistic
 from discreet.models.perturbation import Price
+from discreet.models.queries.design_sum import DesignSum
 
 BINS = 64  # cells of a score
 
 
 @queries("judged_counts")
 @dataclass(frozen=True)
-class ConfusionCounts(FoldQuery):
+class ConfusionCounts(DesignSum):
     """How many rows of each true class a model puts where: into each class, or into each of ``bins`` cells of its score.
 
     A score z is cut into even cells of 1 / (1 + e^(-z / 3)). The model is told apart from others by the digest of its
@@ -55,20 +54,8 @@ class ConfusionCounts(FoldQuery):
     flat: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.design, dict):
-            object.__setattr__(self, "design", Design(**self.design))
-        if isinstance(self.network, dict):
-            object.__setattr__(self, "network", Network(**self.network))
         if self.bins and self.classes != 2:
             raise InvalidRequest(f"a ROC curve is of two classes, got {self.classes}")
-
-    def to_dict(self) -> dict[str, Any]:
-        parts = {"design": self.design.to_dict(), "network": self.network.to_dict(), "digest": self.digest}
-        return {"name": self.name, **parts, "bins": self.bins}
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
 
     @property
     def classes(self) -> int:
@@ -81,10 +68,7 @@ class ConfusionCounts(FoldQuery):
         return self.classes, self.bins or self.classes
 
     def distance(self, relation: Relation) -> Distance:
-        k = Fraction(self.design.rows)
-        if relation == "add_remove":
-            return Distance(k, k, k)
-        return Distance(2 * k, numbers.square_root_up(Fraction(2)) * k, k)
+        return distance_of_weights(self.design.rows, relation)
 
     def step(self, batch: Any) -> Any:
         rows = self.design.block(batch)
@@ -100,12 +84,6 @@ class ConfusionCounts(FoldQuery):
             place = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
         wide = self.shape[1]
         return np.bincount(truth * wide + place, minlength=self.classes * wide).reshape(self.shape)
-
-    def combine(self, left: Any, right: Any) -> Any:
-        return left + right
-
-    def finish(self, total: Any) -> Exact:
-        return Exact(total.astype(np.int64))
 
     def blank(self, rows: int) -> Exact:
         return Exact(np.full(self.shape, rows // (self.shape[0] * self.shape[1]), np.int64))

@@ -15,6 +15,7 @@ import numpy as np
 
 from discreet.core import files
 from discreet.core.ask import Account
+from discreet.core.codec import read_as, written
 from discreet.core.documents import reading
 from discreet.core.registry import SCHEMA_VERSION, check_version
 from discreet.core.release import Release
@@ -32,7 +33,7 @@ def save(path: str | Path, run: Run, state: State, bought: Release | None = None
     doc = {
         "kind": KIND,
         "schema": SCHEMA_VERSION,
-        "run": run.to_dict(),
+        "run": written(run),
         "step": state.step,
         "account": account,
         "ledger": state.ledger,
@@ -72,10 +73,7 @@ def load(path: str | Path) -> tuple[Run, State, Release | None]:
         raise UnsupportedFormat(f"{path}: not a checkpoint ({problem}); begin a new run with another file") from None
     check_version(doc, KIND)
     with reading(f"{path}: a checkpoint"):
-        run = Run.from_dict(doc["run"])
-        if run.rate is None or run.clip is None:
-            raise UnsupportedFormat(f"{path}: a checkpoint needs the rate and the clip norm of its run, got none")
-        run.to_dict()  # finds what is of another type further down
+        run = read_as(Run, doc["run"])
         arrays = {name: _unpacked(doc["arrays"][name], run.network.size) for name in ("flat", "velocity", "total")}
         account = doc["account"]
         kept = Account(int(account["number"]), seal=str(account["seal"]), version=str(account["version"]))
@@ -89,7 +87,7 @@ def load(path: str | Path) -> tuple[Run, State, Release | None]:
 
 def check_same(path: str | Path, kept: Run, asked: Run) -> None:
     """Refuse to go on with other settings than a run began with."""
-    mine, theirs = kept.to_dict(), asked.to_dict()
+    mine, theirs = written(kept), written(asked)
     for word in mine:
         if mine[word] != theirs[word]:
             raise InvalidRequest(

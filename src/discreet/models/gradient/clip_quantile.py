@@ -13,7 +13,7 @@ from discreet.core.ask import Ask
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.numbers import Number
-from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.query import Relation, distance_of_weights, queries
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
@@ -22,6 +22,7 @@ from discreet.models.design import Design
 from discreet.models.gradient.clipping import lengths
 from discreet.models.gradient.lot_gradient import ordered
 from discreet.models.gradient.network import Network
+from discreet.models.queries.design_sum import DesignSum
 
 CELLS = 40  # lengths are told apart by factors of sqrt(2), this many of them below ``most``
 
@@ -44,7 +45,7 @@ class ClipQuantile:
 
 @queries("gradient_lengths")
 @dataclass(frozen=True)
-class GradientLengths(FoldQuery):
+class GradientLengths(DesignSum):
     """How many people have a gradient of each length at public parameters: cells with ends most / sqrt(2)**k.
 
     ``distance``: 1 under add/remove; 2 in L1 and sqrt(2) in L2 under replace and both.
@@ -59,19 +60,7 @@ class GradientLengths(FoldQuery):
     start: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.design, dict):
-            object.__setattr__(self, "design", Design(**self.design))
-        if isinstance(self.network, dict):
-            object.__setattr__(self, "network", Network(**self.network))
         object.__setattr__(self, "most", numbers.positive(self.most, "most"))
-
-    def to_dict(self) -> dict[str, Any]:
-        parts = {"design": self.design.to_dict(), "network": self.network.to_dict(), "most": numbers.write(self.most)}
-        return {"name": self.name, **parts, "start": self.start}
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
 
     @property
     def edges(self) -> Any:
@@ -79,10 +68,7 @@ class GradientLengths(FoldQuery):
         return float(self.most) * 2.0 ** (-0.5 * np.arange(CELLS - 1, -1, -1))
 
     def distance(self, relation: Relation) -> Distance:
-        one = Fraction(1)
-        if relation == "add_remove":
-            return Distance(one, one, one)
-        return Distance(2 * one, numbers.square_root_up(Fraction(2)), one)
+        return distance_of_weights(1, relation)
 
     def step(self, batch: Any) -> Any:
         rows = ordered(self.design.block(batch))
@@ -93,12 +79,6 @@ class GradientLengths(FoldQuery):
         )  # fmt: skip
         place = np.searchsorted(self.edges, found[np.isfinite(found)])
         return np.bincount(np.minimum(place, CELLS - 1), minlength=CELLS)
-
-    def combine(self, left: Any, right: Any) -> Any:
-        return left + right
-
-    def finish(self, total: Any) -> Exact:
-        return Exact(total.astype(np.int64))
 
     def blank(self, rows: int) -> Exact:
         return Exact(np.full(CELLS, rows // CELLS, np.int64))

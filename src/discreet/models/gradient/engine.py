@@ -26,7 +26,7 @@ from discreet.mechanisms import Gaussian, NoNoise
 from discreet.models.design import Design
 from discreet.models.gradient.lot_gradient import SLACK, LotGradient
 from discreet.models.gradient.network import LARGEST_WEIGHT, Network
-from discreet.models.gradient.steps import StepSize, step_sizes
+from discreet.models.gradient.steps import StepSize
 
 Iterate = Literal["last", "average"]
 AHEAD = 64  # steps paid in one transaction: what a crash between two of them can lose
@@ -111,29 +111,6 @@ class Run:
         """What all steps cost together."""
         lots = self.lots
         return Cost.infinite() if lots is None else lots.cost(self.epsilon or 0, self.delta or 0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The run in what JSON can say."""
-
-        def text(value: Fraction | None) -> str | None:
-            return None if value is None else numbers.write(value)
-
-        return {
-            "design": self.design.to_dict(), "network": self.network.to_dict(), "rate": text(self.rate),
-            "steps": self.steps, "clip": text(self.clip), "sizes": self.sizes.to_dict(),
-            "expected_rows": self.expected_rows, "relation": self.relation, "epsilon": text(self.epsilon),
-            "delta": text(self.delta), "noise": text(self.noise), "ridge": self.ridge, "momentum": self.momentum,
-            "iterate": self.iterate, "radius": self.radius, "start": self.start,
-        }  # fmt: skip
-
-    @staticmethod
-    def from_dict(doc: dict[str, Any]) -> Run:
-        """The run a document describes."""
-        exact = {
-            k: None if doc[k] is None else numbers.read(doc[k], k) for k in ("rate", "clip", "epsilon", "delta", "noise")
-        }
-        made = {"design": Design(**doc["design"]), "network": Network(**doc["network"])}
-        return Run(**{**doc, **exact, **made, "sizes": step_sizes.read(doc["sizes"])})
 
 
 @dataclass(eq=False)

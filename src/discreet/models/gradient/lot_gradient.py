@@ -77,19 +77,11 @@ class LotGradient(LotQuery):
     weights: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.design, dict):
-            object.__setattr__(self, "design", Design(**self.design))
-        if isinstance(self.network, dict):
-            object.__setattr__(self, "network", Network(**self.network))
         object.__setattr__(self, "clip", numbers.positive(self.clip, "clip"))
         if not _CLIPS[0] <= self.clip <= _CLIPS[1]:
             raise InvalidRequest(
                 f"clip must lie between 2**-64 and 2**64, got {float(self.clip):g}; scale the features, or take a larger one"
             )
-
-    def to_dict(self) -> dict[str, Any]:
-        parts = {"design": self.design.to_dict(), "network": self.network.to_dict(), "clip": numbers.write(self.clip)}
-        return {"name": self.name, **parts}
 
     def at(self, weights: Any) -> LotGradient:
         """The same question at other parameters."""

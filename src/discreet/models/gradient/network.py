@@ -16,9 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.core.random import Random
-from discreet.core.registry import Named
 from discreet.errors import InvalidRequest
-from discreet.models.losses import Logistic, Loss, losses
+from discreet.models.losses import Logistic, Loss
 
 Activation = Literal["relu", "tanh"]
 
@@ -76,7 +75,7 @@ class Room:
 
 
 @dataclass(frozen=True)
-class Network(Named):
+class Network:
     """Linear layers of ``widths`` (inputs, hidden ones, outputs) with ``activation`` between them, and a loss.
 
     One output has a loss of the score; several have the cross-entropy of their softmax, and ``loss`` is None.
@@ -88,9 +87,6 @@ class Network(Named):
     activation: Activation = "relu"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "widths", tuple(int(w) for w in self.widths))
-        if isinstance(self.loss, dict):
-            object.__setattr__(self, "loss", losses.read(self.loss))
         if len(self.widths) < 2 or len(self.widths) > _MOST_LAYERS + 1:
             raise InvalidRequest(f"a network must have 1 to {_MOST_LAYERS} layers, got {len(self.widths) - 1}")
         if min(self.widths) < 1 or max(self.widths) > _MOST_WIDTH:
@@ -99,10 +95,6 @@ class Network(Named):
             raise InvalidRequest(f"activation must be 'relu' or 'tanh', got {self.activation!r}")
         if (self.widths[-1] == 1) != (self.loss is not None):
             raise InvalidRequest("one output needs a loss of the score, several take the cross-entropy and loss=None")
-
-    def to_dict(self) -> dict[str, Any]:
-        loss = None if self.loss is None else self.loss.to_dict()
-        return {"widths": list(self.widths), "loss": loss, "bias": self.bias, "activation": self.activation}
 
     @property
     def described(self) -> bool:

@@ -22,6 +22,7 @@ class StepSize(Named, ABC):
 
 
 step_sizes: Registry[StepSize] = Registry("step size")
+StepSize.registry = step_sizes
 
 
 def _positive(value: float, name: str) -> float:

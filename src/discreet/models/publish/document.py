@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.core import files
+from discreet.core.codec import written
 from discreet.errors import InvalidRequest
 from discreet.models.publish.predictor import VERSION, read
 
@@ -76,7 +77,7 @@ def document(model: PrivateModel) -> dict[str, Any]:
 def card(model: PrivateModel) -> dict[str, Any]:
     """The data card: what was declared about the table, how the model was made, and what it is not for."""
     design = getattr(getattr(model, "fitted_", None), "design", None)
-    facts: dict[str, Any] = {} if design is None else {"design": design.to_dict(), "most_rows_of_a_person": design.rows}
+    facts: dict[str, Any] = {} if design is None else {"design": written(design), "most_rows_of_a_person": design.rows}
     classes = getattr(model, "classes_", None)
     if classes is not None:
         facts["classes"] = classes.tolist()

@@ -36,10 +36,6 @@ class BallProblem(Query):
 
     design: Design
 
-    def __post_init__(self) -> None:
-        if isinstance(self.design, dict):
-            object.__setattr__(self, "design", Design(**self.design))
-
     @property
     def loss(self) -> Loss:
         """The squared error; a residual is at most 2."""

@@ -15,8 +15,8 @@ from discreet.core.smoothness import Smoothness
 from discreet.mechanisms.objective_perturbation import TOLERANCE
 from discreet.models.design import Design, DesignRows, Floats
 from discreet.models.losses import Loss
-from discreet.models.queries.problem import RidgeMinimiser, check_bounded, read_fields
-from discreet.models.regions import Ball, Region, regions
+from discreet.models.queries.problem import RidgeMinimiser, check_bounded
+from discreet.models.regions import Ball, Region
 from discreet.models.solve.newton_in_region import minimise_within
 from discreet.models.solve.objective import Objective
 
@@ -37,9 +37,6 @@ class ConstrainedProblem(Query):
     region: Region
 
     def __post_init__(self) -> None:
-        read_fields(self)
-        if isinstance(self.region, dict):
-            object.__setattr__(self, "region", regions.read(self.region))
         held = isinstance(self.region, Ball) and self.loss.slope >= self.region.radius + 1
         if not held:
             check_bounded(self.loss)
@@ -89,8 +86,6 @@ class ConstrainedMinimiser(RidgeMinimiser):
     tolerance: Fraction = TOLERANCE
 
     def __post_init__(self) -> None:
-        if isinstance(self.problem, dict):
-            object.__setattr__(self, "problem", queries.read(self.problem))
         self._check_numbers()
 
 

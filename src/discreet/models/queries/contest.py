@@ -26,14 +26,6 @@ class ScoringRule:
     design: Design
     theta: tuple[float, ...]
 
-    def __post_init__(self) -> None:
-        if isinstance(self.design, dict):
-            object.__setattr__(self, "design", Design(**self.design))
-        object.__setattr__(self, "theta", tuple(map(float, self.theta)))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"design": self.design.to_dict(), "theta": list(self.theta)}
-
     def errors(self, batch: Any) -> int:
         """The number of wrong classes, or the sum of squared errors in steps of (hi - lo)^2 / 2^20."""
         rows, target = self.design.block(batch), self.design.target
@@ -60,9 +52,7 @@ class Contest(FoldQuery):
     rules: tuple[ScoringRule, ...]
 
     def __post_init__(self) -> None:
-        made = tuple(r if isinstance(r, ScoringRule) else ScoringRule(**r) for r in self.rules)
-        object.__setattr__(self, "rules", made)
-        if not made:
+        if not self.rules:
             raise InvalidRequest("a contest needs at least one rule, got none")
 
     @property

@@ -20,7 +20,7 @@ from discreet.core.query import Query, Relation, queries
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
 from discreet.models.losses import Loss
-from discreet.models.queries.problem import Problem, read_fields
+from discreet.models.queries.problem import Problem
 from discreet.models.solve.objective import RUN, UNIT, Objective
 
 _LAYERS = 10_000  # parts of a table that hold no row of it
@@ -82,7 +82,6 @@ class Descent(Query):
     rate: Fraction
 
     def __post_init__(self) -> None:
-        read_fields(self)
         object.__setattr__(self, "ridge", numbers.non_negative(self.ridge, "ridge"))
         object.__setattr__(self, "rate", numbers.positive(self.rate, "rate"))
         object.__setattr__(self, "rows", _whole_number(self.rows, "rows"))

@@ -15,7 +15,7 @@ from discreet.core.smoothness import Smoothness
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.objective_perturbation import TOLERANCE, certifiable
 from discreet.models.design import Design, Floats
-from discreet.models.losses import Loss, losses
+from discreet.models.losses import Loss
 from discreet.models.solve.objective import Objective
 
 
@@ -26,14 +26,6 @@ def check_bounded(loss: Loss) -> None:
             f"the loss {loss.name!r} has no bound on its slope, which the guarantee rests on; use Huber(reach), "
             "or LinearRegression, which bounds the coefficients"
         )
-
-
-def read_fields(query: Any) -> None:
-    """Fields of a document as what they stand for."""
-    if isinstance(query.design, dict):
-        object.__setattr__(query, "design", Design(**query.design))
-    if isinstance(query.loss, dict):
-        object.__setattr__(query, "loss", losses.read(query.loss))
 
 
 @queries("problem")
@@ -53,7 +45,6 @@ class Problem(Query):
     loss: Loss
 
     def __post_init__(self) -> None:
-        read_fields(self)
         check_bounded(self.loss)
 
     def distance(self, relation: Relation) -> Distance:
@@ -137,7 +128,6 @@ class Minimiser(RidgeMinimiser):
     tolerance: Fraction = TOLERANCE
 
     def __post_init__(self) -> None:
-        read_fields(self)
         self._check_numbers()
 
     @property

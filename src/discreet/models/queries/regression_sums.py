@@ -17,12 +17,13 @@ import numpy.typing as npt
 from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
-from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.query import Relation, queries
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, SphericalLaplace
 from discreet.models.design import Design, Floats
 from discreet.models.intervals.noise_quantiles import quantiles
+from discreet.models.queries.design_sum import DesignSum
 from discreet.models.solve import quadratic
 
 Integers = npt.NDArray[np.int64]
@@ -35,7 +36,7 @@ _SLACK = Fraction(1, 1 << 15)  # a product of two rounded entries is wrong by le
 
 @queries("regression_sums")
 @dataclass(frozen=True)
-class RegressionSums(FoldQuery):
+class RegressionSums(DesignSum):
     """The upper triangle of the sum of z z' over rows z = (features, 1, target), with entries in [-1, 1].
 
     ``distance``, with m columns of the table (target counted, a category once), k rows a person and weights up to w (a
@@ -59,15 +60,9 @@ class RegressionSums(FoldQuery):
     design: Design
 
     def __post_init__(self) -> None:
-        if isinstance(self.design, dict):
-            object.__setattr__(self, "design", Design(**self.design))
         plain = self.design.intercept and self.design.radius is None and self.design.fourier is None
         if not plain or self.design.target.classes:
             raise InvalidRequest("sums for a regression need a constant column, no radius, and a target that is a number")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
 
     @property
     def grid(self) -> Fraction:
@@ -116,9 +111,6 @@ class RegressionSums(FoldQuery):
         # Past 10^9 rows it stands still instead of turning over.
         total: Integers = np.clip(left + right, -_MOST, _MOST)
         return total
-
-    def finish(self, total: Integers) -> Exact:
-        return Exact(total, self.grid)
 
     def blank(self, rows: int) -> Exact:
         """As if columns were spread evenly between -1 and 1, and independent."""

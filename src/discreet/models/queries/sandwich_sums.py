@@ -21,7 +21,7 @@ from discreet.core.exact import Exact
 from discreet.core.query import FoldQuery, Relation, queries
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, DesignRows, Floats, scores
-from discreet.models.losses import Loss, losses
+from discreet.models.losses import Loss
 
 _BITS = 16  # a factor is at most 2**16 steps long, and products of two are whole numbers of at most 2**32
 _RUN = 1 << 13  # rows at a time: 2**45 at most, well inside what doubles add exactly
@@ -51,13 +51,8 @@ class SandwichSum(FoldQuery):
     of: ClassVar[str]
 
     def __post_init__(self) -> None:
-        if isinstance(self.design, dict):
-            object.__setattr__(self, "design", Design(**self.design))
-        if isinstance(self.loss, dict):
-            object.__setattr__(self, "loss", losses.read(self.loss))
         if self.design.fourier is not None:
             raise InvalidRequest("coefficients of random features have no meaning of their own, and no intervals")
-        object.__setattr__(self, "theta", tuple(float(t) for t in self.theta))
         if len(self.theta) != self.design.width:
             raise InvalidRequest(
                 f"theta must have one number for each of {self.design.width} columns, got {len(self.theta)}"
