@@ -425,5 +425,5 @@ def test_documents_of_every_query_and_law() -> None:
 def test_too_little_epsilon_for_noise_in_an_objective_is_refused(exponent: int) -> None:
     """For any epsilon below what doubles hold, a division by zero would be a traceback."""
     distance = moved(HALF, "add_remove")
-    with pytest.raises(InvalidRequest, match="larger epsilon|doubles can hold"):
+    with pytest.raises(InvalidRequest, match=r"larger epsilon|doubles can hold"):
         ObjectivePerturbation.costing(distance, ridge=1, epsilon=Fraction(10) ** exponent)
