@@ -18,11 +18,11 @@ import numpy as np
 
 import discreet as ds
 from bench.environments import ask_peer
+from discreet.core.price import Price
 from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.sources import open_source
 from discreet.statistics.question import Table, builder
-from discreet.statistics.spend import Spend
 
 SIZE = 10_000_000
 ROUNDS = 7
@@ -92,7 +92,7 @@ def honesty(error_runs: int = ERROR_RUNS, cover_runs: int = COVER_RUNS) -> dict[
         columns = {"x": ds.Real(-3, 9), "y": ds.Real(-3, 9), "g": ds.Categories(("a", "b", "c"), missing="a")}
         schema = ds.Schema(columns, neighbors=relation)  # type: ignore[arg-type]
         facts = Table(schema, 2000 if relation == "replace" else None)
-        for spend in (Spend(epsilon="0.5"), Spend(epsilon="0.5", delta="1e-5")):
+        for spend in (Price(epsilon="0.5"), Price(epsilon="0.5", delta="1e-5")):
             for name, args, kwargs in HONEST:
                 question = builder(name)(facts, *args, **kwargs)
                 law = question.law(spend, relation)  # type: ignore[arg-type]

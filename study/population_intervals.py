@@ -14,6 +14,7 @@ import numpy as np
 from scipy import stats
 
 import discreet as ds
+from discreet.core.price import Price
 from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.statistics.covariance import PopulationCorrelation, PopulationCovariance
@@ -21,7 +22,6 @@ from discreet.statistics.equation import Statement, p_values, strict_p_values
 from discreet.statistics.mean import PersonMean, PopulationMean, PublicMean
 from discreet.statistics.question import Table, builder
 from discreet.statistics.score import mean_score, person_mean_score
-from discreet.statistics.spend import Spend
 from discreet.statistics.variance import variance_score
 from study.harness import Row
 
@@ -215,7 +215,7 @@ def _quantile(setting: dict[str, Any], rng: np.random.Generator, random: Random,
     x = _drawn(setting["data"], rng, setting["n"])
     schema = ds.Schema({"x": ds.Real(0, 1)})
     question = builder("quantile")(Table(schema), "x", q=q, interval=True)
-    law: Any = question.law(Spend(epsilon=setting["epsilon"]), "add_remove")
+    law: Any = question.law(Price(epsilon=setting["epsilon"]), "add_remove")
     query: Any = question.query
     exact = query.finish(np.histogram(x, query.bins.edges)[0])
     release = Release.of(law, law.release(exact, seed=random))

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 import discreet as ds
+from discreet.core.price import Price
 from discreet.core.random import Random
 from discreet.sources import open_source
 from discreet.statistics.question import Table, build
-from discreet.statistics.spend import Spend
 from study.harness import Row
 
 _SIZES = [(1000, 0.5), (5000, 0.1), (10_000, 1.0)]
@@ -44,7 +44,7 @@ def run(setting: dict[str, Any], seed: int, runs: int) -> dict[str, float]:
     rng, random = np.random.default_rng(seed), Random(seed)
     epsilon, found = setting["epsilon"], dict.fromkeys(("runaways", "fallbacks", "square", "true square"), 0.0)
     question = build("bounds", Table(_SCHEMA), "x", unit="0.001")
-    law: Any = question.law(Spend(epsilon=epsilon), "add_remove")
+    law: Any = question.law(Price(epsilon=epsilon), "add_remove")
     for _ in range(runs):
         x = _draw(rng, setting["kind"], setting["n"])
         exact = question.query.evaluate(open_source({"x": x}, _SCHEMA))

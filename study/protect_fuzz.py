@@ -128,7 +128,7 @@ class _Ground:
             rng.choice([keys.add_version, lambda: keys.retire(rng.choice([1, 2, 0]))])()
 
     def job(self, rng: random.Random) -> None:
-        from discreet.protect import jobs
+        from discreet.jobs import protect as jobs
 
         kind = rng.choice(list(self.jobs))
         (self.folder / "out.csv").unlink(missing_ok=True)

@@ -16,13 +16,13 @@ from scipy import stats
 
 import discreet as ds
 from discreet.core.exact import Exact
+from discreet.core.price import Price
 from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.hypotheses.tally import tally
 from discreet.statistics.equation import Statement, p_values
 from discreet.statistics.life_table import Curve
 from discreet.statistics.question import Question, Table, builder
-from discreet.statistics.spend import Spend
 from study.harness import Row
 
 RUNS, PART = 10_000, 1000
@@ -119,7 +119,7 @@ def _question(test: str, groups: int, relation: Any) -> Question:
 
 
 def _law(setting: dict[str, Any], question: Question) -> Any:
-    spend = Spend(rho=setting["rho"]) if "rho" in setting else Spend(epsilon=setting["epsilon"])
+    spend = Price(rho=setting["rho"]) if "rho" in setting else Price(epsilon=setting["epsilon"])
     return question.law(spend, setting["relation"])
 
 

@@ -306,7 +306,7 @@ def _use_release(_: Path, text: str) -> None:
 
 
 def _use_released(path: Path, _: str) -> None:
-    from discreet.cli.observed import read
+    from discreet.jobs.observed import read
 
     read(path)
 
@@ -353,20 +353,20 @@ def _use_schema(path: Path, text: str) -> None:
 
 
 def _use_release_file(path: Path, _: str) -> None:
-    from discreet.cli import releasefile, work
+    from discreet.jobs import asking, release_file
     from discreet.sources import open_source
 
-    file = releasefile.read(path)
+    file = release_file.read(path)
     source = open_source(_blank(file.schema), file.schema, version=file.version)
     with ds.Ledger("test", file.budget, neighbors=file.schema.neighbors, who=file.who) as ledger:
-        prepared = work.prepare(file, source, ledger, 60 if work.public_rows(file) else None)
-        work.check_budget(file, prepared, ledger)
+        prepared = asking.prepare(file, source, ledger, 60 if asking.public_rows(file) else None)
+        asking.check_budget(file, prepared, ledger)
 
 
 def _use_fit_file(path: Path, _: str) -> None:
-    from discreet.cli import fitfile
+    from discreet.jobs import fit_file
 
-    wanted = fitfile.from_file(path, None)
+    wanted = fit_file.from_file(path, None)
     model = wanted.model()
     if hasattr(model, "steps"):
         return  # the price of many steps takes its time, and is no matter of reading

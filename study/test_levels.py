@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy import stats
 
 import discreet as ds
+from discreet.core.price import Price
 from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.hypotheses.reading import ScoreTest
@@ -23,7 +24,6 @@ from discreet.models.intervals.wald import Sums, restricted
 from discreet.statistics.bernstein import cell_weights
 from discreet.statistics.equation import Statement, p_values
 from discreet.statistics.question import Question, Table, builder
-from discreet.statistics.spend import Spend
 from study.harness import Row
 
 Floats = npt.NDArray[np.float64]
@@ -67,7 +67,7 @@ def run(setting: dict[str, Any], seed: int, runs: int) -> dict[str, float]:
         found = _linear(setting, rng, runs)
     else:
         question = asked(setting)
-        law: Any = question.law(Spend(epsilon=setting["epsilon"]), setting["relation"])
+        law: Any = question.law(Price(epsilon=setting["epsilon"]), setting["relation"])
         exact = np.concatenate(list(_tables(setting, rng, runs)))
         size = math.prod(exact.shape[1:])
         whole = question.query.grid == 1  # type: ignore[attr-defined]

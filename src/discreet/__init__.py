@@ -5,8 +5,9 @@ Names are loaded when they are first used, so that ``import discreet`` stays qui
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from discreet.lazy import lazy
 
 if TYPE_CHECKING:
     from discreet import accounting as accounting
@@ -20,15 +21,21 @@ if TYPE_CHECKING:
     from discreet.accounting import calibrate as calibrate
     from discreet.core.ask import Ask as Ask
     from discreet.core.ask import Open as Open
+    from discreet.core.boolean import Boolean as Boolean
     from discreet.core.budget import Budget as Budget
     from discreet.core.cost import Cost as Cost
     from discreet.core.cost import Distance as Distance
+    from discreet.core.dialect import Dialect as Dialect
+    from discreet.core.moments import Date as Date
+    from discreet.core.moments import Datetime as Datetime
+    from discreet.core.moments import Duration as Duration
     from discreet.core.release import Release as Release
     from discreet.core.result import Result as Result
     from discreet.core.schema import Categories as Categories
     from discreet.core.schema import Integer as Integer
     from discreet.core.schema import Real as Real
     from discreet.core.schema import Schema as Schema
+    from discreet.core.text import Text as Text
     from discreet.hypotheses.power import power as power
     from discreet.ledger import Ledger as Ledger
     from discreet.mechanisms import DiscreteGaussian as DiscreteGaussian
@@ -69,6 +76,7 @@ _HOMES = {
     "Ask": "discreet.core.ask",
     "Budget": "discreet.core.budget",
     "Cost": "discreet.core.cost",
+    "Dialect": "discreet.core.dialect",
     "DiscreteGaussian": "discreet.mechanisms",
     "DiscreteLaplace": "discreet.mechanisms",
     "Distance": "discreet.core.cost",
@@ -91,6 +99,11 @@ _HOMES = {
     "Real": "discreet.core.schema",
     "Integer": "discreet.core.schema",
     "Categories": "discreet.core.schema",
+    "Boolean": "discreet.core.boolean",
+    "Date": "discreet.core.moments",
+    "Datetime": "discreet.core.moments",
+    "Duration": "discreet.core.moments",
+    "Text": "discreet.core.text",
     "Session": "discreet.session",
     **dict.fromkeys(
         (
@@ -120,16 +133,4 @@ _MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local",
 
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"discreet.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy("discreet", _HOMES, _MODULES)

@@ -6,9 +6,36 @@ requests, never from what a record holds.
 
 from __future__ import annotations
 
+import copy
+from typing import Self
+
 
 class DiscreetError(Exception):
-    """The root of the tree."""
+    """The root of the tree: a ``rule`` with the value that broke it, and, where it stands apart, the ``remedy``.
+
+    ``key`` is the word of the request or declaration that is refused, where it is about one; ``place`` the file and line
+    that it stands at. Whoever shows an error reads these, and never its text.
+    """
+
+    def __init__(self, rule: str = "", *, key: str = "", remedy: str = "") -> None:
+        super().__init__(rule)
+        self.key, self.remedy, self.place = key, remedy, ""
+
+    def __str__(self) -> str:
+        return f"{self.place}{self.args[0]}{f'; {self.remedy}' if self.remedy else ''}"
+
+    def at(self, place: str) -> Self:
+        """The same, with the place that it was found at before it; the first place found stays."""
+        return self._with(place=self.place or place)
+
+    def remedied(self, remedy: str) -> Self:
+        """The same, with another remedy."""
+        return self._with(remedy=remedy)
+
+    def _with(self, **fields: str) -> Self:
+        made = copy.copy(self)
+        vars(made).update(fields)
+        return made
 
 
 class DiscreetWarning(UserWarning):
@@ -17,6 +44,21 @@ class DiscreetWarning(UserWarning):
 
 class InvalidRequest(DiscreetError, ValueError):
     """A parameter breaks a stated rule: a negative epsilon, a delta of one, bounds reversed."""
+
+
+class NoSuchLedger(InvalidRequest):
+    """No ledger of that name is there, and without a budget none is made. ``where``: its name and address, in words."""
+
+    def __init__(self, where: str, others: str = "") -> None:
+        super().__init__(
+            f"a new ledger needs a budget, and there is none {where} yet{others}",
+            key="budget",
+            remedy="give budget=Budget(epsilon=...), or correct the address or the name",
+        )
+        self.where = f"{where}{others}"
+
+    def __reduce__(self) -> tuple[type[NoSuchLedger], tuple[str], dict[str, object]]:
+        return type(self), (self.where,), vars(self) | {"args": self.args}
 
 
 class UnknownName(DiscreetError, LookupError):

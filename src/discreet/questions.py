@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from discreet.core.numbers import Number
+from discreet.core.price import Keywords
 from discreet.core.result import Result
 from discreet.core.schema import Label
-from discreet.statistics.spend import Keywords
 
 
 class Options(Keywords, total=False):
@@ -20,14 +20,14 @@ class Options(Keywords, total=False):
 
     by: str | Sequence[str] | None
     of: str
-    where: dict[str, Label | Sequence[Label]]
+    where: dict[str, Label | Sequence[Label]] | str
 
 
 class Questions(ABC):
     """Methods that name a statistic and its columns, and leave the rest to ``ask``."""
 
     @abstractmethod
-    def ask(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Result:
+    def ask(self, statistic: str, *args: Any, where: dict[str, Any] | str | None = None, **options: Any) -> Result:
         """Any registered statistic by its name."""
 
     def count(self, **options: Unpack[Options]) -> Result:

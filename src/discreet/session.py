@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -15,6 +16,7 @@ from discreet.core.ask import Ask, Open, Reopen
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
 from discreet.core.numbers import Number
+from discreet.core.price import Keywords, Price
 from discreet.core.query import Relation
 from discreet.core.random import chosen
 from discreet.core.result import Result
@@ -31,7 +33,6 @@ from discreet.statistics import discovery
 from discreet.statistics.joint import ask, ask_each, ask_together
 from discreet.statistics.planning import expected_width
 from discreet.statistics.question import Question, Table, build
-from discreet.statistics.spend import Keywords, Spend
 
 if TYPE_CHECKING:
     from discreet.models.estimators.private_model import PrivateModel
@@ -54,7 +55,8 @@ class Session(Questions):
     table's file lies, or else the schema's: the same ledger pays in whichever folder a program is run. ``name`` is the
     ledger of this table of people within the database; without it, the only one there is. ``version`` is a public word for
     this state of the table: the same question on the same version is answered again at no cost. Files go by path, size and
-    time of change; a table in memory counts as new without it.
+    time of change; a table in memory counts as new without it. ``dialect``, such as ``{"delimiter": ";"}``, is refused where
+    it contradicts the schema, which declares how cells are written.
 
     A column with private bounds or labels is found, for its price, when a question first needs it, or by ``discover``;
     ``schema`` then holds what was found.
@@ -74,11 +76,12 @@ class Session(Questions):
         who: str | None = None,
         spark: Any = None,
         version: str | None = None,
+        dialect: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(schema, Schema | str | Path):
             raise InvalidRequest(f"schema must be a Schema or the path of a TOML file, got {type(schema).__name__}")
         self.schema = schema if isinstance(schema, Schema) else Schema.from_toml(schema)
-        self._source = open_source(table, self.schema, spark=spark, version=version)
+        self._source = open_source(table, self.schema, spark=spark, version=version, dialect=dialect)
         relation = self.schema.neighbors
         if not isinstance(ledger, Ledger):
             ledger = Ledger(for_table(ledger, table, schema), budget, name=name, neighbors=relation, who=who)
@@ -107,8 +110,8 @@ class Session(Questions):
         *,
         parts: int = 20,
         alpha0: Number = "0.1",
-        where: dict[str, Any] | None = None,
-        **spend: Unpack[Keywords],
+        where: dict[str, Any] | str | None = None,
+        **price: Unpack[Keywords],
     ) -> Result:
         """Any test of one's own, run on disjoint ``parts`` of the people; see ``discreet.hypotheses.of_tests``.
 
@@ -121,22 +124,22 @@ class Session(Questions):
             raise InvalidRequest(f"columns is a list of at least one column, got {columns!r}")
         for name in columns:
             self.schema[name]
-        paid, rest = _separate(dict(spend))
+        paid, rest = _separate(dict(price))
         if rest:
             raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
         by_position = self.schema.neighbors == "replace" and self.schema.person is None
         question = question_of(function, columns, parts, alpha0, by_position)
-        return self._run(ask(question, paid, self.schema.neighbors), where or {})
+        return self._run(ask(question, paid, self.schema.neighbors), {} if where is None else where)
 
     def quantiles(self, column: str, q: Sequence[Number], **options: Unpack[Options]) -> list[Result]:
         """Several quantiles in one pass; what is spent is divided equally between them."""
         where = options.pop("where", {})
-        spend, rest = _separate(dict(options))
+        price, rest = _separate(dict(options))
 
         def make(schema: Schema) -> Procedure[list[Result]]:
             table = replace(self._table(bool(where)), schema=schema)
             questions = [build("quantile", table, column, q=each, **rest) for each in q]
-            return ask_each(questions, spend.split(max(1, len(q))), schema.neighbors)
+            return ask_each(questions, price.share(Fraction(1, max(1, len(q)))), schema.neighbors)
 
         self._need(_names((column,), rest), where, make)
         return self._run(make(self.schema), where)
@@ -158,7 +161,9 @@ class Session(Questions):
             self.schema = self._source.schema
         return self.schema
 
-    def _need(self, names: Iterable[Any], where: dict[str, Any] | None, make: Callable[[Schema], Procedure[Any]]) -> None:
+    def _need(
+        self, names: Iterable[Any], where: dict[str, Any] | str | None, make: Callable[[Schema], Procedure[Any]]
+    ) -> None:
         """Find what a question needs, once it is checked, and known to fit, as if nothing were found."""
         for name in where if isinstance(where, dict) else ():
             if name in self.schema.columns and self.schema[name].private:
@@ -168,7 +173,7 @@ class Session(Questions):
             return
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         _, asked = plan(make(discovery.stand_in(self.schema, hidden)), self.schema.neighbors, rows)
-        self._narrowed(where or {})  # refuses a filter that names nothing
+        self._narrowed({} if where is None else where)  # refuses a filter that names nothing
         cost = self._finding_cost(hidden) + sum((_price(each, self.schema.neighbors) for each in asked), Cost.nothing())
         would = self.ledger.preview(cost)
         if not would.fits:
@@ -181,48 +186,48 @@ class Session(Questions):
     def _finding_cost(self, names: Sequence[str]) -> Cost:
         """What finding columns would cost now: nothing for those that the ledger remembers."""
         relation, total = self.schema.neighbors, Cost.nothing()
-        for question, spend in discovery.questions(self.schema, names):
-            for each in question.asks(spend, relation):
+        for question, price in discovery.questions(self.schema, names):
+            for each in question.asks(price, relation):
                 if self.ledger.recall(each, self._declared, relation) is None:
                     total = total + _price(each, relation)
         return total
 
-    def ask(self, statistic: str, *args: Any, where: dict[str, Any] | None = None, **options: Any) -> Result:
+    def ask(self, statistic: str, *args: Any, where: dict[str, Any] | str | None = None, **options: Any) -> Result:
         """Any registered statistic by its name."""
-        spend, rest = _separate(options)
+        price, rest = _separate(options)
         if statistic in discovery.FINDERS:
-            return self._find(statistic, args, rest, spend, where)
+            return self._find(statistic, args, rest, price, where)
 
         def make(schema: Schema) -> Procedure[Result]:
-            table = replace(self._table(bool(where)), schema=schema, gaussian=spend.is_gaussian)
-            return ask(build(statistic, table, *args, **rest), spend, schema.neighbors)
+            table = replace(self._table(bool(where)), schema=schema, gaussian=price.is_gaussian)
+            return ask(build(statistic, table, *args, **rest), price, schema.neighbors)
 
         self._need(_names(args, rest), where, make)
-        return self._run(make(self.schema), where or {})
+        return self._run(make(self.schema), {} if where is None else where)
 
     def _find(
-        self, statistic: str, args: tuple[Any, ...], rest: dict[str, Any], spend: Spend, where: dict[str, Any] | None
+        self, statistic: str, args: tuple[Any, ...], rest: dict[str, Any], price: Price, where: dict[str, Any] | str | None
     ) -> Result:
         """Look for the bounds or labels of a column: under its own declaration, also where that was found before."""
         source = (
             self._declared.found({k: v for k, v in self._found.items() if k not in args}) if self._found else self._source
         )
-        question = build(statistic, Table(source.schema, gaussian=spend.is_gaussian), *args, **rest)
-        return self._run(ask(question, spend, self.schema.neighbors), where or {}, source)
+        question = build(statistic, Table(source.schema, gaussian=price.is_gaussian), *args, **rest)
+        return self._run(ask(question, price, self.schema.neighbors), {} if where is None else where, source)
 
     def together(
         self,
         questions: Sequence[tuple[Any, ...]],
         *,
         shares: Sequence[Number] | None = None,
-        where: dict[str, Any] | None = None,
-        **spend: Unpack[Keywords],
+        where: dict[str, Any] | str | None = None,
+        **price: Unpack[Keywords],
     ) -> list[Result]:
         """Several questions, each a tuple of a statistic's name and its columns, for one price and in one pass."""
         for question in questions:
             if isinstance(question, str) or not question:
                 raise InvalidRequest(f"a question is a tuple such as ('mean', 'age') or ('count',), got {question!r}")
-        paid, rest = _separate(dict(spend))
+        paid, rest = _separate(dict(price))
         if rest:
             raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
 
@@ -232,7 +237,7 @@ class Session(Questions):
             return ask_together(asked, paid, schema.neighbors, shares)
 
         self._need([name for _, *columns in questions for name in columns], where, make)
-        return self._run(make(self.schema), where or {})
+        return self._run(make(self.schema), {} if where is None else where)
 
     def fit(
         self,
@@ -242,7 +247,7 @@ class Session(Questions):
         *,
         weight: str | None = None,
         propensity: str | None = None,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
     ) -> M:
         """Fit a model of ``discreet.models`` to named columns, and return it. The ledger pays the model's price.
 
@@ -257,8 +262,8 @@ class Session(Questions):
 
         self._need((*features, target, weight, propensity), where, make)
         columns = self._columns(features, target, weight, propensity, rows)
-        self._check_whole(model, columns, where or {})
-        model.accept(self._run(model.procedure(columns, self.schema.neighbors), where or {}), columns)
+        self._check_whole(model, columns, {} if where is None else where)
+        model.accept(self._run(model.procedure(columns, self.schema.neighbors), {} if where is None else where), columns)
         return model
 
     def tune(
@@ -268,15 +273,16 @@ class Session(Questions):
         target: str,
         *,
         model: PrivateModel | None = None,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
         selection_epsilon: Number | None = None,
         **price: Any,
     ) -> Any:
         """The best of several models, chosen and fitted privately; see ``discreet.models.tune``. The ledger pays once."""
         from discreet.models.estimators.tuning import read_candidates, tuning
-        from discreet.models.perturbation import Price
 
-        made = read_candidates(candidates, model, Price(**price) if price else None)
+        if unknown := [word for word in price if word not in ("epsilon", "delta", "rho")]:
+            raise InvalidRequest(f"no keyword is called {unknown[0]!r}; a price is epsilon, delta or rho")
+        made = read_candidates(candidates, model, price or None)
         for each in made:
             _check_model(each, self)
         rows = self._table(bool(where)).rows
@@ -287,7 +293,7 @@ class Session(Questions):
 
         self._need((*features, target), where, make)
         columns = self._columns(features, target, None, None, rows)
-        winner = self._run(tuning(made, columns, self.schema.neighbors, selection_epsilon), where or {})
+        winner = self._run(tuning(made, columns, self.schema.neighbors, selection_epsilon), {} if where is None else where)
         winner.model.accept(winner.fitted, columns)
         return winner.settle()
 
@@ -299,13 +305,13 @@ class Session(Questions):
         *,
         weight: str | None = None,
         propensity: str | None = None,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
     ) -> FitPreview:
         """What a fit would cost, whether it fits, and its ridge; touches no data and does not change the model."""
         from discreet.models.estimators.privacy import asked_ridge_of
 
         _check_model(model, self)
-        self._narrowed(where or {})  # refuses a filter that names nothing
+        self._narrowed({} if where is None else where)  # refuses a filter that names nothing
         guess = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         rows = guess if self._rows_are_public(bool(where)) else None
         hidden = discovery.needed(self.schema, (*features, target, weight, propensity))
@@ -322,7 +328,7 @@ class Session(Questions):
         self,
         model: Any,
         *,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
@@ -331,7 +337,7 @@ class Session(Questions):
 
         The table is declared as the one that the model was fitted to; a model does better on that one than on others.
         """
-        from discreet.models.perturbation import Price
+        from discreet.core.price import Price
         from discreet.models.protocol import Scorable
 
         if not isinstance(model, Scorable):
@@ -339,13 +345,13 @@ class Session(Questions):
                 f"score is for classifiers of discreet.models with two classes, got {type(model).__name__}; a regression "
                 "has paid_score on arrays"
             )
-        return self._run(model.score_procedure(self.schema, Price(epsilon, delta, rho)), where or {})
+        return self._run(model.score_procedure(self.schema, Price(epsilon, delta, rho)), {} if where is None else where)
 
     def run(self, procedure: Procedure[R]) -> R:
         """What a procedure of one's own finds in this table; the ledger pays for each of its asks."""
         return self._run(procedure, {})
 
-    def _check_whole(self, model: PrivateModel, columns: Columns, where: dict[str, Any]) -> None:
+    def _check_whole(self, model: PrivateModel, columns: Columns, where: dict[str, Any] | str) -> None:
         """Refuse a fit of several questions that does not fit as a whole, before the first of them is paid for."""
         price = model.price
         if price.is_infinite or self.ledger.preview(price.cost).fits:
@@ -381,7 +387,7 @@ class Session(Questions):
         self,
         statistic: str,
         *args: Any,
-        where: dict[str, Any] | None = None,
+        where: dict[str, Any] | str | None = None,
         spread: float | None = None,
         width: float | None = None,
         **options: Any,
@@ -393,34 +399,39 @@ class Session(Questions):
         of the 95 % interval: the preview then says how many rows, or which epsilon, it takes.
         With what it costs to find the columns that have private bounds or labels, as if nothing were found.
         """
-        spend, rest = _separate(options)
+        price, rest = _separate(options)
         rows = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         public = rows if self._rows_are_public(bool(where)) else None
         hidden = [] if statistic in discovery.FINDERS else discovery.needed(self.schema, _names(args, rest))
         schema = discovery.stand_in(self.schema, hidden)
-        question = build(statistic, Table(schema, public, gaussian=spend.is_gaussian), *args, **rest)
-        result, _ = self._plan(question, spend, rows)
+        question = build(statistic, Table(schema, public, gaussian=price.is_gaussian), *args, **rest)
+        result, _ = self._plan(question, price, rows)
         cost = self._finding_cost(hidden) + result.cost
         would = self.ledger.preview(cost)
         told = [getattr(result.reading, word, None) for word in ("rank_error", "people_needed")]
         ranks, people = (None if each is None else float(each(result.releases)) for each in told)
         made = Preview(cost, result.expected_error, would.fits, would.remaining, ranks, people_needed=people)
         wide = expected_width(result, rows, spread, width)
-        return replace(made, population_width=wide.width, rows_needed=wide.rows, epsilon_needed=wide.epsilon(spend))
+        return replace(made, population_width=wide.width, rows_needed=wide.rows, epsilon_needed=wide.epsilon(price))
 
-    def _plan(self, question: Question, spend: Spend, rows: int) -> tuple[Result, list[Ask | Open | Reopen]]:
-        return plan(ask(question, spend, self.schema.neighbors), self.schema.neighbors, rows)
+    def _plan(self, question: Question, price: Price, rows: int) -> tuple[Result, list[Ask | Open | Reopen]]:
+        return plan(ask(question, price, self.schema.neighbors), self.schema.neighbors, rows)
 
-    def _run(self, procedure: Procedure[R], where: dict[str, Any], table: BaseSource | None = None) -> R:
+    def _run(self, procedure: Procedure[R], where: dict[str, Any] | str, table: BaseSource | None = None) -> R:
         source = self._narrowed(where, table)
         with _waiting():
             # Without a seed every run takes the stream of its own thread.
             return Desk(source, self.ledger, chosen(self._random), self.schema.neighbors).run(procedure)
 
-    def _narrowed(self, where: dict[str, Any], table: BaseSource | None = None) -> BaseSource:
+    def _narrowed(self, where: dict[str, Any] | str, table: BaseSource | None = None) -> BaseSource:
         source = self._source if table is None else table
+        if isinstance(where, str):
+            return source.where(**source.schema.condition(where))
         if not isinstance(where, dict):
-            raise InvalidRequest(f"where is a dict such as {{'sex': 'f'}} or {{'town': ['a', 'b']}}, got {where!r}")
+            raise InvalidRequest(
+                f"where is a condition such as 'age >= 60', or a dict such as {{'sex': 'f'}} or {{'town': ['a', 'b']}}, "
+                f"got {where!r}"
+            )
         return source.where(**where) if where else source
 
     def _rows_are_public(self, filtered: bool) -> bool:
@@ -493,11 +504,11 @@ def _names(args: Sequence[Any], options: dict[str, Any]) -> list[Any]:
     return [*args, *([by] if isinstance(by, str) or not isinstance(by, Sequence) else by)]
 
 
-def _separate(options: dict[str, Any]) -> tuple[Spend, dict[str, Any]]:
+def _separate(options: dict[str, Any]) -> tuple[Price, dict[str, Any]]:
     """What to spend, and the statistic's own arguments; an argument of None is one not given."""
-    spend = {k: v for k, v in options.items() if k in Keywords.__annotations__}
-    rest = {k: v for k, v in options.items() if k not in spend and v is not None}
-    return Spend(**spend), rest
+    price = {k: v for k, v in options.items() if k in Keywords.__annotations__}
+    rest = {k: v for k, v in options.items() if k not in price and v is not None}
+    return Price(**price), rest
 
 
 @contextlib.contextmanager

@@ -48,8 +48,8 @@ def test_a_claim_taken_away_is_missed(taken_away: str, monkeypatch: pytest.Monke
 def test_a_distance_that_is_too_small_is_seen(exam: Exam, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every question moves more than half of its distance, so it fails the audit once that is halved. No draw decides."""
     asked = [a for a in exam.requests if a.mechanism.name != "objective_perturbation"]
-    true = waist.moved
-    monkeypatch.setattr(waist, "moved", lambda *given: _doubled(true(*given)))
+    true = waist.apart
+    monkeypatch.setattr(waist, "apart", lambda *given: _doubled(true(*given)))
     rows = list(procedure_claims.audit_questions(exam, 40))
     assert [r.holds for r in rows if r.note] == [False] * len(asked)
 

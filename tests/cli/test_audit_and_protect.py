@@ -113,7 +113,7 @@ def test_help_and_errors(command: str, tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_requests_of_a_person(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from discreet.protect.jobs import Job
+    from discreet.jobs.protect import Job
 
     with Job.read(folder / "vault.toml").vault() as vault:
         vault.register("people", folder / "people.csv", purpose="care", categories=["health"], recipients=["university"],

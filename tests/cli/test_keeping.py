@@ -71,7 +71,7 @@ def test_a_full_disk_says_what_was_charged(asked: Path, run: Run, monkeypatch: p
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "releases.json")
 
-    monkeypatch.setattr("discreet.cli.release.released", full)
+    monkeypatch.setattr("discreet.jobs.release.released", full)
     ran = run("release", asked / "people.toml")
     assert ran.code == 2
     assert ran.err == "discreet: No space left on device: releases.json; nothing was charged\n"

@@ -13,7 +13,7 @@ import discreet as ds
 from discreet.core.release import Release
 from discreet.core.result import Result
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.hypotheses.chi_square import Fit, Independence
+from discreet.hypotheses.chi_square import GoodnessOfFit, Independence
 from discreet.hypotheses.draws import binomial, multinomial, uniforms
 
 RNG = np.random.default_rng(8)
@@ -122,4 +122,4 @@ def test_public_draws_sum_up() -> None:
 
 def test_fit_of_shares_is_checked() -> None:
     with pytest.raises(InvalidRequest, match="at least 2 labels"):
-        Fit((1,), (1.0,))
+        GoodnessOfFit((1,), (1.0,))

@@ -15,6 +15,7 @@ from scipy import stats
 from discreet.core.cost import ORDERS, Distance
 from discreet.core.exact import Exact
 from discreet.core.mechanism import mechanisms
+from discreet.core.price import Price
 from discreet.errors import DiscreetError, GridOverflow, InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.mechanisms import (
     DiscreteGaussian,
@@ -36,7 +37,7 @@ def test_vector_calibrations_of_laplace() -> None:
     both = Laplace.costing(["0.05", "0.25"], epsilon=1)
     assert both.scale == Fraction(3, 10)
     assert both.cost(["0.05", "0.25"]).epsilon == 1
-    shared = Laplace.costing(["0.05", "0.25"], epsilon=1, proportions=["0.25", "0.75"])
+    shared = Laplace.costing(["0.05", "0.25"], epsilon=1, shares=["0.25", "0.75"])
     assert shared.scale == (Fraction(1, 5), Fraction(1, 3))
     assert shared.cost(["0.05", "0.25"]).epsilon == 1
 
@@ -50,7 +51,7 @@ def test_calibrations_of_the_gaussian() -> None:
         assert (cost.epsilon, cost.delta) == (Fraction(9, 10), Fraction(1, 100))
     joint = Gaussian.costing([1, 1], epsilon="0.9", delta="0.01")
     assert round(float(joint.scale), 2) == 2.87  # type: ignore[arg-type]
-    weighted = Gaussian.costing([1, 2], epsilon="0.9", delta="0.01", weights=[1, 3])
+    weighted = Gaussian.costing([1, 2], epsilon="0.9", delta="0.01", shares=[1, 3])
     assert weighted.cost([1, 2]).epsilon == Fraction(9, 10)
     assert weighted.cost([1, 2]).rho == pytest.approx(joint.cost([1, 1]).rho, rel=1e-12)
 
@@ -58,10 +59,10 @@ def test_calibrations_of_the_gaussian() -> None:
 def test_blocks_of_a_vector_pay_for_themselves() -> None:
     """Two histograms side by side: each pays its own L1 or L2 over its own scale, not that of the whole."""
     both = Distance.joined([Distance.of(1), Distance.of(2)], [3, 2])
-    laplace = Laplace.costing(both, epsilon=1, proportions=[1, 3])
+    laplace = Laplace.costing(both, epsilon=1, shares=[1, 3])
     assert laplace.scales == (4, 4, 4, Fraction(8, 3), Fraction(8, 3))
     assert laplace.cost(both).epsilon == 1
-    gaussian = Gaussian.costing(both, rho="0.5", weights=[1, 3])
+    gaussian = Gaussian.costing(both, rho="0.5", shares=[1, 3])
     assert gaussian.cost(both).rho == Fraction(1, 2)
     assert len(gaussian.scales) == 5
     assert Gaussian(2).cost(both).rho == Fraction(5, 8)
@@ -76,11 +77,11 @@ def test_cost_is_exactly_what_was_asked_and_recomputed_elsewhere() -> None:
     assert approximate.cost(2).epsilon > 2
     assert approximate.cost(2).delta == Fraction(1, 10**5)
     # A false claim in a document is not believed: the profile is asked.
-    forged = Gaussian(1, claim={"epsilon": "1/10", "delta": "1/1000"})
+    forged = Gaussian(1, claim=Price("1/10", "1/1000"))
     assert forged.cost(1).epsilon > 2
-    forged_rho = DiscreteGaussian(1, claim={"rho": "1/1000"})
+    forged_rho = DiscreteGaussian(1, claim=Price(rho="1/1000"))
     assert forged_rho.cost(1).rho == Fraction(1, 2)
-    forged_response = RandomizedResponse("0.9", ["a", "b"], claim={"epsilon": "1/10"})
+    forged_response = RandomizedResponse("0.9", ["a", "b"], claim=Price("1/10"))
     assert float(forged_response.cost().epsilon or 0) == pytest.approx(math.log(9))
 
 
@@ -215,8 +216,8 @@ BAD = [
     lambda: Laplace.costing(1, epsilon=INF),
     lambda: Laplace.costing(0, epsilon=1),
     lambda: Laplace.costing(-1, epsilon=1),
-    lambda: Laplace.costing([1, 1], epsilon=1, proportions=[1]),
-    lambda: Laplace.costing(1, epsilon=1, proportions=[1]),
+    lambda: Laplace.costing([1, 1], epsilon=1, shares=[1]),
+    lambda: Laplace.costing(1, epsilon=1, shares=[1]),
     lambda: Laplace(1).cost(-1),
     lambda: Laplace(1).cost([]),
     lambda: Laplace(1).release(NAN),
@@ -235,7 +236,7 @@ BAD = [
     lambda: Gaussian.costing(1, epsilon=1, delta=1),
     lambda: Gaussian.costing(1, epsilon=1, delta=NAN),
     lambda: Gaussian.costing(1, epsilon=1, delta="1e-300"),
-    lambda: Gaussian(100, claim={"epsilon": "0.4"}),
+    lambda: Gaussian(100, claim=Price("0.4")),
     lambda: Laplace("1e99999999"),
     lambda: Laplace("1" * 6000),
     lambda: Gaussian.costing(1, epsilon=1, delta="0.1", rho=1),
@@ -243,8 +244,8 @@ BAD = [
     lambda: Gaussian.costing(1),
     lambda: Gaussian.costing(1, epsilon=1, delta="0.1", calibration="classical"),
     lambda: Gaussian.costing(1, epsilon=1, delta="0.1", calibration="best"),  # type: ignore[arg-type]
-    lambda: Gaussian.costing(1, epsilon=1, delta="0.1", weights=[1]),
-    lambda: Gaussian.costing([1, 1], epsilon=1, delta="0.1", weights=[1]),
+    lambda: Gaussian.costing(1, epsilon=1, delta="0.1", shares=[1]),
+    lambda: Gaussian.costing([1, 1], epsilon=1, delta="0.1", shares=[1]),
     lambda: DiscreteLaplace(1).release(0.5),
     lambda: DiscreteGaussian.costing(1, rho=0),
     lambda: Exponential(0),

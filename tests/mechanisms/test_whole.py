@@ -214,7 +214,7 @@ def test_the_logarithm_of_one_number_is_as_accurate_as_assumed() -> None:
 
 MADE = [
     Laplace.costing([1, 1], epsilon=1), Laplace.costing(["0.05", "0.25"], epsilon=1, grid=1),
-    Laplace.costing([1, 1], epsilon=1, proportions=[1, 3]), DiscreteLaplace.costing([1, 2], epsilon=1),
+    Laplace.costing([1, 1], epsilon=1, shares=[1, 3]), DiscreteLaplace.costing([1, 2], epsilon=1),
     DiscreteGaussian.costing([1, 2], rho=1), SphericalLaplace.costing([1, 2], epsilon=1),
     Gaussian.costing([1, 1], rho=1), Gaussian.costing([1, 2], epsilon=1, delta="1e-6"),
 ]  # fmt: skip

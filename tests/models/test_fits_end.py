@@ -10,12 +10,13 @@ import pytest
 from study import fits as study
 
 import discreet as ds
+from discreet.core.price import Price
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms.objective_perturbation import certifiable
 from discreet.models.design import Design, DesignRows, Feature, Target
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
-from discreet.models.perturbation import Price, ask_for, noise_variance, objective_law
+from discreet.models.perturbation import ask_for, noise_variance, objective_law
 from discreet.models.queries.constrained_problem import (
     ConstrainedMinimiser,
     ConstrainedObjective,

@@ -16,6 +16,7 @@ from scipy.integrate import quad
 from scipy.special import ndtri
 
 import discreet as ds
+from discreet.core.price import Price
 from discreet.core.query import evaluate_together
 from discreet.core.release import Release
 from discreet.core.runner import plan
@@ -26,7 +27,6 @@ from discreet.models.design import Design
 from discreet.models.intervals.noise_quantiles import quantiles
 from discreet.models.intervals.sandwich import _same_sum, shares_of
 from discreet.models.losses import HuberHinge, Logistic, Loss
-from discreet.models.perturbation import Price
 from discreet.models.protocol import Columns
 from discreet.models.queries.sandwich_sums import CurvatureAt, SandwichSum, SlopeAt
 from discreet.sources import open_source

@@ -12,6 +12,7 @@ import pytest
 
 import discreet as ds
 from discreet.core.cost import ORDERS, Distance
+from discreet.core.price import Price
 from discreet.core.query import queries
 from discreet.core.smoothness import Smoothness
 from discreet.errors import InvalidRequest
@@ -21,7 +22,7 @@ from discreet.mechanisms import objective_profile as profiles
 from discreet.mechanisms.hockey_stick import hockey_stick
 from discreet.models.design import Design, DesignRows, Feature, Target
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
-from discreet.models.perturbation import Price, ask_for
+from discreet.models.perturbation import ask_for
 from discreet.models.queries.contest import Contest, ScoringRule
 from discreet.models.queries.opera import Descent
 from discreet.models.queries.problem import Minimiser, Problem

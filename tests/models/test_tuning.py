@@ -15,7 +15,6 @@ from discreet.errors import BudgetExceeded, InvalidRequest
 from discreet.mechanisms import Exponential
 from discreet.models.design import Design, Feature, Target
 from discreet.models.estimators.tuning import read_candidates, tune, tuning
-from discreet.models.perturbation import Price
 from discreet.models.protocol import Columns
 from discreet.models.queries.contest import Contest, ScoringRule
 from discreet.sources import open_source
@@ -95,7 +94,7 @@ def test_records_never_raise_through_a_session() -> None:
 def test_what_is_asked_and_of_whom() -> None:
     """A dry run: one opening, one fit on each of m parts, the choice on the last; add/remove is one-sided."""
     schema = ds.Schema({"a": ds.Real(-1, 1), "y": ds.Categories([0, 1])}, neighbors="add_remove")
-    models = read_candidates([ds.models.LogisticRegression(ridge=r) for r in (1, 2, 3)], None, Price(epsilon=1))
+    models = read_candidates([ds.models.LogisticRegression(ridge=r) for r in (1, 2, 3)], None, {"epsilon": 1})
     for relation, sides in (("add_remove", 1), ("replace", 2)):
         columns = Columns(schema, ("a",), "y", None, 100 if relation == "replace" else None)
         _, asked = plan(tuning(models, columns, relation), relation, 50)  # type: ignore[arg-type]

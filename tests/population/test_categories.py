@@ -14,13 +14,13 @@ from study import private_categories
 
 import discreet as ds
 from discreet.audit import waist
+from discreet.core.price import Price
 from discreet.core.query import RELATIONS
 from discreet.errors import DiscreetError, InvalidRequest
 from discreet.mechanisms import OptimalKeys, ThresholdedKeys, TruncatedKeys
 from discreet.sources import open_source
 from discreet.statistics.categories import PeopleByKey
 from discreet.statistics.question import Table, build
-from discreet.statistics.spend import Spend
 
 PRICE: dict[str, Any] = {"epsilon": 1, "delta": "1e-5"}
 cells = st.one_of(
@@ -95,7 +95,7 @@ def test_the_law_follows_from_the_keys_of_a_person() -> None:
     def law(rows: int | None, relation: Any = "add_remove", **options: Any) -> Any:
         facts = schema(rows, relation)
         question = build("categories", Table(facts), "c", **options)
-        made = question.law(Spend(**PRICE), relation)
+        made = question.law(Price(**PRICE), relation)
         cost = made.cost(question.query.distance(relation))
         assert (cost.epsilon, cost.delta) == (1, ds.Cost.approximate(1, "1e-5").delta)
         return made

@@ -9,7 +9,8 @@ import pyarrow.parquet
 import pytest
 
 from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
-from discreet.protect import FileKeys, Hierarchy, anonymize, jobs, report
+from discreet.jobs import protect as jobs
+from discreet.protect import FileKeys, Hierarchy, anonymize, report
 
 from .test_vault import FACTS
 

@@ -271,7 +271,7 @@ def test_folders_that_cannot_be_listed_are_told() -> None:
     import tempfile
 
     from discreet.protect.finding import find_now
-    from discreet.protect.reach import Seen
+    from discreet.protect.reach import Reached
 
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
@@ -288,7 +288,7 @@ def test_folders_that_cannot_be_listed_are_told() -> None:
                 ({"pattern": f"{folder}/**/v*.csv"}, "shut"),
                 ({"path": f"{folder}/shut/v.csv"}, "shut/v.csv"),
             ):
-                seen = Seen()
+                seen = Reached()
                 found = find_now([given], seen)
                 assert [path.parent.name for path in found] == (["open"] if "pattern" in given else [])
                 assert [miss["place"] for miss in seen.missed] == [f"{folder}/{told}"]

@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.audit import neighbours
 from discreet.core.ask import Ask, Open
+from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.random import Random
 from discreet.core.runner import Procedure, plan
@@ -43,12 +44,10 @@ from discreet.models.evaluate.confusion import ConfusionCounts, counts_of
 from discreet.models.evaluate.determination import determination_of
 from discreet.models.gradient.network import Network
 from discreet.models.losses import Huber, HuberHinge, Logistic
-from discreet.models.perturbation import Price
 from discreet.models.protocol import Columns
 from discreet.models.queries.regression_sums import RegressionSums
 from discreet.statistics.joint import ask, ask_together
 from discreet.statistics.question import Table, build
-from discreet.statistics.spend import Spend
 
 SCHEMA: dict[str, Column] = {
     "x": Real(-1, 1),
@@ -134,20 +133,20 @@ def _many_ties() -> Pairs:
 
 def _together(columns: Columns, relation: Relation) -> Procedure[Any]:
     table = Table(columns.schema, columns.rows)
-    return ask_together([build("mean", table, "x"), build("sum", table, "z")], Spend(epsilon=1), relation)
+    return ask_together([build("mean", table, "x"), build("sum", table, "z")], Price(epsilon=1), relation)
 
 
 def _of_tests(columns: Columns, relation: Relation) -> Procedure[Any]:
     """An inner test that rejects as soon as one row is high: a newcomer decides a part."""
     question = question_of(lambda part: float(part["x"].max() < 0.9), ["x"], 2, "0.1", relation == "replace")
-    return ask(question, Spend(epsilon=1), relation)
+    return ask(question, Price(epsilon=1), relation)
 
 
 def _score(columns: Columns, relation: Relation) -> Procedure[Any]:
     return score_of(_design(columns, weight=columns.weight), (1.0, 0.0), Price(epsilon=1), relation)
 
 
-def _judged(bins: int) -> Make:
+def _confusion(bins: int) -> Make:
     def make(columns: Columns, relation: Relation) -> Procedure[Any]:
         design, flat = _design(columns, intercept=False), np.ones(1)
         network = Network((design.width, 1), Logistic(), bias=False)
@@ -163,7 +162,7 @@ def _determination(columns: Columns, relation: Relation) -> Procedure[Any]:
 
 
 def _tuning(columns: Columns, relation: Relation) -> Procedure[Any]:
-    made = read_candidates([LinearSVC(ridge=r, fit_intercept=False) for r in ("2", "5")], None, Price(epsilon=1))
+    made = read_candidates([LinearSVC(ridge=r, fit_intercept=False) for r in ("2", "5")], None, {"epsilon": 1})
     return tuning(made, columns, relation)
 
 
@@ -199,8 +198,8 @@ EXAMS = [
     Exam("test of tests, by positions", _of_tests, kind="statistic", relation="replace", cost=0.2),
     Exam("paid score", _score, cost=0.02),
     Exam("paid score with weights", _score, weight="w", relation="replace", cost=0.02),
-    Exam("confusion matrix", _judged(0), cost=0.02),
-    Exam("ROC curve", _judged(8), relation="replace", cost=0.02),
+    Exam("confusion matrix", _confusion(0), cost=0.02),
+    Exam("ROC curve", _confusion(8), relation="replace", cost=0.02),
     Exam("coefficient of determination", _determination, target="z", delta=0.01, cost=0.02),
     Exam("tuning", _tuning, whole=True, cost=6, background=1),
     _of(SGDClassifier(fit_intercept=False, **_LOTS), whole=True, delta=0.01, cost=1.4),

@@ -14,16 +14,17 @@ from discreet.accounting.conversions import epsilon as epsilon_of
 from discreet.audit.lower_bound import CONFIDENCE, lower_bound
 from discreet.audit.row import Row
 from discreet.core.ask import Ask
+from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.schema import Categories, Real, Schema
 from discreet.models.design import Design
 from discreet.models.losses import HuberHinge, Logistic, Loss
-from discreet.models.perturbation import Method, Price, ask_for
+from discreet.models.perturbation import Method, ask_for
 from discreet.sources import open_source
 
 
 @dataclass(frozen=True)
-class Fit:
+class FitClaim:
     """A way to fit, at a price; ``person`` against ``other`` (nobody, if None) beside a background that makes them tell."""
 
     name: str
@@ -56,13 +57,13 @@ class Fit:
 
 _HALF = HuberHinge()
 FITS = [
-    Fit("objective, hinge", "objective", _HALF, Price(epsilon=1), "replace", "4"),
-    Fit("objective, logistic, no Jacobian", "objective", Logistic(), Price(epsilon=1), "replace", "2.1"),
-    Fit("objective, add/remove", "objective", _HALF, Price(epsilon=1), "add_remove", "4", other=None),
-    Fit("objective, Gaussian", "objective", _HALF, Price(rho="0.5"), "replace", "8", 0.05),
-    Fit("output", "output", _HALF, Price(epsilon=1), "replace", "10"),
-    Fit("output, Gaussian", "output", _HALF, Price(epsilon=1, delta="0.01"), "replace", "10", 0.01),
-    Fit("opera", "opera", _HALF, Price(epsilon=1, delta="0.01"), "replace", "10", 0.01),
+    FitClaim("objective, hinge", "objective", _HALF, Price(epsilon=1), "replace", "4"),
+    FitClaim("objective, logistic, no Jacobian", "objective", Logistic(), Price(epsilon=1), "replace", "2.1"),
+    FitClaim("objective, add/remove", "objective", _HALF, Price(epsilon=1), "add_remove", "4", other=None),
+    FitClaim("objective, Gaussian", "objective", _HALF, Price(rho="0.5"), "replace", "8", 0.05),
+    FitClaim("output", "output", _HALF, Price(epsilon=1), "replace", "10"),
+    FitClaim("output, Gaussian", "output", _HALF, Price(epsilon=1, delta="0.01"), "replace", "10", 0.01),
+    FitClaim("opera", "opera", _HALF, Price(epsilon=1, delta="0.01"), "replace", "10", 0.01),
 ]
 
 
@@ -73,7 +74,7 @@ def audit_fits(quick: bool, confidence: float = CONFIDENCE) -> Iterator[Row]:
         yield audit_fit(fit, (200 if few else 2_000) if quick else (12_000 if few else 60_000), confidence)
 
 
-def audit_fit(fit: Fit, trials: int, confidence: float = CONFIDENCE) -> Row:
+def audit_fit(fit: FitClaim, trials: int, confidence: float = CONFIDENCE) -> Row:
     """A fit on two neighbours, told apart by its likelihood ratio where it perturbs an objective."""
     start = time.perf_counter()
     ask = fit.ask()

@@ -14,12 +14,12 @@ from discreet.audit import neighbours, waist
 from discreet.audit.law_claims import draws_of, likelihood_ratio, probabilities
 from discreet.audit.lower_bound import CONFIDENCE, lower_bound
 from discreet.audit.row import Row
+from discreet.core.price import Price
 from discreet.core.query import RELATIONS, Relation
 from discreet.core.schema import Categories, Column, Integer, Real, Schema
 from discreet.sources import open_source
 from discreet.statistics.joint import ask
 from discreet.statistics.question import Question, Table, build
-from discreet.statistics.spend import Spend
 
 _WIDE = 200  # so many values that those which one row favours hold next to none of the probability
 SCHEMA: dict[str, Column] = {
@@ -78,27 +78,35 @@ def audit_statistic(
     start = time.perf_counter()
     args, kwargs = (PEOPLE if people else ASKED)[name]
     chooses = name in CHOICES
-    spend = Spend(epsilon=3 if chooses else 1)  # a choice is told apart by rare answers, which epsilon 1 hardly moves
+    price = Price(epsilon=3 if chooses else 1)  # a choice is told apart by rare answers, which epsilon 1 hardly moves
     worst, best = 0.0, -1.0
     pair: tuple[Any, Any] | None = None
     question: Question | None = None
     tried = [*_several(relation)] if people else [*_usual(relation), *map(_opened(relation), extremes(name, relation))]
+    built: dict[int | None, Question] = {}
+    exact: dict[tuple[int | None, int], Any] = {}  # a table has many neighbours, and is looked at once
     for rows, sources in tried:
         if relation == "replace" and rows < 6:
             continue
         public = rows if relation == "replace" and not people else None
-        asked = build(name, Table(sources[0].schema, public), *args, **kwargs)
-        moved = waist.moved(asked.query, relation, sources[0], sources[1])
+        if public not in built:
+            built[public] = build(name, Table(sources[0].schema, public), *args, **kwargs)
+        asked = built[public]
+        for source in sources:
+            if (public, id(source)) not in exact:
+                exact[public, id(source)] = asked.query.evaluate(source)
+        values = [exact[public, id(source)] for source in sources]
+        moved = waist.apart(asked.query.distance(relation), *values)
         worst = max(worst, moved.worst)
         # The furthest in the norm that the noise is calibrated to is the easiest to tell apart.
-        telling = _promise(asked, spend, relation, sources, trials) if chooses else moved.l1
+        telling = _promise(asked, price, relation, values, trials) if chooses else moved.l1
         if telling > best:
             best, pair, question = telling, (sources[0], sources[1]), asked
     assert pair is not None
     assert question is not None
-    chosen, claim = question, float(spend.pure())
-    traced = waist.same_trace(lambda: ask(chosen, spend, relation), pair[0], pair[1], relation)
-    certified = _certify(question, spend, relation, pair, trials, confidence)
+    chosen, claim = question, float(price.choice_epsilon)
+    traced = waist.same_trace(lambda: ask(chosen, price, relation), pair[0], pair[1], relation)
+    certified = _certify(question, price, relation, pair, trials, confidence)
     note = f"moved {worst:.3f} of the declared distance; neighbours leave {'the same' if traced else 'DIFFERENT'} traces"
     holds = certified <= claim and worst <= 1 + 1e-9 and traced
     title = f"{name}{' of people with several rows' if people else ''}, {relation}"
@@ -111,10 +119,13 @@ Opened = tuple[int, tuple[Any, Any]]
 def _opened(relation: Relation) -> Callable[[tuple[neighbours.Rows, neighbours.Rows]], Opened]:
     """Two tables as sources, with the number of rows of the first."""
     schema = Schema(SCHEMA, neighbors=relation)
+    known: dict[str, Any] = {}
 
     def opened(pair: tuple[neighbours.Rows, neighbours.Rows]) -> Opened:
-        one, other = (open_source(neighbours.table(schema, side), schema) for side in pair)
-        return len(pair[0]), (one, other)
+        for side in pair:
+            if repr(side) not in known:
+                known[repr(side)] = open_source(neighbours.table(schema, side), schema)
+        return len(pair[0]), (known[repr(pair[0])], known[repr(pair[1])])
 
     return opened
 
@@ -174,10 +185,10 @@ def _low(rows: int, value: int = 0) -> neighbours.Rows:
     return [_at("a", 0, 0, value)] * rows
 
 
-def _promise(question: Question, spend: Spend, relation: Relation, sources: Any, trials: int) -> float:
+def _promise(question: Question, price: Price, relation: Relation, utilities: list[Any], trials: int) -> float:
     """What the exact probabilities of a choice let an audit of so many trials expect to certify."""
-    law: Any = question.law(spend, relation)
-    p, q = (probabilities(law, question.query.evaluate(source)) for source in sources)
+    law: Any = question.law(price, relation)
+    p, q = (probabilities(law, known) for known in utilities)
     best = 0.0
     for one, other in ((p, q), (q, p)):
         order = np.argsort(other / one)
@@ -187,8 +198,8 @@ def _promise(question: Question, spend: Spend, relation: Relation, sources: Any,
     return best
 
 
-def _certify(question: Question, spend: Spend, relation: Relation, pair: Any, trials: int, confidence: float) -> float:
-    law: Any = question.law(spend, relation)
+def _certify(question: Question, price: Price, relation: Relation, pair: Any, trials: int, confidence: float) -> float:
+    law: Any = question.law(price, relation)
     exact = [question.query.evaluate(source) for source in pair]
     if law.name != "exponential":
         exact = [np.ravel(np.asarray(e.value, np.float64)) for e in exact]

@@ -34,11 +34,14 @@ class Moved:
 
 def moved(query: Query, relation: Relation, one: Any, other: Any) -> Moved:
     """The measured distance of a query between two neighbouring sources, as a share of the declared one."""
-    declared = query.distance(relation)
-    values = [query.evaluate(source) for source in (one, other)]
-    here, there = _side_by_side(*values)
-    apart = np.abs(here - there)
-    norms = apart.sum(), np.sqrt((apart**2).sum()), apart.max(initial=0.0)
+    return apart(query.distance(relation), query.evaluate(one), query.evaluate(other))
+
+
+def apart(declared: Distance, one: Any, other: Any) -> Moved:
+    """The distance of two exact values, as a share of the declared one."""
+    here, there = _side_by_side(one, other)
+    gap = np.abs(here - there)
+    norms = gap.sum(), np.sqrt((gap**2).sum()), gap.max(initial=0.0)
     limits = declared.l1, declared.l2, declared.linf
     return Moved(*(float(n) / float(m) if m else (np.inf if n else 0.0) for n, m in zip(norms, limits, strict=True)))
 

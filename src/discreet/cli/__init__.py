@@ -32,7 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(_one_line(problem.format_message()), "Usage", given)  # type: ignore[attr-defined]
     except DiscreetError as problem:
         words = "; ".join([str(problem), *getattr(problem, "__notes__", ())])
-        words = words.replace("override=True", "--override")  # the library's words speak of Python
         return _refuse(_one_line(words), type(problem).__name__, given)
     except BrokenPipeError:
         sys.stderr.close()  # whoever read us went away; there is nobody to tell

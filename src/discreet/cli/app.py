@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Annotated
 
 import typer
-
-from discreet.cli import audit, demo, fit, infer, ledger, plan, protect, release, schema
 
 # The root of what Typer raises for a wrong command line; it has no public name that is the same in all versions.
 UsageProblem: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -19,9 +18,19 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-GROUPS = (demo, schema, plan, release, fit, infer, ledger, protect, audit)
+GROUPS = (
+    "demo",
+    "schema",
+    "plan",
+    "release",
+    "fit",
+    "infer",
+    "ledger",
+    "protect",
+    "audit",
+)
 for group in GROUPS:
-    group.register(app)
+    import_module(f"discreet.cli.{group}").register(app)
 
 
 def _version(wanted: bool) -> None:

@@ -26,8 +26,8 @@ def audit(
     Exits with 2 if any claim of the package is refuted, or any exhibit of the museum is not.
     """
     from discreet.audit import claims, page
-    from discreet.cli.output import folder_for
     from discreet.errors import NotPrivate
+    from discreet.jobs.output import folder_for
 
     with folder_for(out, ["audit.json", "audit.html"]) as write:
         rows = []

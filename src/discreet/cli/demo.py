@@ -26,10 +26,11 @@ def demo(
     Run it again and the same questions are answered from the ledger, for nothing.
     """
     from discreet.cli import clinic
-    from discreet.cli.output import folder_for
-    from discreet.cli.plan import planned
-    from discreet.cli.release import PAGE, released, summary
-    from discreet.cli.releasefile import read
+    from discreet.cli.release import summary
+    from discreet.jobs.output import folder_for
+    from discreet.jobs.plan import planned
+    from discreet.jobs.release import PAGE, released
+    from discreet.jobs.release_file import read
 
     table = clinic.clinic()
     with folder_for(out, [TABLE, SCHEMA, FILE]) as write:

@@ -134,7 +134,7 @@ def question_in_words(question: str) -> str:
     """A stored question in a few words: ``sums over pressure, by smoker`` or ``median of bmi``."""
     import json
 
-    from discreet.cli.work import columns_of
+    from discreet.jobs.asking import columns_of
 
     if not question.startswith("{"):
         return question

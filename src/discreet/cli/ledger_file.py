@@ -21,11 +21,12 @@ def address_of(url: str) -> str:
 
 def open_ledger(url: str, name: str | None) -> Ledger:
     """The ledger, or one line that says what is there instead."""
-    from discreet.cli.remedies import not_this_ledger
-    from discreet.errors import InvalidRequest
+    from discreet.errors import InvalidRequest, NoSuchLedger
     from discreet.ledger import Ledger
 
     try:
         return Ledger(address_of(url), name=name)
+    except NoSuchLedger as problem:
+        raise InvalidRequest(f"there is no ledger {problem.where}", remedy="correct the path or --name") from None
     except InvalidRequest as problem:
-        raise InvalidRequest(not_this_ledger(str(problem))) from None
+        raise problem.remedied("say which one with --name") if problem.key == "name" else problem from None

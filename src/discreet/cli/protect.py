@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 def pseudonymize(job: JobFile, json: show.Json = False) -> None:
     """Write the table with a partner's tokens in place of who it is about."""
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     with show.counting("replacing identities") as done:
         rows = jobs.pseudonymize(job, done)
@@ -43,7 +43,7 @@ def anonymize(
     json: show.Json = False,
 ) -> None:
     """Write the k-anonymous copy with the least damage, and its report."""
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     with show.counting("searching, then writing") as done:
         made = jobs.anonymize(job, done, override=override)
@@ -71,7 +71,7 @@ def anonymize(
 
 def check(job: JobFile, json: show.Json = False) -> None:
     """Measure k, l, t and the risks of re-identification of any table."""
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     with show.working("counting groups"):
         found = jobs.check(job).to_dict()
@@ -85,7 +85,7 @@ _WORDS = {"shuffled": "in a new random order", "kept": "in the order they had: c
 
 
 def _order(job: Path) -> str:
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     facts: Any = jobs.Job.read(job).facts
     return str(facts.get("row_order", "shuffled"))

@@ -45,7 +45,7 @@ def register_table(
     json: show.Json = False,
 ) -> None:
     """Put a table into the vault's care: its people can then ask for access and erasure."""
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     parts = None if token is None else tuple(token.split(","))
     if parts is not None and len(parts) != 3:
@@ -74,7 +74,7 @@ def unregister(
     json: show.Json = False,
 ) -> None:
     """Take a table out of the vault's care; the log keeps that it was there."""
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     jobs.unregister(job, name, reason, override=override)
     tell(json, {"kind": "unregistered", "name": name}, f"Unregistered {name}.")
@@ -87,7 +87,7 @@ def keys(
     json: show.Json = False,
 ) -> None:
     """Make a key file, see what is under each master key, or retire one that nothing is under any more."""
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     if create:
         path = jobs.create_keys(job)
@@ -112,7 +112,7 @@ def keys(
 
 def rotate(job: JobFile, json: show.Json = False) -> None:
     """Make a new master key in the key file, and bring every key in the vault under the newest one."""
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     count, version = jobs.rotate(job)
     tell(json, {"kind": "rotated", "keys": count, "version": version}, f"Brought {count} keys under master key {version}.")
@@ -120,7 +120,7 @@ def rotate(job: JobFile, json: show.Json = False) -> None:
 
 def access(job: JobFile, identity: Who, json: show.Json = False) -> None:
     """Everything the vault's tables hold about a person, with the log of uses."""
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     found = jobs.access(job, _identity(identity)).to_dict()
     if json:
@@ -143,7 +143,7 @@ def erase(
     json: show.Json = False,
 ) -> None:
     """Erase a person from everything the vault looks after, and print the signed receipt."""
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     receipt = jobs.erase(job, _identity(identity), override=override, out=out)
     gone = ", ".join(f"{n} rows of {name}" for name, n in receipt.tables.items()) or "nothing was there"
@@ -167,7 +167,7 @@ def refuse(
     json: show.Json = False,
 ) -> None:
     """Record that an erasure is refused, and on which ground."""
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     found = jobs.refuse(job, _identity(identity), ground, note)
     tell(json, {"kind": "refused", **found}, f"Recorded: erasure refused on the ground {ground!r}.")
@@ -181,7 +181,7 @@ def verify(
     json: show.Json = False,
 ) -> None:
     """Check a vault's log and its receipts, or with --public-key one receipt."""
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     if public_key is not None:
         receipt = jobs.verify_receipt(job, public_key)
@@ -204,14 +204,14 @@ def export(
     json: show.Json = False,
 ) -> None:
     """Write the record of processing to a new file."""
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     tell(json, {"kind": "exported", "path": str(jobs.export(job, path))}, f"Wrote {path}.")
 
 
 def upgrade(job: JobFile, json: show.Json = False) -> None:
     """Bring a vault that 0.1.0 wrote up to date; names the backup, which has keys in clear, so that you can destroy it."""
-    from discreet.protect import jobs
+    from discreet.jobs import protect as jobs
 
     done = jobs.upgrade(job)
     document = {

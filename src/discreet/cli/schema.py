@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,22 +22,37 @@ def register(app: typer.Typer) -> None:
 def new(
     table: Annotated[Path, typer.Argument(help="A CSV or Parquet file. Only its column names are read.", metavar="TABLE")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; TABLE.schema.toml by default.")] = None,
+    delimiter: Annotated[str | None, typer.Option("--delimiter", help="What separates the cells, such as ';'.")] = None,
+    encoding: Annotated[str, typer.Option("--encoding", help="How letters are coded, such as latin-1.")] = "utf-8",
     json: show.Json = False,
 ) -> None:
     """Write a template with the names of the columns, for a person to fill in.
 
-    Bounds and categories are never read off the data: a bound taken from the largest value would give that person away.
+    Bounds and categories are never read off the data: a bound taken from the largest value would give that person away. A
+    header line that is separated by something else than the file's ending says is asked about; no record is looked at.
     """
-    from discreet.cli.output import folder_for
-    from discreet.cli.template import column_names, schema_template
+    from discreet.cli.template import column_names, other_delimiter, schema_template
+    from discreet.core.dialect import Dialect
     from discreet.errors import InvalidRequest
+    from discreet.jobs.output import folder_for
 
-    names = column_names(table)
+    dialect = Dialect(delimiter=delimiter, encoding=encoding)
+    names = column_names(table, dialect)
+    other = other_delimiter(names) if delimiter is None else None
+    if other is not None:
+        if not sys.stdin.isatty():
+            raise InvalidRequest(
+                f"the header line seems to be separated by {other!r}, and nobody is here to be asked; say --delimiter "
+                f"'{other}', or --delimiter ',' if it is one column"
+            )
+        if typer.confirm(f"The header line seems to be separated by {other!r}. Is the whole file?", default=True):
+            dialect = Dialect(delimiter=other, encoding=encoding)
+            names = column_names(table, dialect)
     target = out or table.with_name(f"{table.name.split('.')[0]}.schema.toml")
     if target.exists():
         raise InvalidRequest(f"a schema is written by hand and never overwritten, got {str(target)!r}; give another --out")
     with folder_for(target.parent, [target.name]) as write:
-        write(target.name, schema_template(table.name, names))
+        write(target.name, schema_template(table.name, names, dialect))
     if json:
         show.document({"schema": str(target), "columns": names})
         return
@@ -51,12 +67,12 @@ def check(
     json: show.Json = False,
 ) -> None:
     """Check a schema and show what it declares."""
-    from discreet.cli.releasefile import read_schema
+    from discreet.core.schema import Schema
     from discreet.errors import UnsupportedFormat
 
     if not schema.is_file():
         raise UnsupportedFormat(f"the schema must be a file that exists, got {str(schema)!r}; check the path")
-    read = read_schema(schema)
+    read = Schema.from_toml(schema)
     if json:
         show.document(read.to_dict())
         return
@@ -65,13 +81,15 @@ def check(
         doc = column.to_dict()
         rows.append([name, doc["type"], _allowed(doc), str(doc.get("missing", ""))])
     show.table(str(schema), ["column", "type", "bounds or categories", "missing"], rows)
+    for key, value in read.dialect.to_dict().items():
+        show.say(f"{key.capitalize()}: {value!r}.")
     one = f"the rows with the same {read.person!r}, {read.max_rows} at most" if read.person else "one row"
     show.say(f"One person is {one}. Neighbouring tables: {read.neighbors}.")
 
 
 def _allowed(doc: dict[str, Any]) -> str:
     """The bounds or categories of a column, or what finding them costs."""
-    values = doc.get("bounds") or doc["values"]
+    values = doc.get("bounds") or doc.get("values") or {"text": ["only matched"]}.get(doc["type"], ["true", "false"])
     if values != "private":
         return ", ".join(map(str, values))
     within = f" within {', '.join(map(str, doc['outer']))}" if "outer" in doc else ""

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -81,9 +81,12 @@ def counting(what: str) -> Iterator[Callable[[int], None]]:
         yield lambda rows: bar.update(task, completed=rows)
 
 
-def number(value: Any) -> str:
-    """A number as a person writes it: thousands apart, four digits of the rest."""
-    if value is None:
-        return "unknown"
-    size = abs(float(value))
-    return f"{float(value):,.0f}" if size >= 1000 else f"{float(value):.4g}"
+def fits(plan: Mapping[str, Any]) -> None:
+    """Who would pay for what was planned, and whether it fits."""
+    say(f"Ledger {plan['ledger']!r}: budget {plan['budget']}, left now {plan['left_now']}.")
+    if plan["note"]:
+        say(f"Note: {plan['note']}.")
+    if plan["fits"]:
+        say(f"It fits: {plan['left_after']} would be left. No row was read, nothing was charged.")
+    else:
+        say("It does NOT fit: ask for less. No row was read, nothing was charged.")

@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+from discreet.core.dialect import Dialect
+
 _TOP = """\
 # What is public about {table}. Fill it in from what you know without opening the table:
 # a form, a code book, the law. Never from its smallest, largest or most frequent values.
@@ -21,6 +23,13 @@ neighbors = "add_remove"
 # A public guess of the number of rows, for plans only.
 # expected_rows = 1000
 
+# How the cells are written, where that is not as in "1,234.5" or not in UTF-8: docs/how-to/messy_tables.md.
+{delimiter}
+# decimal = ","
+# thousands = "."
+{encoding}
+# missing = ["NA", "-99"]
+
 # A category that is not declared is dropped silently, unless other = "..." gives it a place: docs/how-to/schema.md.
 """
 _COLUMN = """
@@ -33,7 +42,7 @@ type = ""
 """
 
 
-def column_names(table: Path) -> list[str]:
+def column_names(table: Path, dialect: Dialect) -> list[str]:
     """The names in the header or footer of a file; no record is read."""
     from discreet.core.schema import Schema
     from discreet.errors import InvalidRequest
@@ -41,12 +50,27 @@ def column_names(table: Path) -> list[str]:
 
     if not table.exists():
         raise InvalidRequest(f"table must be a file that exists, got {str(table)!r}; check the path")
-    return FileSource(table, Schema({})).names
+    return FileSource(table, Schema({}, dialect=dialect)).names
 
 
-def schema_template(table: str, names: list[str]) -> str:
+def other_delimiter(names: list[str]) -> str | None:
+    """What separates the names of a header line that was read as a single name: the one mark that is in it; else None."""
+    if len(names) != 1:
+        return None
+    held = [mark for mark in (";", "\t", "|", ",") if mark in names[0]]
+    return held[0] if len(held) == 1 else None
+
+
+def schema_template(table: str, names: list[str], dialect: Dialect) -> str:
     """The text of the template."""
-    return _TOP.format(table=table) + "".join(_COLUMN.format(name=_key(name)) for name in names)
+    said = dialect.to_dict()
+    lines = {
+        key: f"{key} = {json.dumps(said[key])}" if key in said else f"# {key} = {example}" for key, example in _EXAMPLES
+    }
+    return _TOP.format(table=table, **lines) + "".join(_COLUMN.format(name=_key(name)) for name in names)
+
+
+_EXAMPLES = (("delimiter", '";"'), ("encoding", '"latin-1"'))
 
 
 def _key(name: str) -> str:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from discreet.core import numbers
+from discreet.core.codec import fields_written
 from discreet.core.numbers import Number
 from discreet.errors import InvalidRequest, UnsupportedFormat
 
@@ -55,15 +56,7 @@ class Budget:
         return main + (f", δ={float(self.delta):.3g}" if self.delta else "")
 
     def to_dict(self) -> dict[str, Any]:
-        def text(value: Fraction | None) -> str | None:
-            return None if value is None else numbers.write(value)
-
-        return {
-            "epsilon": text(self.epsilon),
-            "delta": numbers.write(self.delta),
-            "rho": text(self.rho),
-            "composition": self.composition,
-        }
+        return fields_written(self)
 
     @staticmethod
     def from_dict(doc: dict[str, Any]) -> Budget:

@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import Any
 
 from discreet.core import numbers
+from discreet.core.codec import fields_written
 from discreet.core.numbers import Number
 from discreet.core.smoothness import Smoothness
 from discreet.errors import InvalidRequest, UnsupportedFormat
@@ -264,16 +265,7 @@ class Cost:
         return "; ".join(parts) or ("a Rényi curve" if self.is_finite else "no guarantee")
 
     def to_dict(self) -> dict[str, Any]:
-        def text(value: Fraction | None) -> str | None:
-            return None if value is None else numbers.write(value)
-
-        return {
-            "epsilon": text(self.epsilon),
-            "delta": numbers.write(self.delta),
-            "rho": text(self.rho),
-            "slack": numbers.write(self.slack),
-            "curve": [v if math.isfinite(v) else None for v in self.curve],
-        }
+        return fields_written(self) | {"curve": [v if math.isfinite(v) else None for v in self.curve]}
 
     @staticmethod
     def from_dict(doc: dict[str, Any]) -> Cost:

@@ -18,6 +18,7 @@ Number: TypeAlias = int | float | str | Fraction | Decimal
 # A running total keeps at most this many bits below the point: sums of odd denominators would grow without end.
 _MOST_DENOMINATOR_BITS = 512
 _MOST_DIGITS = 5000
+_EXAMPLES = {"epsilon": "0.1", "rho": "0.1", "delta": "1e-6"}
 
 
 def rational(value: Number, name: str = "value") -> Fraction:
@@ -25,7 +26,7 @@ def rational(value: Number, name: str = "value") -> Fraction:
     if isinstance(value, Fraction):
         return value
     if isinstance(value, bool):
-        raise InvalidRequest(f"{name} must be a number, got {value!r}")
+        raise _refused(name, f"be a number, got {value!r}")
     try:
         if isinstance(value, str | Decimal):
             return Fraction(_of_sane_size(value))
@@ -35,7 +36,13 @@ def rational(value: Number, name: str = "value") -> Fraction:
         plain = float(value)
         return Fraction(repr(plain)) if math.isfinite(plain) else Fraction(plain)
     except (TypeError, ValueError, ArithmeticError):
-        raise InvalidRequest(f"{name} must be a finite number, got {value!r}") from None
+        raise _refused(name, f"be a finite number, got {value!r}") from None
+
+
+def _refused(name: str, rule: str) -> InvalidRequest:
+    word = name.rpartition(" ")[2]
+    remedy = f"write a number such as {word} = {_EXAMPLES[word]}" if word in _EXAMPLES else ""
+    return InvalidRequest(f"{name} must {rule}", key=word, remedy=remedy)
 
 
 def _of_sane_size(value: str | Decimal) -> str | Decimal:
@@ -51,7 +58,7 @@ def positive(value: Number, name: str) -> Fraction:
     """``rational``, refusing zero and below."""
     exact = rational(value, name)
     if exact <= 0:
-        raise InvalidRequest(f"{name} must be positive, got {value}")
+        raise _refused(name, f"be positive, got {value}")
     return exact
 
 
@@ -59,7 +66,7 @@ def non_negative(value: Number, name: str) -> Fraction:
     """``rational``, refusing what is below zero."""
     exact = rational(value, name)
     if exact < 0:
-        raise InvalidRequest(f"{name} must not be negative, got {value}")
+        raise _refused(name, f"not be negative, got {value}")
     return exact
 
 
@@ -67,7 +74,7 @@ def probability(value: Number, name: str) -> Fraction:
     """``rational``, strictly between 0 and 1."""
     exact = rational(value, name)
     if not 0 < exact < 1:
-        raise InvalidRequest(f"{name} must lie strictly between 0 and 1, got {value}")
+        raise _refused(name, f"lie strictly between 0 and 1, got {value}")
     return exact
 
 

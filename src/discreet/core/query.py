@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact, add
+from discreet.core.grid import UNIT
 from discreet.core.registry import Named, Registry
 from discreet.errors import InvalidRequest
 
@@ -116,6 +117,14 @@ class SumQuery(FoldQuery, ABC):
 
     def finish(self, total: Any) -> Any:
         return Exact(total, self.grid)
+
+
+class FineSum(SumQuery, ABC):
+    """A sum of numbers that were quantised, in the fine steps of ``core.grid``."""
+
+    @property
+    def grid(self) -> Fraction:
+        return UNIT
 
 
 def distance_of_weights(most: Fraction | int, relation: Relation) -> Distance:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.codec import read_as
 from discreet.core.cost import Cost, Distance
 from discreet.core.documents import parsed, reading
 from discreet.core.mechanism import Mechanism, mechanisms
@@ -24,14 +25,6 @@ class Entry:
     ledger: str
     number: int
     hash: str
-
-    @staticmethod
-    def read(doc: Any) -> Entry:
-        """From its three facts; refuses others."""
-        made = Entry(**doc)
-        if not isinstance(made.ledger, str) or type(made.number) is not int or not isinstance(made.hash, str):
-            raise UnsupportedFormat(f"an entry is a ledger's name, a number and a hash, got {doc!r:.100}")
-        return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +87,7 @@ class Release:
                 None if doc["relation"] is None else check_relation(doc["relation"]),
                 None if doc["distance"] is None else Distance.from_dict(doc["distance"]),
                 None if doc["cost"] is None else Cost.from_dict(doc["cost"]),
-                None if doc["entry"] is None else Entry.read(doc["entry"]),
+                None if doc["entry"] is None else read_as(Entry, doc["entry"]),
                 doc["private"] is True,
                 tuple((str(column), tuple(labels)) for column, labels in doc.get("where", {}).items()),
             )

@@ -6,6 +6,7 @@ import html
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -173,13 +174,23 @@ class Result:
             raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
         if of not in SCOPES:
             raise InvalidRequest(f"of must be 'table' or 'population', got {of!r}")
-        if of == "population":
-            return self.reading.population_interval(self.releases, level, strict)
-        if strict:
+        if strict and of == "table":
             raise InvalidRequest("strict is for of='population'; an interval of the table knows its noise exactly")
-        return self.reading.interval(self.releases, level)
+        asked = (level, of, strict)
+        if asked not in self._intervals:
+            self._intervals[asked] = (
+                self.reading.population_interval(self.releases, level, strict)
+                if of == "population"
+                else self.reading.interval(self.releases, level)
+            )
+        return deepcopy(self._intervals[asked])
 
-    @property
+    @cached_property
+    def _intervals(self) -> dict[tuple[float, str, bool], tuple[Any, Any]]:
+        """Those that were found already: a table, a picture and a document show the same one, and some take long."""
+        return {}
+
+    @cached_property
     def expected_error(self) -> Any:
         """The root mean square error the noise is expected to cause."""
         return self.reading.expected_error(self.releases)

@@ -10,28 +10,37 @@ import difflib
 import json
 import math
 import re
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from numbers import Real as RealNumber
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
-from discreet.core import numbers
+from discreet.core import numbers, toml
+from discreet.core.derived import Derivation
+from discreet.core.dialect import KEYS as DIALECT_KEYS
+from discreet.core.dialect import Dialect
 from discreet.core.query import Relation, check_relation
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
+from discreet.expressions import Known
+from discreet.expressions import read as read_expression
 
 Label: TypeAlias = str | int | bool
 
 _LARGEST_WHOLE = 2**53  # whole numbers up to here are exact in doubles
 PRIVATE = "private"  # the word for bounds and labels that are yet to be found
-_KEYS = ("columns", "person", "max_rows", "neighbors", "expected_rows", "population")
+_KEYS = ("columns", "person", "max_rows", "neighbors", "expected_rows", "population", *DIALECT_KEYS)
 
 
 def canonical(label: Label) -> str:
     """The text by which a category or a person id is compared: ``1``, ``"1"`` and ``1.0`` are the same."""
     return ("true" if label else "false") if isinstance(label, bool) else str(label)
+
+
+def fold(text: str) -> str:
+    """A text without regard to letter case and to spaces around it."""
+    return text.strip().casefold()
 
 
 def closest(name: str, known: Iterable[str]) -> str:
@@ -56,10 +65,10 @@ def check_apart(lo: float, hi: float, name: str, least: float = _NARROWEST) -> N
 _CURRENCIES = ("epsilon", "delta", "rho")
 OTHER = "(other)"  # the label of values that were not found, where none is declared
 
-Price: TypeAlias = tuple[tuple[str, Any], ...]
+_Currencies: TypeAlias = tuple[tuple[str, Any], ...]
 
 
-def _price(given: Any, wanted: str) -> Price | None:
+def _price(given: Any, wanted: str) -> _Currencies | None:
     """What finding a private declaration costs: epsilon, epsilon and delta, or rho."""
     if given is None:
         return None
@@ -82,10 +91,12 @@ class _Bounded:
     lo: float
     hi: float
     missing: float | str | None = None
-    price: Price | Mapping[str, Any] | None = field(default=None, kw_only=True)
+    price: _Currencies | Mapping[str, Any] | None = field(default=None, kw_only=True)
+    formula: str | None = field(default=None, kw_only=True)
     type: ClassVar[str]
 
     def __post_init__(self) -> None:
+        _check_formula(self.formula)
         object.__setattr__(self, "price", _price(self.price, "such as {'epsilon': 0.1} or {'rho': 0.01}"))
         for side in ("lo", "hi"):
             object.__setattr__(self, side, self._number(getattr(self, side), side))
@@ -121,6 +132,11 @@ class _Bounded:
         """Whether the bounds are an outer range, within which a session finds others for the ``price``."""
         return self.price is not None
 
+    @property
+    def known(self) -> Known:
+        """What an expression knows of it."""
+        return Known("number")
+
     def found(self, lo: float, hi: float) -> Self:
         """The declaration with bounds that were found; a missing value stays within them."""
         missing = min(max(self.missing, lo), hi) if isinstance(self.missing, float | int) else self.missing
@@ -129,6 +145,7 @@ class _Bounded:
     def to_dict(self) -> dict[str, Any]:
         """What TOML and JSON hold."""
         rule = {} if self.missing is None else {"missing": self.missing}
+        rule |= {} if self.formula is None else {"formula": self.formula}
         if self.price is not None:
             return {"type": self.type, "bounds": PRIVATE, "outer": [self.lo, self.hi], "price": _written(self.price), **rule}
         return {"type": self.type, "bounds": [self.lo, self.hi], **rule}
@@ -141,6 +158,7 @@ class Real(_Bounded):
     ``missing``: None (contributes nothing under add/remove and both, the middle of the bounds under replace), a
     number within the bounds, or ``"drop"`` (contributes nothing; not under replace, where the row count is public).
     ``price``, such as ``{"epsilon": 0.1}``: the bounds are a wide outer range, and a session pays that to find others in it.
+    ``formula``: it is computed from other columns of the same row, see ``discreet.expressions``, and clipped like any other.
     """
 
     type: ClassVar[str] = "real"
@@ -168,6 +186,9 @@ class Categories:
     None (belongs to no category; to ``other`` under replace where that is declared), a declared label, or ``"drop"``
     (belongs to no category; not under replace).
 
+    ``aliases`` are other spellings of a label, ``{"north": ["North", "n"]}``; with ``fold=True`` letter case and spaces
+    around a text do not matter.
+
     ``Categories("private")`` has labels that nobody knows: a session finds those of enough people for the ``price``
     (``{"epsilon": 0.1, "delta": 1e-6}``), and ``other``, ``"(other)"`` by default, is the label of all the rest.
     """
@@ -175,11 +196,15 @@ class Categories:
     values: tuple[Label, ...]
     other: Label | None = None
     missing: Label | None = None
-    price: Price | Mapping[str, Any] | None = field(default=None, kw_only=True)
+    price: _Currencies | Mapping[str, Any] | None = field(default=None, kw_only=True)
     minimum: int | None = field(default=None, kw_only=True)
+    aliases: Mapping[str, Sequence[str]] = field(default_factory=dict, kw_only=True)
+    fold: bool = field(default=False, kw_only=True)
+    formula: str | None = field(default=None, kw_only=True)
     type: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
+        _check_formula(self.formula)
         if isinstance(self.values, str) and self.values == PRIVATE:
             self._declare_private()
             return
@@ -191,6 +216,7 @@ class Categories:
         if not self.values:
             raise InvalidRequest("categories must name at least one label, got none; list the public labels")
         self._check_labels()
+        self._check_aliases()
         texts = [canonical(v) for v in self.values]
         if twice := sorted({t for t in texts if texts.count(t) > 1}):
             raise InvalidRequest(f"categories must differ as text, got {twice[0]!r} twice; remove one")
@@ -200,6 +226,30 @@ class Categories:
             raise InvalidRequest(
                 f"missing must be a declared category, got {self.missing!r}{closest(canonical(self.missing), texts)}"
             )
+
+    def _check_aliases(self) -> None:
+        """Refuse an alias of a label that is not there, and a spelling that would mean two labels."""
+        if not isinstance(self.fold, bool):
+            raise InvalidRequest(f"fold must be true or false, got {self.fold!r}")
+        if not isinstance(self.aliases, Mapping):
+            raise InvalidRequest(f"aliases must be a table such as {{north = ['North', 'n']}}, got {self.aliases!r}")
+        known = {canonical(label) for label in self.labels}
+        made: dict[str, tuple[str, ...]] = {}
+        for label, given in self.aliases.items():
+            if canonical(label) not in known:
+                raise InvalidRequest(f"aliases must be of a declared label, got {label!r}{closest(canonical(label), known)}")
+            words = [given] if isinstance(given, str | int) else given
+            if not isinstance(words, Sequence) or not all(isinstance(word, str | int) and word != "" for word in words):
+                raise InvalidRequest(f"aliases of {label!r} must be a list of spellings, got {given!r}")
+            made[canonical(label)] = tuple(canonical(word) for word in words)
+        object.__setattr__(self, "aliases", made)
+        meaning: dict[str, str] = {}
+        for label in (canonical(each) for each in self.labels):
+            for spelling in (label, *made.get(label, ())):
+                text = fold(spelling) if self.fold else spelling
+                if not text or meaning.setdefault(text, label) != label:
+                    both = f"{meaning.get(text)!r} and {label!r}"
+                    raise InvalidRequest(f"aliases must mean one label each, got {spelling!r} for {both}")
 
     def _check_labels(self) -> None:
         for label in (*self.values, *(x for x in (self.other, self.missing) if x is not None)):
@@ -236,6 +286,13 @@ class Categories:
         return Categories(tuple(known) or (self.other,), self.other, None if missing is None else canonical(missing))
 
     @property
+    def known(self) -> Known:
+        """What an expression knows of it; refuses labels that are yet to be found."""
+        if self.private:
+            raise InvalidRequest("the labels of a column that an expression reads are yet to be found; use discover() first")
+        return Known("label", tuple(canonical(label) for label in self.labels), self.lookup(), self.fold)
+
+    @property
     def labels(self) -> tuple[Label, ...]:
         """Every label a code can stand for: the declared values, then ``other`` where it is not one of them."""
         known = {canonical(v): v for v in self.values}
@@ -245,13 +302,18 @@ class Categories:
         return tuple(known.values())
 
     def lookup(self) -> dict[str, int]:
-        """From the text of a label to its code; ``True`` and ``TRUE`` are other spellings of a declared true."""
+        """From a spelling of a label to its code; ``True`` and ``TRUE`` are other spellings of a declared true.
+
+        Where texts are folded, folded spellings have a code as well.
+        """
         codes = {canonical(label): code for code, label in enumerate(self.labels)}
         for code, label in enumerate(self.labels):
+            spellings = list(self.aliases.get(canonical(label), ()))
             if isinstance(label, bool):
-                for spelling in (canonical(label).capitalize(), canonical(label).upper()):
-                    codes.setdefault(spelling, code)
-        return codes
+                spellings += [canonical(label).capitalize(), canonical(label).upper()]
+            for spelling in spellings:
+                codes.setdefault(spelling, code)
+        return codes | {fold(text): code for text, code in codes.items()} if self.fold else codes
 
     def fill(self, relation: Relation) -> int:
         """The code of a missing value; -1 where it belongs to no category."""
@@ -266,9 +328,16 @@ class Categories:
     def to_dict(self) -> dict[str, Any]:
         """What TOML and JSON hold."""
         rest: dict[str, Any] = {"other": self.other, "missing": self.missing, "minimum": self.minimum}
+        rest |= {"aliases": {k: list(v) for k, v in self.aliases.items()} or None, "fold": self.fold or None}
+        rest |= {"formula": self.formula}
         rest["price"] = None if self.price is None else _written(self.price)
         values = PRIVATE if self.private else list(self.values)
         return {"type": self.type, "values": values, **{k: v for k, v in rest.items() if v is not None}}
+
+
+def _check_formula(formula: Any) -> None:
+    if formula is not None and (not isinstance(formula, str) or not formula.strip()):
+        raise InvalidRequest(f"formula must be an expression such as 'weight / height ** 2', got {formula!r}")
 
 
 def _written(price: Any) -> dict[str, Any]:
@@ -277,7 +346,8 @@ def _written(price: Any) -> dict[str, Any]:
 
 
 Column: TypeAlias = Real | Integer | Categories
-_TYPES = (Real.type, Integer.type, Categories.type)
+_TYPES = (Real.type, Integer.type, Categories.type, "boolean", "date", "datetime", "duration", "text")
+_MORE = {"date": ("formats", "zone"), "datetime": ("formats", "zone"), "duration": ("unit",)}  # keys beside the bounds
 
 
 @dataclass(frozen=True)
@@ -286,7 +356,8 @@ class Schema:
 
     ``person`` names the id column and ``max_rows`` the most rows of one person that count. ``expected_rows`` is a
     public guess of the number of rows, for planning only. ``population`` is a name for the people in the table: a ledger
-    takes the first one it is told, and refuses questions about another.
+    takes the first one it is told, and refuses questions about another. ``dialect`` says how cells are written; in TOML and
+    JSON its keys (``delimiter``, ``decimal``, ``thousands``, ``encoding``, ``quote``, ``missing``) are keys of the schema.
     """
 
     columns: Mapping[str, Column]
@@ -295,17 +366,20 @@ class Schema:
     neighbors: Relation = "add_remove"
     expected_rows: int | None = None
     population: str | None = None
+    dialect: Dialect = field(default_factory=Dialect)
+    derivation: Derivation = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
             raise InvalidRequest(f"columns must map names to declarations, got {self.columns!r}")
         object.__setattr__(self, "columns", dict(self.columns))
         check_relation(self.neighbors)
+        object.__setattr__(self, "dialect", _dialect(self.dialect))
         for name, column in self.columns.items():
             if not isinstance(name, str) or not name:
                 raise InvalidRequest(f"a column name must be text, got {name!r}; rename the column")
             if not isinstance(column, Real | Integer | Categories):
-                raise InvalidRequest(f"column {name!r} must be a Real, Integer or Categories, got {column!r}")
+                raise InvalidRequest(f"column {name!r} must be a Real, Integer, Categories or Date, got {column!r}")
             if column.missing == "drop" and self.neighbors == "replace":
                 raise InvalidRequest(
                     f"column {name!r}: missing='drop' must not be used under neighbors='replace', where the number of "
@@ -326,23 +400,50 @@ class Schema:
                 raise InvalidRequest(f"{rule} must be a whole number of at least 1, got {value!r}")
             if value is not None:
                 object.__setattr__(self, rule, int(value))  # a NumPy integer would not go into JSON
+        derivation = Derivation(self.columns, self.person)
+        object.__setattr__(self, "columns", derivation.canonical())
+        object.__setattr__(self, "derivation", derivation)
 
     def __getitem__(self, name: str) -> Column:
-        try:
+        """The declaration of a column; an expression whose labels are public by themselves stands for one."""
+        if isinstance(name, str) and name in self.columns:
+            if self.columns[name].type == "text":
+                raise InvalidRequest(
+                    f"column {name!r} holds text, which can only be matched; write where=\"contains({name}, '...')\""
+                )
             return self.columns[name]
-        except (KeyError, TypeError):
-            raise UnknownName(f"no column is declared as {name!r}{closest(str(name), self.columns)}") from None
+        node = self.derivation.of_text(name) if isinstance(name, str) else None
+        if node is None:
+            raise UnknownName(f"no column is declared as {name!r}{closest(str(name), self.columns)}")
+        return Categories((True, False) if node.kind == "truth" else node.labels, formula=str(node))
+
+    def name_of(self, name: str) -> str:
+        """A column's name; the canonical text of an expression that stands for one."""
+        formula = None if name in self.columns else self[name].formula
+        return name if formula is None else formula
+
+    def condition(self, text: str) -> dict[str, bool]:
+        """What a filter that is an expression asks for, as a filter by labels: the expression is true."""
+        node = read_expression(text, self.derivation.known)
+        if node.kind != "truth" or node.is_constant:
+            raise InvalidRequest(f"where must be a condition such as 'age >= 60', got {text!r}, which is a {node.kind}")
+        return {str(node): True}
+
+    @property
+    def stored(self) -> list[str]:
+        """The declared columns that a table has to have: those without a formula."""
+        return [name for name, column in self.columns.items() if column.formula is None]
 
     def to_dict(self) -> dict[str, Any]:
         """What JSON and TOML hold; ``from_dict`` reads it back."""
-        facts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "columns"}
+        facts = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("columns", "dialect", "derivation")}
         columns = {name: column.to_dict() for name, column in self.columns.items()}
-        return {k: v for k, v in facts.items() if v is not None} | {"columns": columns}
+        return {k: v for k, v in facts.items() if v is not None} | self.dialect.to_dict() | {"columns": columns}
 
     @classmethod
-    def from_dict(cls, doc: Any) -> Schema:
-        """From what ``to_dict`` gives; refuses unknown keys and wrong types."""
-        return _read(doc, lambda *path: "schema: ")
+    def from_dict(cls, doc: Any, place: toml.Place = lambda *key: "schema: ") -> Schema:
+        """From what ``to_dict`` gives; refuses unknown keys and wrong types, with the ``place`` of the key before it."""
+        return _read(doc, place)
 
     def to_toml(self) -> str:
         """The schema as a TOML document; ``from_toml`` reads it back."""
@@ -352,33 +453,27 @@ class Schema:
         if not columns:
             lines.append("[columns]")
         for name, column in columns.items():
-            quoted = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_text(name)
-            lines += ["", f"[columns.{quoted}]", *(f"{key} = {_toml(value)}" for key, value in column.items())]
+            lines += ["", f"[columns.{_toml_key(name)}]", *(f"{key} = {_toml(value)}" for key, value in column.items())]
         return "\n".join([*lines, ""])
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Schema:
         """From a TOML file, or from its text; every refusal says the file and the line."""
         if isinstance(source, Path) or ("\n" not in source and "=" not in source and source.strip()):
-            name = str(source)
-            try:
-                text = Path(source).read_text(encoding="utf-8")
-            except (OSError, ValueError) as problem:
-                raise UnsupportedFormat(f"{name}: the schema cannot be read ({problem}); check the path") from None
-        else:
-            name, text = "schema", source
-        try:
-            doc = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as problem:
-            raise UnsupportedFormat(f"{name}: not valid TOML: {problem}") from None
-        lines = _line_numbers(text)
+            return _read(*toml.read(source, "schema"))
+        return _read(*toml.parsed(source, "schema"))
 
-        def place(*path: str) -> str:
-            while path and path not in lines:
-                path = path[:-1]
-            return f"{name}, line {lines.get(path, 1)}: "
 
-        return _read(doc, place)
+def _dialect(given: Any) -> Dialect:
+    """A dialect from its keys; refuses keys that it does not have."""
+    if isinstance(given, Dialect):
+        return given
+    if not isinstance(given, Mapping):
+        raise InvalidRequest(f"dialect must be a Dialect or its keys, got {given!r}")
+    for key in given:
+        if key not in DIALECT_KEYS:
+            raise InvalidRequest(f"a dialect has no {key!r}{closest(str(key), DIALECT_KEYS)}")
+    return Dialect(**given)
 
 
 def _toml_text(text: str) -> str:
@@ -386,36 +481,16 @@ def _toml_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_text(name)
+
+
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key} = {_toml(each)}' for key, each in value.items())}}}"
+        return f"{{{', '.join(f'{_toml_key(key)} = {_toml(each)}' for key, each in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return _toml_text(value) if isinstance(value, str) else json.dumps(value)
-
-
-def _line_numbers(text: str) -> dict[tuple[str, ...], int]:
-    """The line of every table header and key: tomllib does not keep them."""
-    found: dict[tuple[str, ...], int] = {}
-    table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[([^\[\]]+)\]\s*(#.*)?$", line)
-        key = re.match(r"""\s*((?:[\w.\- ]|"[^"]*"|'[^']*')+?)\s*=""", line)
-        if header or key:
-            try:
-                path = _keys(tomllib.loads(f"[{header[1]}]" if header else f"{key[1]}=0" if key else ""))
-            except tomllib.TOMLDecodeError:  # a line inside a longer text that only looks like a key
-                continue
-            if header:
-                table = path
-            found.setdefault(path if header else table + path, number)
-    return found
-
-
-def _keys(doc: dict[str, Any]) -> tuple[str, ...]:
-    for key, value in doc.items():
-        return (key, *(_keys(value) if isinstance(value, dict) else ()))
-    return ()
 
 
 def _read(doc: Any, place: Any) -> Schema:
@@ -430,27 +505,43 @@ def _read(doc: Any, place: Any) -> Schema:
             f"{place('columns')}columns must be a table, got {doc.get('columns')!r}; write [columns.age]"
         )
     columns = {name: _read_column(name, value, place) for name, value in doc["columns"].items()}
+    dialect = {key: doc[key] for key in DIALECT_KEYS if key in doc}
+    facts = {key: value for key, value in doc.items() if key not in dialect}
     try:
-        return Schema(**{**doc, "columns": columns})
+        return Schema(**{**facts, "columns": columns, "dialect": _dialect(dialect)})
     except DiscreetError as problem:
         at = next((k for k in _KEYS if str(problem).startswith(k) and k in doc), "")
         named = re.match(r"column '(.*?)':", str(problem))
-        path = ("columns", named[1], "missing") if named else (at,)
-        raise type(problem)(f"{place(*path)}{problem}") from None
+        key = "formula" if "formula" in str(problem) else "missing"
+        path = ("columns", named[1], key) if named else (at,)
+        raise problem.at(place(*path)) from None
+
+
+_WANTED = {
+    "values": ('a list of labels, or "private"', 'list the public labels, as in values = ["a", "b"]'),
+    "bounds": ("two numbers [lo, hi]", "declare the public range, as in {} = [0, 100]"),
+}
 
 
 def _read_column(name: str, doc: Any, place: Any) -> Column:
-    def refuse(key: str, text: str) -> UnsupportedFormat:
-        return UnsupportedFormat(f"{place('columns', name, key)}column {name!r}: {text}")
+    def refuse(key: str, text: str, remedy: str = "") -> UnsupportedFormat:
+        return UnsupportedFormat(f"column {name!r}: {text}", key=key, remedy=remedy).at(place("columns", name, key))
 
     if not isinstance(doc, dict):
         raise refuse("", f"a column is a table, got {doc!r}; write [columns.{name}]")
     kind = doc.get("type")
     if not isinstance(kind, str) or kind not in _TYPES:
-        raise refuse("type", f"type must be one of {', '.join(_TYPES)}, got {kind!r}{closest(str(kind), _TYPES)}")
+        near = difflib.get_close_matches(str(kind), _TYPES, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else 'write type = "real"'
+        raise refuse("type", f"type must be one of {', '.join(_TYPES)}, got {kind!r}", remedy)
     main = "values" if kind == "category" else "bounds"
     private = doc.get(main) == PRIVATE
-    known: tuple[str, ...] = ("type", "values", "other", "missing") if kind == "category" else ("type", "bounds", "missing")
+    if kind in ("boolean", "text"):
+        return _read_unbounded(name, kind, doc, place)
+    known: tuple[str, ...] = ("type", "bounds", "missing", *_MORE.get(kind, ()))
+    if kind == "category":
+        known = ("type", "values", "other", "missing", *(() if private else ("aliases", "fold")))
+    known = (*known, "formula")
     if private:
         known = (*known, "price", *(("minimum",) if kind == "category" else ("outer",)))
     for key in doc:
@@ -464,15 +555,40 @@ def _read_column(name: str, doc: Any, place: Any) -> Column:
         if "price" not in doc:
             raise refuse("bounds", "private bounds need a price; write price = {epsilon = 0.1}")
     if given != PRIVATE and (not isinstance(given, list) or (main != "values" and len(given) != 2)):
-        wanted = 'a list of labels, or "private"' if main == "values" else "two numbers [lo, hi]"
-        raise refuse(main, f"{main} must be {wanted}, got {given!r}")
+        wanted, remedy = _WANTED["values" if main == "values" else "bounds"]
+        raise refuse(main, f"{main} must be {wanted}, got {given!r}", remedy.format(main))
     rest = {key: value for key, value in doc.items() if key not in ("type", "bounds", main)}
     try:
         if given == PRIVATE:
             return Categories(PRIVATE, **rest)  # type: ignore[arg-type]
         if kind == "category":
             return Categories(tuple(given), **rest)
-        return Integer(*given, **rest) if kind == "integer" else Real(*given, **rest)
+        return _numbers()[kind](*given, **rest)
     except DiscreetError as problem:
         at = next((k for k in known if str(problem).startswith(k) and k in doc), main)
+        raise InvalidRequest(f"{place('columns', name, at)}column {name!r}: {problem}") from None
+
+
+def _numbers() -> dict[str, type[Real] | type[Integer]]:
+    """The types of column that have bounds."""
+    from discreet.core.moments import Date, Datetime, Duration
+
+    return {each.type: each for each in (Real, Integer, Date, Datetime, Duration)}
+
+
+def _read_unbounded(name: str, kind: str, doc: dict[str, Any], place: Any) -> Column:
+    """A column of yes and no, or of text."""
+    from discreet.core.boolean import Boolean
+    from discreet.core.text import Text
+
+    known = ("true", "false", "missing", "formula") if kind == "boolean" else ("fold",)
+    rest = {key: value for key, value in doc.items() if key != "type"}
+    for key in rest:
+        if key not in known:
+            where = place("columns", name, key)
+            raise UnsupportedFormat(f"{where}column {name!r}: unknown key {key!r}{closest(key, known)}")
+    try:
+        return Boolean(**rest) if kind == "boolean" else Text(**rest)
+    except DiscreetError as problem:
+        at = next((key for key in known if str(problem).startswith(key)), "type")
         raise InvalidRequest(f"{place('columns', name, at)}column {name!r}: {problem}") from None

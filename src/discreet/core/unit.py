@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.core.codec import fields_written, read_as
+from discreet.core.documents import reading
 from discreet.core.schema import Schema
 from discreet.errors import UnsupportedFormat
 
@@ -32,14 +34,12 @@ class Unit:
         return who if self.population is None else f"{who} of the population {self.population!r}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"person": self.person, "max_rows": self.max_rows, "population": self.population}
+        return fields_written(self)
 
     @staticmethod
     def from_dict(doc: Any) -> Unit:
-        try:
-            person, rows, population = doc["person"], doc["max_rows"], doc["population"]
-        except (KeyError, TypeError) as problem:
-            raise UnsupportedFormat(f"a unit needs person, max_rows and population, got {doc!r}") from problem
-        if not all(v is None or isinstance(v, str) for v in (person, population)) or type(rows) is not int or rows < 1:
-            raise UnsupportedFormat(f"a unit has names and a number of rows of at least 1, got {doc!r}")
-        return Unit(person, rows, population)
+        with reading("a unit"):
+            made = read_as(Unit, {name: doc[name] for name in ("person", "max_rows", "population")})
+        if made.max_rows < 1:
+            raise UnsupportedFormat(f"a unit has at least 1 row a person, got {made.max_rows}")
+        return made

@@ -33,7 +33,9 @@ def chi2_contingency(table: Table, x: str, y: str, *, draws: int = LEAST_DRAWS) 
 def chisquare(table: Table, column: str, *, shares: Sequence[float] | None = None, draws: int = LEAST_DRAWS) -> Question:
     """Whether the labels of a column have given ``shares`` in the population, in the order declared (default: even)."""
     query = table.cells(*table.groups(column))
-    return Question(query, Fit(query.shape, check_shares(shares, query.shape[0]), check_draws(draws), table.most_rows))
+    return Question(
+        query, GoodnessOfFit(query.shape, check_shares(shares, query.shape[0]), check_draws(draws), table.most_rows)
+    )
 
 
 def check_shares(shares: Sequence[float] | None, labels: int) -> tuple[float, ...]:
@@ -115,7 +117,7 @@ class Independence(_ChiSquare):
 
 @readings("chisquare")
 @dataclass(frozen=True)
-class Fit(_ChiSquare):
+class GoodnessOfFit(_ChiSquare):
     """The largest distance of a label's share from the one given, and the chi-squared test of the fit. E = N p."""
 
     shape: tuple[int, ...] = (2,)
@@ -155,7 +157,7 @@ def _fit(
     reading: Reading, releases: Sequence[Release], *, shares: Sequence[float] | None = None, draws: int = LEAST_DRAWS
 ) -> Reading:
     shape, rows = _counts(reading, releases)
-    return Fit(shape, check_shares(shares, shape[-1]), check_draws(draws), rows)
+    return GoodnessOfFit(shape, check_shares(shares, shape[-1]), check_draws(draws), rows)
 
 
 tests_read_off["chi2_contingency"] = _independence

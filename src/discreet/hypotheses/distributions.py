@@ -28,9 +28,7 @@ def ks_2samp(
     table: Table, column: str, *, by: str, bins: int | Sequence[float] = _BINS, draws: int = LEAST_DRAWS
 ) -> Question:
     """Whether two groups have the same distribution (Kolmogorov and Smirnov): from counts in public bins of both."""
-    groups = table.groups(by)
-    if len(groups) != 1 or groups[0].size != 2:
-        raise InvalidRequest(f"ks_2samp compares two groups; {by!r} must be one category of two labels")
+    table.two_groups(by, "ks_2samp")
     query = tree(table, column, bins, by)
     whole = Distribution(query.bins.edges, query.branches, query.shape[:-1], axes(query.groups), query.rows)
     return Question(query, TwoDistributions(whole, "ks", check_draws(draws)))

@@ -21,19 +21,17 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import ONE, quantise
-from discreet.core.mechanism import Mechanism
+from discreet.core.price import Keywords, Price
 from discreet.core.query import Query, Relation, check_relation, queries
 from discreet.core.random import Random, chosen
 from discreet.core.result import Result, readings
 from discreet.core.runner import Desk, NoLedger
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.hypotheses.shares import ExactShare
-from discreet.mechanisms import Tulap
+from discreet.hypotheses.shares import ExactShare, TulapCount
 from discreet.statistics.functions import Setting
 from discreet.statistics.joint import ask
 from discreet.statistics.question import Question
-from discreet.statistics.spend import Keywords, Spend
 
 Inner = Callable[[Any], Any]
 _MOST_PARTS = 100_000
@@ -192,16 +190,6 @@ class Arrays:
                 yield np.asarray(self.data)[rows], len(rows)
 
 
-class _Question(Question):
-    """A count that pure noise makes Tulap's: the test is then exact."""
-
-    def law(self, spend: Spend, relation: Relation) -> Mechanism:
-        if spend.is_infinite or spend.is_gaussian:
-            return super().law(spend, relation)
-        assert spend.epsilon is not None
-        return Tulap.costing(self.query.distance(relation), epsilon=spend.epsilon)
-
-
 @readings("of_tests")
 @dataclass(frozen=True)
 class OfTests(ExactShare):
@@ -222,7 +210,7 @@ def question_of(function: Inner, columns: Sequence[str], parts: int, alpha0: num
         raise InvalidRequest("function must take a part of the data and return a p-value, got None")
     title = str(getattr(function, "__qualname__", type(function).__name__))
     query = CountOfTests(function, title, tuple(columns), parts, level, by_position)
-    return _Question(query, OfTests(parts, level, "greater"))
+    return TulapCount(query, OfTests(parts, level, "greater"))
 
 
 def of_tests(
@@ -236,8 +224,8 @@ def of_tests(
     """
     relation = check_relation(setting.get("neighbors", "add_remove"))
     ledger = setting.get("ledger")
-    spend = Spend(**{k: v for k, v in setting.items() if k in Keywords.__annotations__})  # type: ignore[arg-type]
+    price = Price(**{k: v for k, v in setting.items() if k in Keywords.__annotations__})  # type: ignore[arg-type]
     question = question_of(function, (), parts, alpha0, relation == "replace")
     random = chosen(setting.get("seed"))
     desk = Desk(Arrays(data, relation, random), NoLedger() if ledger is None else ledger, random, relation)
-    return desk.run(ask(question, spend, relation))
+    return desk.run(ask(question, price, relation))

@@ -17,6 +17,7 @@ import numpy as np
 
 from discreet.core import drawing
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.query import Relation, check_relation
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.errors import InvalidRequest
@@ -24,7 +25,6 @@ from discreet.hypotheses.logrank import log_rank
 from discreet.hypotheses.reading import check_alternative
 from discreet.statistics.equation import noise_variance
 from discreet.statistics.question import Question, Table, builder
-from discreet.statistics.spend import Spend
 
 _MOST = 1e12  # people
 EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -135,13 +135,13 @@ def power(
         raise InvalidRequest("give an effect to find, or n people, or both; got neither")
     if n is not None and (isinstance(n, bool) or n < 2):
         raise InvalidRequest(f"n must be at least 2, got {n}")
-    spends = Spend(epsilon=epsilon, delta=delta, rho=rho), Spend(epsilon=math.inf)
+    prices = Price(epsilon=epsilon, delta=delta, rho=rho), Price(epsilon=math.inf)
     tail = alpha / 2 if check_alternative(alternative) == "two-sided" else alpha
     known = [name for name in inspect.signature(_DESIGNS[test]).parameters if name != "setting"]
     for name in facts:
         if name not in known:
             raise InvalidRequest(f"the power of {test} takes no {name!r}; it takes {', '.join(known) or 'nothing more'}")
-    designs = [_DESIGNS[test](_Setting(spend, check_relation(neighbors), tail, alpha), **facts) for spend in spends]
+    designs = [_DESIGNS[test](_Setting(price, check_relation(neighbors), tail, alpha), **facts) for price in prices]
     design = designs[0]
     if effect is not None and not design.smallest < abs(effect) <= design.largest:
         raise InvalidRequest(
@@ -174,7 +174,7 @@ def _least(enough: Callable[[float], bool], low: float, high: float) -> float:
 class _Setting:
     """What to spend under which relation, and the level."""
 
-    spend: Spend
+    price: Price
     relation: Relation
     tail: float
     alpha: float
@@ -182,9 +182,9 @@ class _Setting:
     def question(self, name: str, *args: Any, columns: Mapping[str, Any], **options: Any) -> tuple[Question, Any]:
         """A test asked of made-up declarations, and its law."""
         rows = 1000 if self.relation == "replace" else None
-        table = Table(Schema(dict(columns), neighbors=self.relation), rows, gaussian=self.spend.is_gaussian)
+        table = Table(Schema(dict(columns), neighbors=self.relation), rows, gaussian=self.price.is_gaussian)
         made = builder(name)(table, *args, **options)
-        return made, made.law(self.spend, self.relation)
+        return made, made.law(self.price, self.relation)
 
     def normal(self, mean: Callable[[float], float], sampling: float, noise: float, people: str, largest: float) -> _Design:
         """A score of mean a n, sampling variance s n and a variance of the noise."""

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core import grid as quantum
 from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
-from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.query import FineSum, Relation, queries
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.tally import Integers, Runs, combined, doubled_midranks, product, tally, whole
 from discreet.statistics.cells import Factor
@@ -23,7 +22,7 @@ MOST = (1 << 62) - 1
 
 @queries("rank_sums")
 @dataclass(frozen=True)
-class RankSums(FoldQuery):
+class RankSums(FineSum):
     """C_g = sum over group g of (R_i - (N + 1)/2) / N with midranks R, and ``weight`` times the size of every group.
 
     Of two groups C_1 alone is given, because the sums add to 0; of more, all. Values are taken on the public grid of
@@ -73,11 +72,6 @@ class RankSums(FoldQuery):
     def shape(self) -> tuple[int, ...]:
         """Sums of ranks, then weighted sizes."""
         return (self.sums + self.group.size,)
-
-    @property
-    def grid(self) -> Fraction:
-        """Fine steps."""
-        return quantum.UNIT
 
     def distance(self, relation: Relation) -> Distance:
         w, half, one = self.weight, Fraction(1, 2), Fraction(1)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.core.mechanism import Mechanism
+from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.core.result import readings
@@ -20,7 +21,6 @@ from discreet.statistics.equation import Statement, interval
 from discreet.statistics.label_counts import LabelCounts
 from discreet.statistics.question import Question, Table, statistic
 from discreet.statistics.reading import Floats
-from discreet.statistics.spend import Spend
 from discreet.statistics.variance import everyone_in_a_group
 
 _HALVINGS = 60
@@ -46,18 +46,17 @@ def binomtest(table: Table, column: str, *, label: Any = None, p: float = 0.5, a
             )
         place = factor.labels.index(label)
     if table.rows is not None and everyone_in_a_group(table, column):
-        return _Exact(LabelCounts(factor, place, True), ExactShare(table.rows, float(p), alternative))
+        return TulapCount(LabelCounts(factor, place, True), ExactShare(table.rows, float(p), alternative))
     return Question(LabelCounts(factor, place, rows=table.most_rows), OneShare(float(p), alternative, table.most_rows))
 
 
-class _Exact(Question):
-    """A count that pure noise makes Tulap's."""
+class TulapCount(Question):
+    """A count that pure noise makes Tulap's: the test is then exact."""
 
-    def law(self, spend: Spend, relation: Relation) -> Mechanism:
-        if spend.is_infinite or spend.is_gaussian:
-            return super().law(spend, relation)
-        assert spend.epsilon is not None
-        return Tulap.costing(self.query.distance(relation), epsilon=spend.epsilon)
+    def law(self, price: Price, relation: Relation) -> Mechanism:
+        if not price.is_pure:
+            return super().law(price, relation)
+        return Tulap.costing(self.query.distance(relation), epsilon=price.pure_epsilon)
 
 
 @readings("binomtest")

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core import grid as quantum
 from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
-from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.query import FineSum, Relation, queries
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.rank_sums import held
 from discreet.hypotheses.tally import Runs, combined, doubled_midranks, product, tally, whole
@@ -22,7 +21,7 @@ from discreet.statistics.cells import Factor
 
 @queries("signed_rank_sum")
 @dataclass(frozen=True)
-class SignedRankSum(FoldQuery):
+class SignedRankSum(FineSum):
     """(T, ``weight`` times N) with T = sum of sgn(d_i) R_i / N, R the midranks of |d|, one row a person.
 
     d is the column less ``centre``, or one column less the other, as whole numbers on a public grid. Zeros are ranked and
@@ -58,11 +57,6 @@ class SignedRankSum(FoldQuery):
     def shape(self) -> tuple[int, ...]:
         """T, and the weighted number of people."""
         return (2,)
-
-    @property
-    def grid(self) -> Fraction:
-        """Fine steps."""
-        return quantum.UNIT
 
     def distance(self, relation: Relation) -> Distance:
         w, l1 = self.weight, Fraction(3, 2)

@@ -62,9 +62,7 @@ class OneMean(ScoreTest):
 def ttest_ind(table: Table, column: str, *, by: str, alternative: str = "two-sided") -> Question:
     """Welch's test: whether two groups have the same mean. ``by`` is a category of exactly two labels."""
     check_alternative(alternative)
-    groups = table.groups(by)
-    if len(groups) != 1 or groups[0].size != 2:
-        raise InvalidRequest(f"ttest_ind compares two groups; {by!r} must be one category of two labels (else f_oneway)")
+    table.two_groups(by, "ttest_ind (for more, f_oneway)")
     number = table.number(column)
     question = mean_of_population(table, column, float(number.lo), float(number.hi), by)
     return Question(question.query, Welch(question.reading, alternative))

@@ -25,9 +25,7 @@ _WANTED = "read off the variances of two groups, asked with by= and of='populati
 def equal_variances(table: Table, column: str, *, by: str, alternative: str = "two-sided") -> Question:
     """Whether two groups have the same variance, without normal theory: from the moments up to the fourth of both."""
     check_alternative(alternative)
-    groups = table.groups(by)
-    if len(groups) != 1 or groups[0].size != 2:
-        raise InvalidRequest(f"equal_variances compares two groups; {by!r} must be one category of two labels")
+    groups = table.two_groups(by, "equal_variances")
     number = table.number(column)
     cells = table.cells(*groups, table.factor("quartic", column))
     width = float(number.hi) - float(number.lo)

@@ -5,8 +5,9 @@ Names are loaded when they are first used: JAX is needed for them, and comes wit
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from discreet.lazy import lazy
 
 if TYPE_CHECKING:
     from discreet.inference.evidence.laws import LogDensity as LogDensity
@@ -28,35 +29,25 @@ if TYPE_CHECKING:
     from discreet.inference.outputs.posterior import Posterior as Posterior
 
 _HOMES = {
-    "BetaBernoulli": "models.beta_bernoulli",
-    "DataModel": "models.base",
-    "DirichletMultinomial": "models.dirichlet_multinomial",
-    "GammaPoisson": "models.gamma_poisson",
-    "LinearRegression": "models.linear_regression",
-    "LogDensity": "evidence.laws",
-    "LogisticRegression": "models.logistic_regression",
-    "Normal": "models.normal",
-    "OwnModel": "models.own",
-    "OwnRows": "models.rows",
-    "PoissonRows": "models.rows",
-    "Posterior": "outputs.posterior",
-    "PrivacyModel": "models.privacy_model",
-    "SAMPLERS": "inferring",
-    "UniformRows": "models.rows",
-    "infer": "inferring",
-    "translation": "evidence.statistic",
+    "BetaBernoulli": "discreet.inference.models.beta_bernoulli",
+    "DataModel": "discreet.inference.models.base",
+    "DirichletMultinomial": "discreet.inference.models.dirichlet_multinomial",
+    "GammaPoisson": "discreet.inference.models.gamma_poisson",
+    "LinearRegression": "discreet.inference.models.linear_regression",
+    "LogDensity": "discreet.inference.evidence.laws",
+    "LogisticRegression": "discreet.inference.models.logistic_regression",
+    "Normal": "discreet.inference.models.normal",
+    "OwnModel": "discreet.inference.models.own",
+    "OwnRows": "discreet.inference.models.rows",
+    "PoissonRows": "discreet.inference.models.rows",
+    "Posterior": "discreet.inference.outputs.posterior",
+    "PrivacyModel": "discreet.inference.models.privacy_model",
+    "SAMPLERS": "discreet.inference.inferring",
+    "UniformRows": "discreet.inference.models.rows",
+    "infer": "discreet.inference.inferring",
+    "translation": "discreet.inference.evidence.statistic",
 }
 
 __all__ = list(_HOMES)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'discreet.inference' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"discreet.inference.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy("discreet.inference", _HOMES)

@@ -24,7 +24,7 @@ from discreet.inference.samplers.counts import exact_counts, takes_counts, theta
 from discreet.inference.samplers.gibbs import gibbs
 from discreet.inference.samplers.independent import can_be_independent, independent
 from discreet.inference.samplers.interweaving import interweaving
-from discreet.inference.samplers.problem import Kernel, Problem, decide_rows
+from discreet.inference.samplers.problem import Kernel, SamplingProblem, decide_rows
 from discreet.inference.samplers.run import Drawn, run
 from discreet.inference.samplers.summary import ADVISED, WARMUP, summary, takes_summary
 from discreet.inference.samplers.sweep import sweep
@@ -91,20 +91,20 @@ class _Made:
 
 def prepare(
     release: Any, model: DataModel, n: int | Rows | None = None, statistic: Callable[..., Any] | None = None
-) -> Problem:
+) -> SamplingProblem:
     """The problem of a release and a model, everything checked."""
     if isinstance(model, PrivacyModel):
         if n is not None and n != model.n:
             raise InvalidRequest(f"the PrivacyModel has n = {model.n}, infer was given {n}; leave one out")
         one = release if isinstance(release, Release) else Release.of(model.law, release)
-        return Problem(model, model.evidence(one), model.n)
+        return SamplingProblem(model, model.evidence(one), model.n)
     rows = check_rows(n)
     evidence, model = gather(as_releases(release), model, statistic, not isinstance(rows, int))
-    return Problem(model, evidence, decide_rows(evidence, rows))
+    return SamplingProblem(model, evidence, decide_rows(evidence, rows))
 
 
 def _sample(
-    problem: Problem, sampler: str | None, draws: int, warmup: int, chains: int, key: Array, progress: bool | None
+    problem: SamplingProblem, sampler: str | None, draws: int, warmup: int, chains: int, key: Array, progress: bool | None
 ) -> _Made:
     chosen = sampler or choose(problem)
     began = time.perf_counter()
@@ -127,7 +127,7 @@ def _sample(
     return _Made(made, chosen)
 
 
-def choose(problem: Problem) -> str:
+def choose(problem: SamplingProblem) -> str:
     """The sampler made for a model and what was seen; see each sampler's own conditions."""
     if isinstance(problem.model, PrivacyModel):
         return "sweep"
@@ -142,7 +142,7 @@ def choose(problem: Problem) -> str:
     return "gibbs" if "gibbs" in problem.model.samplers and isinstance(problem.rows, int) else "sweep"
 
 
-def kernel_of(problem: Problem, sampler: str) -> Kernel:
+def kernel_of(problem: SamplingProblem, sampler: str) -> Kernel:
     """The sampler of that name."""
     model = problem.model
     if problem.evidence.indexed and not isinstance(problem.rows, int):
@@ -169,7 +169,7 @@ def _side_by_side(theta: Any, stats: dict[str, Any], chains: int, draws: int, be
     return Drawn(made, kept | {"acceptance_rate": np.ones((chains, draws))}, time.perf_counter() - began, 0.0)
 
 
-def _says_nothing_of_variance(problem: Problem) -> bool:
+def _says_nothing_of_variance(problem: SamplingProblem) -> bool:
     """Whether a normal model with an unknown variance was given sums of the numbers only, and none of their squares."""
     if not isinstance(problem.model, Normal) or not isinstance(problem.model.variance, tuple):
         return False

@@ -15,7 +15,7 @@ from discreet.core.budget import Budget
 from discreet.core.cost import Cost
 from discreet.core.query import Relation
 from discreet.core.unit import Unit
-from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt, UnsupportedFormat
+from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt, NoSuchLedger, UnsupportedFormat
 from discreet.ledger import keys, tables
 from discreet.ledger.database import Database
 from discreet.ledger.events import canonical, founded, origin, write_cost
@@ -38,10 +38,7 @@ def find_or_create(
     if budget is None and not test:
         known = _names(database)
         others = f" (there are: {_in_words(known)})" if known else ""
-        raise InvalidRequest(
-            f"a new ledger needs a budget, and there is none called {name or DEFAULT!r} at {database} yet{others}; "
-            "give budget=Budget(epsilon=...), or correct the address or the name"
-        )
+        raise NoSuchLedger(f"called {name or DEFAULT!r} at {database}", others)
     with database.transaction(write=True) as connection:
         database.create_tables(connection)
         # Another process may have made it since we looked; whoever was first decides, and the caller compares.
@@ -102,8 +99,9 @@ def _find(connection: Connection, name: str | None, database: Database) -> dict[
         known = _listed_in(connection)
         if len(known) > 1:
             raise InvalidRequest(
-                f"without a name a ledger is the only one in its database, and {database} holds {_in_words(known)}; say "
-                "which one pays by its name"
+                f"without a name a ledger is the only one in its database, and {database} holds {_in_words(known)}",
+                key="name",
+                remedy="say which one pays by its name",
             )
         name = known[0] if known else DEFAULT
     check_layout(connection, database)

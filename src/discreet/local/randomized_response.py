@@ -9,13 +9,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.core.price import Price
 from discreet.core.random import Random
 from discreet.local.draws import below, bits
 from discreet.local.frequency import FrequencyOracle
 from discreet.local.law import local_mechanisms
 from discreet.local.reports import Column, Columns
 from discreet.mechanisms import RandomizedResponse as Law
-from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
 
@@ -48,7 +48,7 @@ class RandomizedResponse(FrequencyOracle):
     @property
     def law(self) -> Law:
         """The same law as the package's mechanism, for a posterior or an auditor."""
-        return Law(self.keep, self.labels, Claim(self.epsilon))
+        return Law(self.keep, self.labels, Price(self.epsilon))
 
     def draw(self, random: Random, encoded: Integers) -> Columns:
         moved = ~bits(random, self.keep, encoded.size)

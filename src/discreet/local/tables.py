@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -38,24 +36,21 @@ def estimate_table(law: LocalMechanism, table: Any) -> Estimate:
 def _of_files(law: LocalMechanism, paths: Any) -> Tally:
     import duckdb
 
+    from discreet.sources import duck
     from discreet.sources.files import PARQUET, find_files
     from discreet.sources.spill import spill_folder
 
     found = find_files(paths)
-    listed = "[" + ", ".join("'" + glob.escape(str(path)).replace("'", "''") + "'" for path in found) + "]"
-    parquet = found[0].name.lower().endswith(PARQUET)
-    source = f"read_parquet({listed})" if parquet else f"read_csv({listed}, header=true, all_varchar=true)"
-    # Left to itself, DuckDB would put people's names that do not fit in memory into a folder beside whoever calls.
-    config: Any = {"threads": min(4, os.cpu_count() or 1)}
-    with spill_folder() as spill, duckdb.connect(config=config | {"temp_directory": spill}) as connection:
-        connection.execute("SET enable_progress_bar = false")
+    as_csv = f"read_csv({duck.listed(found)}, header=true, all_varchar=true)"
+    source = duck.parquet(found) if found[0].name.lower().endswith(PARQUET) else as_csv
+    with spill_folder() as spill, duck.connected(spill) as connection:
         try:
             named = [str(row[0]) for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608
             wanted = _present(law, named)
             if PERSON in named:
                 asked = connection.execute(f"SELECT count(*) - count(DISTINCT {PERSON}) FROM {source}").fetchall()  # noqa: S608
                 refuse_repeated(int(asked[0][0]))
-            names = ", ".join(f'"{name}"' for name in wanted)
+            names = ", ".join(map(duck.name, wanted))
             reader = connection.sql(f"SELECT {names} FROM {source}").to_arrow_reader(_ROWS)  # noqa: S608
         except duckdb.Error as problem:
             reason = str(problem).splitlines()[0]

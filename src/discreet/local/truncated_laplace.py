@@ -26,7 +26,7 @@ _MARGIN = 1 - Fraction(1, 2**60)
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class _QuantileTable:
     """The law of each centre, worked out once for an epsilon."""
 
     reach: int
@@ -60,7 +60,7 @@ class TruncatedLaplace(ScalarLaw):
         return {"answer": Column(-self._table.reach, self._table.reach)}
 
     @cached_property
-    def _table(self) -> _Table:
+    def _table(self) -> _QuantileTable:
         return _table(self.epsilon)
 
     def _centre(self, t: Floats) -> tuple[Integers, Floats]:
@@ -125,7 +125,7 @@ def exact_weights(epsilon: Fraction) -> list[int]:
 
 
 @lru_cache(maxsize=32)
-def _table(epsilon: Fraction) -> _Table:
+def _table(epsilon: Fraction) -> _QuantileTable:
     exact = exact_weights(epsilon)
     near = np.array([float(Fraction(w, 1 << _BITS)) for w in exact])
     found = []
@@ -135,4 +135,4 @@ def _table(epsilon: Fraction) -> _Table:
         found.append((_worst(means, squares), reach, masses, means, squares))
     _, reach, masses, means, squares = min(found, key=lambda entry: entry[0])
     rows = tuple(Weights([exact[abs(j - i)] for j in range(-reach, reach + 1)]) for i in range(-_CENTRES, _CENTRES + 1))
-    return _Table(reach, masses, rows, means, squares)
+    return _QuantileTable(reach, masses, rows, means, squares)

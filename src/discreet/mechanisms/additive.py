@@ -338,6 +338,15 @@ def some(distance: Fraction) -> Fraction:
     return distance
 
 
+def shared(distance: Distance, shares: Sequence[Number]) -> list[tuple[Block, Fraction]]:
+    """Each block with its share of the price; shares are brought to a sum of 1."""
+    given = [numbers.positive(share, "share") for share in shares]
+    if distance.blocks is None or len(given) != len(distance.blocks):
+        raise InvalidRequest(f"shares need one sensitivity each; give sensitivity as a list of {len(given)}")
+    whole = sum(given, Fraction(0))
+    return [(block, share / whole) for block, share in zip(distance.blocks, given, strict=True)]
+
+
 def scales_by_block(scales: tuple[Fraction, ...], distance: Distance) -> list[tuple[Block, Fraction]]:
     """Each block of the exact value with the least scale inside it; one scale for all makes one block of all."""
     if len(scales) == 1:

@@ -14,9 +14,9 @@ from discreet.core import numbers
 from discreet.core.cost import Cost, Distance
 from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.random import Random
 from discreet.mechanisms.additive import how_many, some
-from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.gaussian import squared_shift
 from discreet.mechanisms.lattice import Lattice, on_lattice
 from discreet.mechanisms.sampling import normal
@@ -40,22 +40,22 @@ class DiscreteGaussian(Lattice):
     words = "Discrete Gaussian noise: the bell curve on whole numbers, for counts."
     tails = "gaussian"
 
-    claim: Claim | None
+    claim: Price | None
 
     def __init__(
         self,
         scale: Number,
         grid: Number | None = None,
-        claim: Claim | dict[str, Any] | None = None,
+        claim: Price | None = None,
         coordinates: int | None = None,
     ) -> None:
         super().__init__(scale, grid, coordinates)
-        object.__setattr__(self, "claim", Claim.of(claim))
+        object.__setattr__(self, "claim", claim)
 
     @classmethod
     def costing(cls, sensitivity: Sensitivity = 1, *, rho: Number, grid: Number | None = None) -> Self:
         """The law that costs ``rho``: scale (L2 distance) / sqrt(2 rho)."""
-        claim = Claim(rho=rho)
+        claim = Price(rho=rho)
         ratio = numbers.square_root_up(1 / (2 * numbers.positive(rho, "rho")))
         return cls(some(Distance.of(sensitivity).l2) * ratio, grid, claim, how_many(sensitivity))
 

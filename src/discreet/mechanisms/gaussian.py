@@ -15,10 +15,10 @@ from discreet.core import numbers
 from discreet.core.cost import Cost, Distance
 from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
-from discreet.mechanisms.additive import Additive, Scale, how_many, one_per_coordinate, scales_by_block, some
-from discreet.mechanisms.claim import Claim
+from discreet.mechanisms.additive import Additive, Scale, how_many, one_per_coordinate, scales_by_block, shared, some
 from discreet.mechanisms.hockey_stick import analytic_ratio, epsilon_at, hockey_stick
 from discreet.mechanisms.sampling import normal
 from discreet.mechanisms.sampling.uniform import Floats, Integers
@@ -48,23 +48,22 @@ class Gaussian(Additive):
     )
     tails = "gaussian"
 
-    claim: Claim | None
+    claim: Price | None
 
     def __init__(
         self,
         scale: Scale,
         grid: Number | None = None,
-        claim: Claim | dict[str, Any] | None = None,
+        claim: Price | None = None,
         coordinates: int | None = None,
     ) -> None:
         super().__init__(scale, grid, coordinates)
-        made = Claim.of(claim)
-        if made is not None and made.epsilon is not None and made.delta < _LEAST_DELTA:
+        if claim is not None and claim.epsilon is not None and claim.delta < _LEAST_DELTA:
             raise InvalidRequest(
                 f"Gaussian noise with an epsilon needs a delta of at least {float(_LEAST_DELTA):g}, "
-                f"got {float(made.delta):g}; give delta, or rho, or use Laplace"
+                f"got {float(claim.delta):g}; give delta, or rho, or use Laplace"
             )
-        object.__setattr__(self, "claim", made)
+        object.__setattr__(self, "claim", claim)
 
     @classmethod
     def costing(
@@ -75,28 +74,24 @@ class Gaussian(Additive):
         delta: Number | None = None,
         rho: Number | None = None,
         calibration: Calibration = "analytic",
-        weights: Sequence[Number] | None = None,
+        shares: Sequence[Number] | None = None,
         grid: Number | None = None,
     ) -> Self:
         """The law that costs (epsilon, delta), or rho.
 
-        Where one statistic needs the scale k D, a vector of sensitivities gets k D_i / sqrt(w_i) with weights that sum
+        Where one statistic needs the scale k D, a vector of sensitivities gets k D_i / sqrt(w_i) with shares that sum
         to 1 (equal by default): one joint calibration, no split of epsilon and delta.
         """
-        claim = Claim(epsilon, delta, rho)
+        claim = Price(epsilon, delta, rho)
         cls(1, claim=claim)  # refuses a claim that no Gaussian can keep before its ratio is asked for
         ratio = _ratio(claim, calibration)
         distance = Distance.of(sensitivity)
         if distance.blocks is None:
-            if weights is not None:
-                raise InvalidRequest("weights need one sensitivity each; give sensitivity as a list of the same length")
+            if shares is not None:
+                shared(distance, shares)
             return cls(ratio * some(distance.l2), grid, claim)
-        shares = [numbers.positive(w, "weight") for w in weights or [1] * len(distance.blocks)]
-        if len(shares) != len(distance.blocks):
-            raise InvalidRequest(f"{len(distance.blocks)} sensitivities need as many weights, got {len(shares)}")
-        whole = sum(shares, Fraction(0))
-        pairs = zip(distance.blocks, shares, strict=True)
-        scales = [ratio * some(b.l2) * numbers.square_root_up(whole / w) for b, w in pairs]
+        pairs = shared(distance, shares or [1] * len(distance.blocks))
+        scales = [ratio * some(block.l2) * numbers.square_root_up(1 / share) for block, share in pairs]
         return cls(one_per_coordinate(distance, scales), grid, claim, how_many(sensitivity))
 
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:
@@ -154,7 +149,7 @@ def squared_shift(scales: tuple[Fraction, ...], d: Distance) -> Fraction:
     return sum(((b.l2 / s) ** 2 for b, s in scales_by_block(scales, d)), Fraction(0))
 
 
-def _ratio(claim: Claim, calibration: Calibration) -> Fraction:
+def _ratio(claim: Price, calibration: Calibration) -> Fraction:
     """Scale over sensitivity, rounded up."""
     if claim.rho is not None:
         return numbers.square_root_up(1 / (2 * claim.rho))

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from discreet.core import numbers
 from discreet.core.cost import Cost, Distance
+from discreet.core.price import Price
 from discreet.errors import InvalidRequest
-from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.sampling import digits
 from discreet.mechanisms.sampling.digits import Interval
 
@@ -60,15 +60,15 @@ def moved_keys(distance: Distance) -> int:
     return int(distance.l1)
 
 
-def settled(claim: Claim | None, epsilon: Fraction, delta: Fraction) -> Cost:
+def settled(claim: Price | None, epsilon: Fraction, delta: Fraction) -> Cost:
     """What a law was made for, where that holds; else what it costs. Pure outside an event of probability delta."""
     if claim is not None and claim.epsilon is not None and epsilon <= claim.epsilon and 0 < delta <= claim.delta:
         epsilon, delta = claim.epsilon, claim.delta
     return Cost.approximate(epsilon, delta) if 0 < delta < 1 else (Cost.infinite() if delta else Cost.pure(epsilon))
 
 
-def price(epsilon: numbers.Number, delta: numbers.Number, keys: int) -> tuple[Fraction, Fraction, Claim]:
+def price(epsilon: numbers.Number, delta: numbers.Number, keys: int) -> tuple[Fraction, Fraction, Price]:
     """A person's price divided between the keys they move, and the claim it makes up."""
-    claim = Claim(epsilon, delta)
+    claim = Price(epsilon, delta)
     assert claim.epsilon is not None
     return claim.epsilon / keys, each(claim.delta, keys), claim

@@ -16,8 +16,7 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
-from discreet.errors import InvalidRequest
-from discreet.mechanisms.additive import Additive, how_many, one_per_coordinate, scales_by_block, some
+from discreet.mechanisms.additive import Additive, how_many, one_per_coordinate, scales_by_block, shared, some
 from discreet.mechanisms.sampling import exponential
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
@@ -49,18 +48,14 @@ class Laplace(Additive):
         sensitivity: Sensitivity = 1,
         *,
         epsilon: Number,
-        proportions: Sequence[Number] | None = None,
+        shares: Sequence[Number] | None = None,
         grid: Number | None = None,
     ) -> Self:
-        """The law that costs ``epsilon``: scale (L1 distance) / epsilon, or D_i / (p_i epsilon) with proportions."""
+        """The law that costs ``epsilon``: scale (L1 distance) / epsilon, or D_i / (p_i epsilon) with shares p."""
         e, distance = numbers.positive(epsilon, "epsilon"), Distance.of(sensitivity)
-        if proportions is None:
+        if shares is None:
             return cls(some(distance.l1) / e, grid, how_many(sensitivity))
-        shares = [numbers.positive(p, "proportion") for p in proportions]
-        if distance.blocks is None or len(shares) != len(distance.blocks):
-            raise InvalidRequest("proportions need one sensitivity each; give sensitivity as a list of the same length")
-        whole = sum(shares, Fraction(0))
-        scales = [some(b.l1) * whole / (p * e) for b, p in zip(distance.blocks, shares, strict=True)]
+        scales = [some(block.l1) / (share * e) for block, share in shared(distance, shares)]
         return cls(one_per_coordinate(distance, scales), grid, how_many(sensitivity))
 
     def cost(self, sensitivity: Sensitivity = 1) -> Cost:

@@ -14,11 +14,11 @@ from discreet.core import numbers
 from discreet.core.cost import ORDERS, Cost, Distance
 from discreet.core.mechanism import Mechanism, Sensitivity, mechanisms
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.random import Random, chosen
 from discreet.core.smoothness import Smoothness
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import objective_profile as profiles
-from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.sampling.uniform import LARGEST_BITS
 from discreet.mechanisms.spherical_laplace import SphericalLaplace
@@ -78,7 +78,7 @@ class ObjectivePerturbation(Mechanism):
     ridge: Fraction
     settle: Fraction
     tolerance: Fraction
-    claim: Claim | None
+    claim: Price | None
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ObjectivePerturbation(Mechanism):
         ridge: Number,
         settle: Number,
         tolerance: Number = TOLERANCE,
-        claim: Claim | dict[str, Any] | None = None,
+        claim: Price | None = None,
     ) -> None:
         if noise not in ("spherical_laplace", "gaussian"):
             raise InvalidRequest(f"noise must be 'spherical_laplace' or 'gaussian', got {noise!r}")
@@ -95,7 +95,7 @@ class ObjectivePerturbation(Mechanism):
         object.__setattr__(self, "noise", noise)
         for name, value in given.items():
             object.__setattr__(self, name, numbers.positive(value, name))
-        object.__setattr__(self, "claim", Claim.of(claim))
+        object.__setattr__(self, "claim", claim)
 
     @classmethod
     def costing(
@@ -113,7 +113,7 @@ class ObjectivePerturbation(Mechanism):
         free; a normal law refuses and says which would do.
         """
         problem = _smoothness(distance)
-        claim, least = Claim(epsilon, delta, rho), numbers.positive(ridge, "ridge")
+        claim, least = Price(epsilon, delta, rho), numbers.positive(ridge, "ridge")
         limits: tuple[float | None, float | None, float | None]
         if claim.rho is None and not claim.delta:
             assert claim.epsilon is not None
@@ -301,7 +301,7 @@ def _rho_of(epsilon: Fraction) -> Fraction:
     return rho
 
 
-def _said(claim: Claim) -> str:
+def _said(claim: Price) -> str:
     return f"epsilon={float(claim.epsilon):.4g}" if claim.epsilon is not None else f"rho={float(claim.rho or 0):.4g}"
 
 

@@ -16,9 +16,9 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.exact import Keyed
 from discreet.core.mechanism import Mechanism, Sensitivity, mechanisms
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.random import Random, chosen
 from discreet.errors import InvalidRequest
-from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.keys import exp, moved_keys, precise, price, settled, together
 
 _BITS = 128
@@ -51,12 +51,12 @@ class OptimalKeys(Mechanism):
 
     epsilon: Fraction
     delta: Fraction
-    claim: Claim | None
+    claim: Price | None
 
-    def __init__(self, epsilon: Number, delta: Number, claim: Claim | dict[str, Any] | None = None) -> None:
+    def __init__(self, epsilon: Number, delta: Number, claim: Price | None = None) -> None:
         object.__setattr__(self, "epsilon", numbers.positive(epsilon, "epsilon"))
         object.__setattr__(self, "delta", numbers.probability(delta, "delta"))
-        object.__setattr__(self, "claim", Claim.of(claim))
+        object.__setattr__(self, "claim", claim)
         if 2 / self.epsilon * max(1, numbers.floor_log2(1 / self.delta)) > _MOST_STEPS:
             raise InvalidRequest(f"epsilon must be larger to name keys, got {float(self.epsilon):g}; none would be named")
         _chances(self.epsilon, self.delta)  # refuses what names nothing, before anything is paid

@@ -15,9 +15,9 @@ from discreet.core import numbers
 from discreet.core.cost import Cost
 from discreet.core.mechanism import Mechanism, Sensitivity, mechanisms
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.random import Random, chosen
 from discreet.errors import InvalidRequest
-from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.sampling import digits, uniform
 from discreet.mechanisms.sampling.uniform import Integers
 
@@ -39,9 +39,9 @@ class RandomizedResponse(Mechanism):
 
     keep: Fraction
     categories: tuple[Hashable, ...]
-    claim: Claim | None
+    claim: Price | None
 
-    def __init__(self, keep: Number, categories: Sequence[Hashable], claim: Claim | dict[str, Any] | None = None) -> None:
+    def __init__(self, keep: Number, categories: Sequence[Hashable], claim: Price | None = None) -> None:
         kept, labels = numbers.rational(keep, "keep"), tuple(categories)
         if len(labels) < 2 or len(set(labels)) != len(labels):
             raise InvalidRequest(f"categories must be at least two different values, got {list(labels)!r}")
@@ -49,7 +49,7 @@ class RandomizedResponse(Mechanism):
             raise InvalidRequest(f"keep is a probability between 0 and 1, got {keep}")
         object.__setattr__(self, "keep", kept)
         object.__setattr__(self, "categories", labels)
-        object.__setattr__(self, "claim", Claim.of(claim))
+        object.__setattr__(self, "claim", claim)
 
     @classmethod
     def keeping(cls, p: Number, categories: Sequence[Hashable]) -> Self:
@@ -59,7 +59,7 @@ class RandomizedResponse(Mechanism):
     @classmethod
     def costing(cls, *, epsilon: Number, categories: Sequence[Hashable]) -> Self:
         """The law that costs ``epsilon``: keep = e^epsilon / (e^epsilon + k - 1), rounded down."""
-        claim = Claim(epsilon)
+        claim = Price(epsilon)
         e, k = float(numbers.positive(epsilon, "epsilon")), len(categories)
         ideal = Fraction(1 / (1 + (k - 1) * math.exp(-e)))
         # Towards 1/k by more than the doubles can be wrong, of 1 - keep too, so that the claim is sure to hold.

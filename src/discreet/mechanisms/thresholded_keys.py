@@ -15,9 +15,9 @@ from discreet.core.cost import ORDERS, Cost, Distance
 from discreet.core.exact import Keyed
 from discreet.core.mechanism import Mechanism, Sensitivity, mechanisms
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
-from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.keys import ONE, each, exp, precise, together
@@ -77,7 +77,7 @@ class ThresholdedKeys(Mechanism):
     @classmethod
     def laplace(cls, distance: Distance, *, epsilon: Number, delta: Number, keys: int, minimum: int = 0) -> Self:
         """Discrete Laplace noise of scale L1 / epsilon; T is least with q^(T-1)/(1 + q) <= 1 - (1 - delta)^(1/keys)."""
-        claim = Claim(epsilon, delta)
+        claim = Price(epsilon, delta)
         law = DiscreteLaplace.costing(distance, epsilon=epsilon)
         tail, scale = each(claim.delta, keys), law.scales[0]
         guess = math.ceil(float(scale) * math.log(1 / (float(tail) * (1 + math.exp(-1 / float(scale))))))
@@ -92,7 +92,7 @@ class ThresholdedKeys(Mechanism):
 
         z_j is the normal quantile of (1 - delta/2)^(1/j), for j = 1 .. keys.
         """
-        claim = Claim(epsilon, delta)
+        claim = Price(epsilon, delta)
         half = claim.delta / 2
         made = Gaussian.costing(distance, epsilon=epsilon, delta=half)
         coarse = Fraction(2) ** (numbers.floor_log2(made.scales[0]) - 40)

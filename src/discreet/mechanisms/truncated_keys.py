@@ -16,9 +16,9 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.exact import Keyed
 from discreet.core.mechanism import Mechanism, Sensitivity, mechanisms
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.random import Random, chosen
 from discreet.errors import InvalidRequest
-from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.keys import ONE, exp, moved_keys, precise, price, settled, together
 from discreet.mechanisms.sampling import digits, exponential
 from discreet.mechanisms.sampling.uniform import Floats, Integers
@@ -54,17 +54,15 @@ class TruncatedKeys(Mechanism):
     epsilon: Fraction
     delta: Fraction
     minimum: int
-    claim: Claim | None
+    claim: Price | None
 
-    def __init__(
-        self, epsilon: Number, delta: Number, minimum: int = 0, claim: Claim | dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, epsilon: Number, delta: Number, minimum: int = 0, claim: Price | None = None) -> None:
         if isinstance(minimum, bool) or not isinstance(minimum, int) or minimum < 0:
             raise InvalidRequest(f"minimum must be a whole number of at least 0, got {minimum!r}")
         object.__setattr__(self, "epsilon", numbers.positive(epsilon, "epsilon"))
         object.__setattr__(self, "delta", numbers.probability(delta, "delta"))
         object.__setattr__(self, "minimum", minimum)
-        object.__setattr__(self, "claim", Claim.of(claim))
+        object.__setattr__(self, "claim", claim)
         _reach(self.epsilon, self.delta)  # refuses what finds nothing, before anything is paid
 
     @classmethod

@@ -15,7 +15,7 @@ from discreet.core.runner import Procedure
 from discreet.core.schema import Schema
 
 if TYPE_CHECKING:
-    from discreet.models.perturbation import Price
+    from discreet.core.price import Price
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import stays quick.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from discreet.lazy import lazy
 
 if TYPE_CHECKING:
-    from discreet.protect import jobs as jobs
     from discreet.protect import report as report
     from discreet.protect.anonymous import Anonymized as Anonymized
     from discreet.protect.anonymous import anonymize as anonymize
@@ -28,36 +28,24 @@ if TYPE_CHECKING:
     from discreet.protect.vault import Vault as Vault
 
 _HOMES = {
-    "Anonymized": "anonymous",
-    "CallableKeys": "keys",
-    "Check": "risk",
-    "EnvironmentKeys": "keys",
-    "Field": "names",
-    "FileKeys": "keys",
-    "Hierarchy": "hierarchies",
-    "Pseudonymizer": "pseudonyms",
-    "Receipt": "receipts",
-    "Upgraded": "upgrading",
-    "Vault": "vault",
-    "anonymize": "anonymous",
-    "check": "risk",
-    "upgrade": "upgrading",
+    "Anonymized": "discreet.protect.anonymous",
+    "CallableKeys": "discreet.protect.keys",
+    "Check": "discreet.protect.risk",
+    "EnvironmentKeys": "discreet.protect.keys",
+    "Field": "discreet.protect.names",
+    "FileKeys": "discreet.protect.keys",
+    "Hierarchy": "discreet.protect.hierarchies",
+    "Pseudonymizer": "discreet.protect.pseudonyms",
+    "Receipt": "discreet.protect.receipts",
+    "Upgraded": "discreet.protect.upgrading",
+    "Vault": "discreet.protect.vault",
+    "anonymize": "discreet.protect.anonymous",
+    "check": "discreet.protect.risk",
+    "upgrade": "discreet.protect.upgrading",
 }
 
-_MODULES = ("jobs", "report")
+_MODULES = ("report",)
 
 __all__ = [*_HOMES, *_MODULES]  # noqa: PLE0604
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"discreet.protect.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'discreet.protect' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"discreet.protect.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy("discreet.protect", _HOMES, _MODULES)

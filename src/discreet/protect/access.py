@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.protect.vault_log import Row
+from discreet.protect.vault_log import LogRow
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Access:
         }
 
 
-def entry(row: Row) -> dict[str, Any]:
+def entry(row: LogRow) -> dict[str, Any]:
     """A row of the log as it is shown."""
     return {"number": row.number, "time": row.time, "who": row.who, "kind": row.kind, **row.document}
 

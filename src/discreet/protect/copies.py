@@ -128,5 +128,5 @@ def _again(source: Table, copy: Mapping[str, Any]) -> Recode:
     except DiscreetError as problem:
         raise InvalidRequest(
             f"an earlier copy of this table cannot be laid beside the new one: {problem}; register the table that it was "
-            "made of, or pass override=True if the two have no person in common"
+            "made of, or override it (override=True, --override) if the two have no person in common"
         ) from None

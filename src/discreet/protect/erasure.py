@@ -14,14 +14,14 @@ from discreet.ledger.database import Database
 from discreet.ledger.journal import now
 from discreet.protect.finding import find_now
 from discreet.protect.holding_files import Files
-from discreet.protect.holding_rows import Rows
+from discreet.protect.holding_rows import RowHolding
 from discreet.protect.holdings import Finder, Gone, Holding
 from discreet.protect.pseudonyms import Pseudonymizer
-from discreet.protect.reach import Seen
+from discreet.protect.reach import Reached
 from discreet.protect.receipts import Receipt
 from discreet.protect.shredding import Shredder
 from discreet.protect.tokens import Cipher
-from discreet.protect.vault_log import Row, VaultLog
+from discreet.protect.vault_log import LogRow, VaultLog
 
 
 def holding(facts: dict[str, Any], pseudonyms: Pseudonymizer) -> Holding:
@@ -32,7 +32,7 @@ def holding(facts: dict[str, Any], pseudonyms: Pseudonymizer) -> Holding:
         # 0.1.0 kept the files that a pattern stood for on the day, and not the pattern.
         given = facts.get("given") or [{"path": path} for path in facts["paths"]]
         return Files(facts["name"], tuple(given), finder)
-    return Rows(facts["name"], facts["database"], finder)
+    return RowHolding(facts["name"], facts["database"], finder)
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,14 @@ class Erasures:
     def __repr__(self) -> str:
         return f"Erasures({self.log.name!r})"
 
-    def unfinished(self, connection: Connection | None = None) -> list[Row]:
+    def unfinished(self, connection: Connection | None = None) -> list[LogRow]:
         """Every intent without a receipt."""
         kinds = ("erase", "receipt")
         rows = self.log.rows(kinds) if connection is None else self.log.read(connection, kinds)
         done = {row.document["erasure"] for row in rows if row.kind == "receipt"}
         return [row for row in rows if row.kind == "erase" and row.number not in done]
 
-    def finish(self, intent: Row) -> Receipt:
+    def finish(self, intent: LogRow) -> Receipt:
         """Remove the person from every registered table, and write the receipt. Harmless to do again, or twice at once.
 
         A place that is lost or damaged is told in the receipt. Where memory, disk or a busy file was in the way, the rest
@@ -105,12 +105,12 @@ class Erasures:
             self.log.append(connection, "receipt", {"erasure": intent.number, **facts}, intent.subject)
         return receipt
 
-    def again(self) -> list[Row]:
+    def again(self) -> list[LogRow]:
         """New erasures of people who were erased while a place could not be reached that can be now and holds their rows.
 
         Where it holds none, that is written down, and the place is not gone through again for them.
         """
-        last: dict[str, Row] = {}
+        last: dict[str, LogRow] = {}
         done: set[tuple[int, str]] = set()
         for row in self.log.rows(("refuse", "receipt", "looked")):
             if row.kind == "looked":
@@ -140,7 +140,7 @@ class Erasures:
         A place that was not there may come back as old as it was, as a disk does that is mounted again, so what is in it is
         looked at; one that was read and was no good has to have changed.
         """
-        table, seen = holding(facts, self.register.pseudonyms), Seen()
+        table, seen = holding(facts, self.register.pseudonyms), Reached()
         if isinstance(table, Files):
             find_now(table.given, seen)
         gone = {place["place"] for place in seen.missed}
@@ -152,7 +152,7 @@ class Erasures:
         return rows or (None if found.seen.missed or same else 0)
 
     def _document(
-        self, connection: Connection, intent: Row, gone: dict[str, Gone], *, sealed: bool, emptied: bool
+        self, connection: Connection, intent: LogRow, gone: dict[str, Gone], *, sealed: bool, emptied: bool
     ) -> dict[str, Any]:
         found: dict[str, int] = intent.document["tables"]
         # What was found then in a table that was gone through now is gone: a removal that a crash cut off from its count
@@ -228,6 +228,6 @@ def _may_differ(place: dict[str, Any]) -> bool:
     return not place.get("read") or state.st_ctime > datetime.fromisoformat(place["at"]).timestamp()
 
 
-def receipt_of(row: Row) -> Receipt:
+def receipt_of(row: LogRow) -> Receipt:
     """The receipt a row of the log holds."""
     return Receipt(row.document["receipt"], row.document["signature"], row.document["public_key"])

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from discreet.protect.reach import Seen
+from discreet.protect.reach import Reached
 
 
 def as_given(given: Sequence[str | Path]) -> list[dict[str, str]]:
@@ -22,7 +22,7 @@ def as_given(given: Sequence[str | Path]) -> list[dict[str, str]]:
     return kept
 
 
-def find_now(given: Sequence[dict[str, str]], seen: Seen) -> list[Path]:
+def find_now(given: Sequence[dict[str, str]], seen: Reached) -> list[Path]:
     """The files there are at this moment, each once; whatever may hold rows and is no file that can be reached is missed.
 
     Proof that nothing is passed over: a name either leads to a file, and is returned, or is written down. That goes for a
@@ -52,7 +52,7 @@ def _there(path: str) -> bool:
     return True
 
 
-def _matches(pattern: str, seen: Seen) -> Iterator[str]:
+def _matches(pattern: str, seen: Reached) -> Iterator[str]:
     found = sorted(glob.glob(pattern, recursive=True))
     yield from found
     closed = list(_closed(pattern))

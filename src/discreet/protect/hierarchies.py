@@ -194,7 +194,7 @@ def read_columns(doc: Mapping[str, Any], folder: Path | None = None) -> dict[str
         try:
             made[column] = Hierarchy.from_dict(facts, folder)
         except DiscreetError as problem:
-            raise type(problem)(f"hierarchy of {column!r}: {problem}") from None
+            raise problem.at(f"hierarchy of {column!r}: ") from None
     return made
 
 

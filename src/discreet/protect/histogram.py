@@ -53,7 +53,7 @@ def encode(column: Any) -> tuple[list[str | None], Ints]:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class CountedColumn:
     """A quasi-identifier: at every level the code of each leaf and the text of each code."""
 
     name: str
@@ -63,7 +63,7 @@ class Column:
     losses: tuple[Floats, ...]
 
     @staticmethod
-    def of(name: str, leaves: Sequence[str | None], hierarchy: Hierarchy) -> Column:
+    def of(name: str, leaves: Sequence[str | None], hierarchy: Hierarchy) -> CountedColumn:
         """The leaves of a table in a hierarchy; refuses, with the column's name, a value it does not cover."""
         try:
             paths = [_missing(hierarchy) if leaf is None else hierarchy.path(leaf) for leaf in leaves]
@@ -79,7 +79,7 @@ class Column:
             losses.append(
                 np.array([float(level == top) if leaf is None else hierarchy.loss(leaf, level) for leaf in leaves], float)
             )
-        return Column(name, hierarchy.levels, tuple(maps), tuple(labels), tuple(losses))
+        return CountedColumn(name, hierarchy.levels, tuple(maps), tuple(labels), tuple(losses))
 
     @property
     def height(self) -> int:
@@ -109,7 +109,7 @@ class Histogram:
     ``sensitive`` is None where no rule looks at a sensitive value; ``values`` are its texts.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[CountedColumn, ...]
     which: tuple[int, ...]
     levels: tuple[int, ...]
     codes: tuple[Ints, ...]
@@ -128,7 +128,7 @@ class Histogram:
     ) -> Histogram:
         """Group the cells of a table once; ``counts`` says how many rows each entry stands for, None for one."""
         encoded = [encode(column) for column in cells_of]
-        columns = tuple(Column.of(n, leaves, hierarchies[n]) for n, (leaves, _) in zip(names, encoded, strict=True))
+        columns = tuple(CountedColumn.of(n, leaves, hierarchies[n]) for n, (leaves, _) in zip(names, encoded, strict=True))
         values, secret = ((), None) if sensitive is None else encode(sensitive)
         size = len(encoded[0][1]) if encoded else 0
         ones = np.ones(size, np.int64) if counts is None else counts

@@ -20,7 +20,7 @@ from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.ledger.database import Database
 from discreet.protect.finding import find_now
 from discreet.protect.holdings import Finder, Found, Gone, Holding, under
-from discreet.protect.reach import Seen
+from discreet.protect.reach import Reached
 from discreet.protect.records import Records, read_records, whole_rows
 from discreet.protect.replacing import rewrite
 from discreet.protect.table_files import FileTable, parquet_batches
@@ -37,7 +37,7 @@ class Files(Holding):
     finder: Finder
 
     def check(self, connection: Connection) -> None:
-        seen = Seen()
+        seen = Reached()
         paths = find_now(self.given, seen)
         if seen.missed:
             raise InvalidRequest(
@@ -58,7 +58,7 @@ class Files(Holding):
 
     def find(self, person: bytes, database: Database) -> Found:
         parts: list[pa.Table] = []
-        unreadable, links, seen = 0, 0, Seen()
+        unreadable, links, seen = 0, 0, Reached()
         for path in find_now(self.given, seen):
             with seen.at(str(path)), locked(path.parent, shared=True):
                 rows, without = self._found(path, person)
@@ -69,7 +69,7 @@ class Files(Holding):
         return Found(together(parts, self.finder.columns), unreadable, links, seen)
 
     def remove(self, person: bytes, database: Database) -> Gone:
-        gone, unreadable, links, seen = 0, 0, 0, Seen()
+        gone, unreadable, links, seen = 0, 0, 0, Reached()
         for path in find_now(self.given, seen):
             with seen.at(str(path)):
                 others = path.stat().st_nlink - 1  # other names: what is written anew here stays as it was under those
@@ -82,7 +82,7 @@ class Files(Holding):
         return Gone(gone, unreadable, links, seen)
 
     def tokens_under(self, version: int, database: Database) -> int:
-        seen = Seen()
+        seen = Reached()
         paths = find_now(self.given, seen)
         for missed in seen.missed:
             raise InvalidRequest(

@@ -18,11 +18,11 @@ from discreet.core.schema import closest
 from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt, LedgerUnavailable, UnknownName
 from discreet.ledger.database import Database
 from discreet.protect.holdings import Finder, Found, Gone, Holding, under
-from discreet.protect.reach import Seen
+from discreet.protect.reach import Reached
 
 
 @dataclass(frozen=True)
-class Rows(Holding):
+class RowHolding(Holding):
     """A table in the vault's own database."""
 
     name: str
@@ -42,7 +42,7 @@ class Rows(Holding):
 
     def find(self, person: bytes, database: Database) -> Found:
         parts: list[dict[str, Any]] = []
-        unreadable, names, seen = 0, list(self.finder.columns), Seen()
+        unreadable, names, seen = 0, list(self.finder.columns), Reached()
         with seen.at(self.place), database.transaction(write=False) as connection:
             table = self._checked(connection)
             names = [column.name for column in table.columns]
@@ -57,7 +57,7 @@ class Rows(Holding):
         return Found(pa.table({name: _column([row[name] for row in parts]) for name in names}), unreadable, 0, seen)
 
     def remove(self, person: bytes, database: Database) -> Gone:
-        gone, unreadable, seen = 0, 0, Seen()
+        gone, unreadable, seen = 0, 0, Reached()
         with seen.at(self.place), self._deleting(database) as connection:
             removed = 0
             table = self._checked(connection)

@@ -17,7 +17,7 @@ from discreet.errors import InvalidRequest
 from discreet.ledger.database import Database
 from discreet.protect.histogram import texts_of
 from discreet.protect.pseudonyms import Pseudonymizer
-from discreet.protect.reach import Seen
+from discreet.protect.reach import Reached
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Found:
     rows: pa.Table
     unreadable: int
     links: int = 0
-    seen: Seen = field(default_factory=Seen)
+    seen: Reached = field(default_factory=Reached)
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Gone:
     rows: int
     unreadable: int
     links: int = 0
-    seen: Seen = field(default_factory=Seen)
+    seen: Reached = field(default_factory=Reached)
 
 
 @dataclass(frozen=True)

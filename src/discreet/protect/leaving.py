@@ -15,7 +15,7 @@ from discreet.protect.facts import text
 from discreet.protect.finding import find_now
 from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.holding_files import Files
-from discreet.protect.reach import Seen
+from discreet.protect.reach import Reached
 from discreet.protect.vault_log import VaultLog
 
 
@@ -68,7 +68,7 @@ class Leaving:
             raise InvalidRequest(
                 f"a copy must leave {found.k} rows alike together with those that left before, and with {len(earlier)} of "
                 f"them {found.below} of {found.classes} joint classes are smaller ({found.single} of a single row); make it "
-                "from the same levels as before, or pass override=True if nobody can hold both"
+                "from the same levels as before, or override it (override=True, --override) if nobody can hold both"
             )
         return found
 
@@ -81,7 +81,7 @@ class Leaving:
         table = holding(known[name], self.register.pseudonyms)
         if not isinstance(table, Files):
             raise InvalidRequest(f"a copy must be made of files, and {name!r} is a table of the database; export it first")
-        seen = Seen()
+        seen = Reached()
         paths = find_now(table.given, seen)
         for missed in seen.missed:
             raise InvalidRequest(

@@ -25,7 +25,7 @@ import numpy as np
 
 from discreet.core.numbers import positive
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.protect.histogram import Column, Floats, Histogram
+from discreet.protect.histogram import CountedColumn, Floats, Histogram
 from discreet.protect.incognito import Mask, Node, View
 
 _TIE = 1e-12  # scores closer than this are equal: they are sums of doubles in different orders
@@ -60,7 +60,7 @@ class Summed(Metric):
     """A loss that is a sum over rows and columns."""
 
     @abstractmethod
-    def losses(self, place: int, column: Column, level: int) -> Floats:
+    def losses(self, place: int, column: CountedColumn, level: int) -> Floats:
         """e for every leaf of a column at a level."""
 
     def floor(self, shape: Sequence[int]) -> Floats:
@@ -105,7 +105,7 @@ class Precision(Summed):
 
     name = "precision"
 
-    def losses(self, place: int, column: Column, level: int) -> Floats:
+    def losses(self, place: int, column: CountedColumn, level: int) -> Floats:
         return np.full(column.size(0), level / column.height, float)
 
     def score(self, node: Node, view: View) -> tuple[float, float]:
@@ -124,7 +124,7 @@ class CertaintyPenalty(Summed):
 
     name = "ncp"
 
-    def losses(self, place: int, column: Column, level: int) -> Floats:
+    def losses(self, place: int, column: CountedColumn, level: int) -> Floats:
         return column.losses[level]
 
 
@@ -133,7 +133,7 @@ class NonUniformEntropy(Summed):
 
     name = "entropy"
 
-    def losses(self, place: int, column: Column, level: int) -> Floats:
+    def losses(self, place: int, column: CountedColumn, level: int) -> Floats:
         rows = self._leaf_rows(place)
         together = np.bincount(column.maps[level], rows, column.size(level))[column.maps[level]]
         return np.log2(together / np.maximum(rows, 1))

@@ -39,7 +39,7 @@ def enough_room(doing: str) -> Iterator[None]:
 
 
 @dataclass
-class Seen:
+class Reached:
     """The places of one table that were gone through, with when and how many rows, and those that were not, with why."""
 
     looked: list[dict[str, Any]] = field(default_factory=list)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import glob
 import gzip
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from discreet.protect.reach import OutOfRoom, enough_room
 from discreet.protect.shuffle import Shuffle
 from discreet.protect.tables import COUNT, Change, Counts, Progress, Table, apply
 from discreet.protect.writing import compact, suffix
-from discreet.sources import cells
+from discreet.sources import cells, duck
 from discreet.sources.files import DELIMITERS, PARQUET, describe_files, find_files
 
 _ROWS = 1 << 17
@@ -47,9 +46,9 @@ class FileTable(Table):
 
     def _counted(self, names: Sequence[str], parts: int, part: int) -> pa.Table:
         """The groups whose hash is ``part`` modulo ``parts``: many groups are counted some at a time, and none on a disk."""
-        listed = ", ".join(map(_name, names))
+        listed = ", ".join(map(duck.name, names))
         chosen = "" if parts == 1 else f" WHERE hash({listed}) % {parts} = {part}"
-        query = f"SELECT {listed}, count(*) AS {_name(COUNT)} FROM {self._table}{chosen} GROUP BY {listed}"  # noqa: S608
+        query = f"SELECT {listed}, count(*) AS {duck.name(COUNT)} FROM {self._table}{chosen} GROUP BY {listed}"  # noqa: S608
         return pa.Table.from_batches(list(self._read(query, ordered=False)))
 
     def rewrite(self, change: Change, shuffle: Shuffle) -> Any:
@@ -88,39 +87,30 @@ class FileTable(Table):
         import duckdb
 
         # Nothing is spilled: what DuckDB writes to a disk is in clear, and a killed process leaves it there.
-        connection = duckdb.connect(config={"memory_limit": self._memory, "temp_directory": "", "threads": 2})
-        try:
-            connection.execute("SET enable_progress_bar = false")
-            connection.execute(f"SET preserve_insertion_order = {str(ordered).lower()}")
-            reader = connection.sql(query).to_arrow_reader(_ROWS)
-            empty = True
-            while True:
-                try:
-                    batch = reader.read_next_batch()
-                except StopIteration:
-                    break
-                empty = False
-                yield batch
-            if empty:
-                yield pa.RecordBatch.from_pylist([], schema=reader.schema)
-        except (duckdb.Error, pa.ArrowException, OSError, MemoryError) as problem:
-            # The engine's own words may quote a record, and are left out.
-            if _too_little(problem):
-                raise OutOfRoom(
-                    f"memory did not suffice for reading {self._listed}: {self._memory} for DuckDB, and what the machine "
-                    "has left; the files are not to blame"
+        with duck.connected("", self._memory, threads=2, ordered=ordered) as connection:
+            try:
+                reader = connection.sql(query).to_arrow_reader(_ROWS)
+                empty = True
+                while True:
+                    try:
+                        batch = reader.read_next_batch()
+                    except StopIteration:
+                        break
+                    empty = False
+                    yield batch
+                if empty:
+                    yield pa.RecordBatch.from_pylist([], schema=reader.schema)
+            except (duckdb.Error, pa.ArrowException, OSError, MemoryError) as problem:
+                # The engine's own words may quote a record, and are left out.
+                if duck.out_of_memory(problem):
+                    raise OutOfRoom(
+                        f"memory did not suffice for reading {self._listed}: {self._memory} for DuckDB, and what the "
+                        "machine has left; the files are not to blame"
+                    ) from None
+                raise UnsupportedFormat(
+                    f"a file of {self._listed} cannot be read whole: a line is no record, or bytes are no UTF-8; repair or "
+                    "convert it"
                 ) from None
-            raise UnsupportedFormat(
-                f"a file of {self._listed} cannot be read whole: a line is no record, or bytes are no UTF-8; repair or "
-                "convert it"
-            ) from None
-        finally:
-            connection.close()
-
-
-def _too_little(problem: BaseException) -> bool:
-    words = str(problem)
-    return isinstance(problem, MemoryError) or "Out of Memory" in words or "could not allocate" in words.lower()
 
 
 def parquet_batches(source: BinaryIO, path: Path) -> Iterator[pa.Table]:
@@ -142,7 +132,6 @@ def _describe(paths: Sequence[Path]) -> tuple[str, list[str]]:
     """The table in SQL, and its columns."""
     import pyarrow.parquet
 
-    listed = f"[{', '.join(_text(glob.escape(str(path))) for path in paths)}]"
     kinds = {suffix(path).removesuffix(".gz") for path in paths}
     if len(kinds) > 1:
         raise InvalidRequest(f"the files of a table must be of one kind, got {sorted(kinds)}; open them one by one")
@@ -160,23 +149,15 @@ def _describe(paths: Sequence[Path]) -> tuple[str, list[str]]:
         if other != name:
             raise UnsupportedFormat(f"columns must differ by more than case, got {other!r} and {name!r}; rename one")
     if kind in PARQUET:
-        return f"read_parquet({listed})", headers[0]
-    columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in headers[0])
-    options = f"auto_detect=false, header=true, delim={_text(DELIMITERS[kind])}, quote='\"', escape='\"', strict_mode=true"
-    return f"read_csv({listed}, columns={{{columns}}}, {options})", headers[0]
+        return duck.parquet(paths), headers[0]
+    columns = ", ".join(f"{duck.text(name)}: 'VARCHAR'" for name in headers[0])
+    options = (
+        f"auto_detect=false, header=true, delim={duck.text(DELIMITERS[kind])}, quote='\"', escape='\"', strict_mode=true"
+    )
+    return f"read_csv({duck.listed(paths)}, columns={{{columns}}}, {options})", headers[0]
 
 
 def _header(path: Path, delimiter: str) -> list[str]:
     opener = gzip.open if path.name.lower().endswith(".gz") else open
     with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
         return next(csv.reader(lines, delimiter=delimiter), [])
-
-
-def _name(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def _text(text: str) -> str:
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"

@@ -25,7 +25,7 @@ from discreet.protect.leaving import Leaving
 from discreet.protect.names import check_new, partner_name, public_name
 from discreet.protect.private import open_private
 from discreet.protect.pseudonyms import Pseudonymizer
-from discreet.protect.reach import TROUBLE, Seen
+from discreet.protect.reach import TROUBLE, Reached
 from discreet.protect.receipts import Receipt
 from discreet.protect.shredding import Shredder
 from discreet.protect.shuffle import Order
@@ -148,7 +148,7 @@ class Vault:
             known = self._register.tables(connection)
             check_new(name, known, "a table")
             for other in known.values():
-                here = {str(path) for path in find_now(other.get("given") or [], Seen())} | set(other["paths"])
+                here = {str(path) for path in find_now(other.get("given") or [], Reached())} | set(other["paths"])
                 shared = set(paths) & here or ({database} - {None}) & {other["database"]}
                 if shared:
                     raise InvalidRequest(f"a table must be registered once, and {shared.pop()!r} is, as {other['name']!r}")
@@ -169,8 +169,8 @@ class Vault:
                 )
             if not override and self._erasures.unfinished(connection):
                 raise InvalidRequest(
-                    f"the table {name!r} must stay registered while an erasure is unfinished; run resume() first, or pass "
-                    "override=True if the table is lost"
+                    f"the table {name!r} must stay registered while an erasure is unfinished; run resume() first, or "
+                    "override it (override=True, --override) if the table is lost"
                 )
             self._log.append(connection, "unregister", {"name": name, "reason": text(reason, "reason")})
 
@@ -253,8 +253,8 @@ class Vault:
         decided = self._log.rows(("refuse", "receipt"), subject)
         if decided and decided[-1].kind == "refuse" and not override:
             raise InvalidRequest(
-                f"this person's erasure was refused on {decided[-1].time} ({decided[-1].document['ground']}); pass "
-                "override=True if the ground no longer holds"
+                f"this person's erasure was refused on {decided[-1].time} ({decided[-1].document['ground']}); "
+                "override it (override=True, --override) if the ground no longer holds"
             )
         found = self._find(person)
         counts = {name: part.rows.num_rows for name, part in found.items()}

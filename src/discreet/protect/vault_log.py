@@ -74,7 +74,7 @@ LOG = "log"
 
 
 @dataclass(frozen=True)
-class Row:
+class LogRow:
     """One row of the log; ``document`` is what was recorded."""
 
     number: int
@@ -104,7 +104,7 @@ class VaultLog:
                 started(connection, found.id)
         self.id: int = found.id
 
-    def append(self, connection: Connection, kind: str, document: Mapping[str, Any], subject: str | None = None) -> Row:
+    def append(self, connection: Connection, kind: str, document: Mapping[str, Any], subject: str | None = None) -> LogRow:
         """Write a row inside a writing transaction that has locked the vault."""
         state = connection.execute(select(vaults).where(vaults.c.id == self.id)).one()
         row = {
@@ -119,24 +119,24 @@ class VaultLog:
         row["hash"] = digest(canonical(row))
         connection.execute(log.insert(), {"vault": self.id, **row})
         connection.execute(vaults.update().where(vaults.c.id == self.id).values(number=row["number"], head=row["hash"]))
-        return Row(row["number"], row["time"], self.who, kind, subject, dict(document))
+        return LogRow(row["number"], row["time"], self.who, kind, subject, dict(document))
 
     def lock(self, connection: Connection) -> None:
         """Lock the vault's row until the transaction ends, so that rows are written one after another."""
         connection.execute(select(vaults.c.id).where(vaults.c.id == self.id).with_for_update()).one()
 
-    def write(self, kind: str, document: Mapping[str, Any], subject: str | None = None) -> Row:
+    def write(self, kind: str, document: Mapping[str, Any], subject: str | None = None) -> LogRow:
         """Write one row in a transaction of its own."""
         with self.database.transaction(write=True) as connection:
             self.lock(connection)
             return self.append(connection, kind, document, subject)
 
-    def rows(self, kinds: Sequence[str] | None = None, subject: str | None = None) -> list[Row]:
+    def rows(self, kinds: Sequence[str] | None = None, subject: str | None = None) -> list[LogRow]:
         """The rows of some kinds, of one person, in order."""
         with self.database.transaction(write=False) as connection:
             return self.read(connection, kinds, subject)
 
-    def read(self, connection: Connection, kinds: Sequence[str] | None = None, subject: str | None = None) -> list[Row]:
+    def read(self, connection: Connection, kinds: Sequence[str] | None = None, subject: str | None = None) -> list[LogRow]:
         """``rows`` inside a transaction."""
         query = select(log).where(log.c.vault == self.id).order_by(log.c.number)
         if kinds is not None:
@@ -144,7 +144,7 @@ class VaultLog:
         if subject is not None:
             query = query.where(log.c.subject == subject)
         found = connection.execute(query).mappings()
-        return [Row(r["number"], r["time"], r["who"], r["kind"], r["subject"], json.loads(r["document"])) for r in found]
+        return [LogRow(r["number"], r["time"], r["who"], r["kind"], r["subject"], json.loads(r["document"])) for r in found]
 
     def verify(self) -> int:
         """The number of rows, after checking the chain of every one of them."""

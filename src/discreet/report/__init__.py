@@ -21,8 +21,11 @@ from discreet.report.numbers import in_words, shown
 _MOST_ROWS = 120  # numbers of one answer that are drawn and listed; all of them are in releases.json
 
 
-def render(doc: Mapping[str, Any]) -> str:
-    """The page for a document of kind ``releases``: one file, no network, readable by a non-expert."""
+def render(doc: Mapping[str, Any], results: Sequence[Result] | None = None) -> str:
+    """The page for a document of kind ``releases``: one file, no network, readable by a non-expert.
+
+    ``results`` are its answers, where they are at hand; they are read from the document otherwise.
+    """
     from jinja2 import Environment, StrictUndefined
 
     check_version(doc, "releases")
@@ -46,7 +49,7 @@ def render(doc: Mapping[str, Any]) -> str:
         guesses=meaning.guesses(budget, total, price),
         beliefs=meaning.beliefs(total),
         guess_picture=pictures.guesses([(g.what, g.chance) for g in meaning.guesses(budget, total, price)]),
-        answers=_answers(doc["asks"]),
+        answers=_answers(doc["asks"], results),
         laws=meaning.law_glossary({_law(ask) for ask in doc["asks"]}),
         columns=[_declared(name, column.to_dict()) for name, column in schema.columns.items()],
         most_rows=schema.max_rows,
@@ -58,9 +61,10 @@ def _law(ask: Mapping[str, Any]) -> str:
     return str(ask["result"]["releases"][0]["mechanism"]["name"])
 
 
-def _answers(asks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _answers(asks: Sequence[Mapping[str, Any]], results: Sequence[Result] | None) -> list[dict[str, Any]]:
     """What the page shows of every question; tests are corrected for one another."""
-    results = [Result.from_json(json.dumps(ask["result"])) for ask in asks]
+    if results is None:
+        results = [Result.from_json(json.dumps(ask["result"])) for ask in asks]
     shown = [_answer(number, ask, result) for number, (ask, result) in enumerate(zip(asks, results, strict=True), 1)]
     corrected = meaning.corrections(results)
     return [answer | {"corrected": words} for answer, words in zip(shown, corrected, strict=True)]
@@ -102,6 +106,10 @@ def _declared(name: str, doc: Mapping[str, Any]) -> tuple[str, str]:
         return name, (
             "labels" if doc["type"] == "category" else f"a number{outer}, with bounds"
         ) + " that were not looked for"
+    if doc["type"] in ("text", "boolean"):
+        return name, "text that is only matched" if doc["type"] == "text" else "true or false"
+    if doc["type"] in ("date", "datetime"):
+        return name, f"a {'date' if doc['type'] == 'date' else 'time'} from {doc['bounds'][0]} to {doc['bounds'][1]}"
     if doc["type"] == "category":
         return name, "one of " + ", ".join(map(str, doc["values"]))
     low, high = doc["bounds"]

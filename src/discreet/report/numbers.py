@@ -13,6 +13,11 @@ def shown(value: Any) -> str:
     return ("0" if text in ("-0", "0") else text).replace("-", "−")
 
 
+def plain(value: Any) -> str:
+    """The same in plain characters, for a terminal; "unknown" for what is None."""
+    return "unknown" if value is None else shown(value).replace("−", "-")
+
+
 def percent(value: float) -> str:
     """A share of one in per cent, with a digit more near the ends."""
     size = 100 * value

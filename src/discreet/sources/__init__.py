@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ def open_source(
     batch_rows: int | None = None,
     memory: str = "400MB",
     version: str | None = None,
+    dialect: Mapping[str, Any] | None = None,
 ) -> BaseSource:
     """The source of a table under a schema.
 
@@ -36,8 +37,11 @@ def open_source(
     ``spark=session`` a path is read by that session. ``salt`` decides which rows a person keeps and which part of a
     split a person is in; ``memory`` is DuckDB's share when files are read. ``version`` is the custodian's public word for
     this state of the table; without it files go by path, size and time of change, and a table in memory counts as new
-    each time. A source opens without looking at a record.
+    each time. A source opens without looking at a record. ``dialect`` may say again how cells are written, as in
+    ``{"delimiter": ";"}``: the schema declares it, and what contradicts that is refused.
     """
+    if isinstance(schema, Schema):
+        schema.dialect.check(dialect)
     source = _open(table, schema, spark, salt, batch_rows, memory)
     if version is not None and (not isinstance(version, str) or not version):
         raise InvalidRequest(f"version must be some text, got {version!r}")

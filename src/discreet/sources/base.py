@@ -39,7 +39,7 @@ class Selection:
         """Everything that has to be read for these columns, each once."""
         extra = [name for name, _ in self.where]
         if any(choice.by == "values" for choice in self.choices):
-            extra += sorted(self.rules.schema.columns)
+            extra += sorted(self.rules.schema.stored)
         return list(dict.fromkeys([*asked, *extra]))
 
     def apply(self, batch: Batch) -> Batch:
@@ -53,7 +53,7 @@ class Selection:
                 inputs = batch.value_hashes() if choice.by == "values" else batch.row_numbers()
             mask &= choice.mask(inputs, 0 if choice.by == "values" else batch.stream)
         for name, wanted in self.where:
-            mask &= np.isin(batch.codes(name), wanted)
+            mask &= batch.within(name, wanted)
         return batch.choose(mask)
 
 
@@ -93,7 +93,7 @@ class BaseSource(ABC):
                 if not isinstance(label, str | int) or canonical(label) not in lookup:
                     known = [canonical(v) for v in column.labels]
                     raise UnknownName(f"column {name!r} has no category {label!r}{closest(str(label), known)}")
-            conditions.append((name, tuple(sorted({lookup[canonical(v)] for v in labels}))))
+            conditions.append((self.schema.name_of(name), tuple(sorted({lookup[canonical(v)] for v in labels}))))
         return self._with(where=(*self._selection.where, *conditions))
 
     def found(self, columns: Mapping[str, Column]) -> Self:
@@ -154,7 +154,7 @@ class BaseSource(ABC):
             str(selection.where),
             *(choice.describe() for choice in selection.choices),
             # The places of labels that were found mean something only beside the labels.
-            *(str(pair) for pair in self.restriction if self.schema[pair[0]] != self._as_declared[pair[0]]),
+            *(f"{pair}{self._found_for(pair[0])}" for pair in self.restriction if self._found_for(pair[0]) is not None),
             self._content() if self._declared is None else f"declared {self._declared}",
         ]
         return blake2b("\n".join(facts).encode(), digest_size=16).hexdigest()
@@ -169,16 +169,27 @@ class BaseSource(ABC):
             found.append((name, tuple(column.labels[code] for code in codes)))
         return tuple(found)
 
+    def _found_for(self, name: str) -> str | None:
+        """What an expression rests on that was found, empty for a column itself; None where nothing of it was found."""
+        used = self.schema.derivation.inputs(name)
+        old, new = self._as_declared.columns, self.schema.columns
+        found = {each: new[each] for each in used if new[each] != old[each]}
+        if not found:
+            return None
+        return "" if name in self.schema.columns else json.dumps({k: c.to_dict() for k, c in found.items()}, sort_keys=True)
+
     def _split_by(self) -> Literal["person", "row", "values", "remainder"]:
         if self.schema.person is not None:
             return "person"
         return "remainder" if self.schema.neighbors == "replace" else "row"
 
     def _needed(self, columns: Sequence[str]) -> list[str]:
+        """The stored columns that have to be read for these, each once."""
         for name in columns:
             self.schema[name]
         person = [] if self.schema.person is None else [self.schema.person]
-        return list(dict.fromkeys([*self._selection.columns(columns), *person]))
+        read = [each for name in self._selection.columns(columns) for each in self.schema.derivation.inputs(name)]
+        return list(dict.fromkeys([*read, *person]))
 
     def _empty(self, columns: Sequence[str]) -> Batch:
         return Batch(self._selection.rules, {name: np.empty(0) for name in self._needed(columns)}, 0)
@@ -217,7 +228,7 @@ def check_columns(schema: Schema, present: Sequence[str]) -> None:
 
     Nothing is said of the table's other names: where a file has no header its first line is a person's record.
     """
-    declared = [*schema.columns, *([] if schema.person is None else [schema.person])]
+    declared = [*schema.stored, *([] if schema.person is None else [schema.person])]
     for name in declared:
         if name not in present:
             here = ", ".join(repr(known) for known in dict.fromkeys(declared) if known in present) or "none"

@@ -5,7 +5,8 @@ A batch holds whole people: all rows of a person that the source holds are in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from discreet.core.grid import quantise
-from discreet.core.schema import Categories, Integer, Real, Schema
+from discreet.core.moments import Date, Duration
+from discreet.core.schema import Categories, Integer, Real, Schema, fold
+from discreet.core.text import Text
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.sources import cells
-from discreet.sources.cells import Codes, Column, Floats
+from discreet.expressions import Node, evaluating
+from discreet.sources import cells, moments
+from discreet.sources.cells import Codes, Column, Floats, Labels
 from discreet.sources.ids import NO_ID, Identities, Keys, Words, identities
 from discreet.sources.people import Mask, row_hashes, smallest_rows
 
 Rows = slice | npt.NDArray[np.intp]
 _MISSING = np.int64(2**62)  # the code of a missing number: no quantised value reaches it
-_NONE: Mapping[str, Codes] = {}
+_NONE: Mapping[str, Any] = {}
 
 
 class Rules:
@@ -32,16 +36,41 @@ class Rules:
         self.schema = schema
         self.salt = salt
         self.numeric: dict[str, float | None] = {}
-        self.category: dict[str, tuple[dict[str, int], int, int]] = {}
+        self.category: dict[str, Labels] = {}
         self.private: set[str] = set()  # columns whose labels are yet to be found
+        self.texts: set[str] = set()  # columns that are only matched
+        self.moments: set[str] = set()  # dates, times and lengths of time
         for name, column in schema.columns.items():
-            if isinstance(column, Categories):
+            if isinstance(column, Text):
+                self.texts.add(name)
+            elif isinstance(column, Categories):
                 relation = schema.neighbors
                 if column.private:
                     self.private.add(name)
-                self.category[name] = (column.lookup(), column.stray(relation), column.fill(relation))
+                self.category[name] = Labels(column.lookup(), column.stray(relation), column.fill(relation), column.fold)
             else:
                 self.numeric[name] = column.fill(schema.neighbors)
+                if isinstance(column, Date | Duration) and column.formula is None:
+                    self.moments.add(name)
+
+    def read(self, name: str, column: Column) -> Floats:
+        """The cells of a column of numbers, dates or lengths of time as doubles."""
+        declared, dialect = self.schema.columns[name], self.schema.dialect
+        if isinstance(declared, Date):
+            return moments.moments(column, declared, dialect)
+        return (
+            moments.durations(column, declared, dialect)
+            if isinstance(declared, Duration)
+            else cells.numbers(column, dialect)
+        )
+
+    def labels(self, name: str) -> Labels | None:
+        """How cells become codes of a column of categories; None of another kind of column."""
+        if name not in self.category and name not in self.schema.columns and self.schema.derivation.node(name) is not None:
+            made = self.schema[name]  # an expression that stands for a column
+            assert isinstance(made, Categories)
+            self.category[name] = Labels(made.lookup(), -1, -1)
+        return self.category.get(name)
 
 
 class Batch:
@@ -49,7 +78,7 @@ class Batch:
 
     Arrays are made when they are asked for. They may be the memory of the table itself: do not write into them.
     ``start`` is the number of the first record in its table and ``stream`` tells tables' parts apart that are counted
-    separately; both serve the choice of rows by number. ``ready`` holds codes that were worked out for whole columns.
+    separately; both serve the choice of rows by number. ``ready`` holds codes, dates and lengths of time of whole columns.
     """
 
     __slots__ = ("_arrays", "_columns", "_identities", "_ready", "_rows", "_rules", "size", "start", "stream")
@@ -63,7 +92,7 @@ class Batch:
         start: int = 0,
         stream: int = 0,
         identities: Identities | None = None,
-        ready: Mapping[str, Codes] = _NONE,
+        ready: Mapping[str, Any] = _NONE,
     ) -> None:
         self.size = size
         self.start = start
@@ -80,10 +109,8 @@ class Batch:
         if self._arrays is not None and name in self._arrays:
             known: Floats = self._arrays[name]
             return known
-        if name not in self._rules.numeric or name not in self._columns:
-            raise self._refusal(name, "categories; ask for its codes")
+        values = self.present(name)
         fill = self._rules.numeric[name]
-        values = cells.numbers(self._pick(self._columns[name]))
         if fill is not None:
             gone = np.isnan(values)
             if gone.any():
@@ -91,32 +118,83 @@ class Batch:
         self._keep(name, values)
         return values
 
+    def present(self, name: str) -> Floats:
+        """The column as doubles as they are stored: NaN where a cell is missing, whatever a missing value becomes."""
+        node = self._rules.schema.derivation.node(name)
+        if name not in self._rules.numeric or (node is None and name not in self._columns and name not in self._ready):
+            raise self._refusal(name, "categories; ask for its codes")
+        if node is not None:
+            return evaluating.numbers(node, self)
+        if name in self._ready:
+            made: Floats = self._pick(self._ready[name])
+            return made
+        return self._rules.read(name, self._pick(self._columns[name]))
+
     def codes(self, name: str) -> Codes:
         """The column as places in the declared labels; -1 where a row belongs to none of them."""
         if self._arrays is not None and name in self._arrays:
             known: Codes = self._arrays[name]
             return known
-        if name not in self._rules.category or (name not in self._columns and name not in self._ready):
+        labels, node = self._rules.labels(name), self._rules.schema.derivation.node(name)
+        if labels is None or (node is None and name not in self._columns and name not in self._ready):
             raise self._refusal(name, "a number; ask for its numeric values")
         values: Codes
-        if name in self._ready:
+        if node is not None:
+            values = self._derived(node, labels)
+        elif name in self._ready:
             values = self._pick(self._ready[name])
         else:
-            values = cells.codes(self._pick(self._columns[name]), *self._rules.category[name])
+            values = cells.codes(self._pick(self._columns[name]), *labels, self._rules.schema.dialect)
         self._keep(name, values)
         return values
 
-    def present(self, name: str) -> Floats:
-        """The column as doubles as they are stored: NaN where a cell is missing, whatever a missing value becomes."""
-        if name not in self._rules.numeric or name not in self._columns:
-            raise self._refusal(name, "categories; ask for its codes")
-        return cells.numbers(self._pick(self._columns[name]))
+    def _derived(self, node: Node, labels: Labels) -> Codes:
+        """The codes of an expression's labels, or of true and false, as places in the declared labels."""
+        if node.kind == "truth":
+            yes, no = (labels.lookup.get(word, labels.stray) for word in ("true", "false"))
+            other = np.where(evaluating.false(node, self), np.int32(no), np.int32(labels.missing))
+            return np.where(evaluating.true(node, self), np.int32(yes), other)
+        lookup = [labels.lookup.get(fold(word) if labels.folded else word, labels.stray) for word in node.labels]
+        return np.array([*lookup, labels.missing], np.int32)[evaluating.codes(node, self)]
+
+    def within(self, name: str, wanted: Sequence[int]) -> Mask:
+        """Which rows have one of the codes in a column of categories."""
+        node, labels = self._rules.schema.derivation.node(name), self._rules.labels(name)
+        simple = node is not None and node.kind == "truth" and labels is not None and labels.missing < 0
+        if simple and node is not None and labels is not None and list(wanted) == [labels.lookup.get("true")]:
+            return evaluating.true(node, self)
+        found: Mask = np.isin(self.codes(name), wanted)
+        return found
+
+    def doubles(self, name: str) -> Floats:
+        """For expressions: a number with what a missing one is declared to become; NaN where nothing is declared."""
+        values, fill = self.present(name), self._rules.schema.columns[name].missing
+        if isinstance(fill, int | float) and not isinstance(fill, bool):
+            values = np.where(np.isnan(values), float(fill), values)
+        return values
+
+    def places(self, name: str) -> Codes:
+        """For expressions: the codes of a column of categories."""
+        return self.codes(name)
+
+    def matching(self, name: str, wanted: Callable[[str], bool]) -> tuple[Mask, Mask]:
+        """For expressions: of a column of text, where it is there and wanted, and where it is there and not."""
+        declared, dialect = self._rules.schema.columns[name], self._rules.schema.dialect
+        if not isinstance(declared, Text) or name not in self._columns:
+            raise self._refusal(name, "something else than text")
+        values, index = cells.distinct(self._pick(self._columns[name]))
+        fits = np.zeros((2, len(values) + 1), bool)
+        for place, value in enumerate(values):
+            text = cells.said(value, dialect)
+            if text is not None:
+                fits[0 if wanted(fold(text) if declared.fold else text) else 1, place] = True
+        return fits[0][index], fits[1][index]
 
     def keys(self, name: str) -> tuple[list[str], cells.Places]:
         """Of a column whose labels are private: the different ones here, and for every row the place of its own or -1."""
         if name not in self._rules.private or name not in self._columns:
             raise self._refusal(name, "labels or numbers that are known; ask for its codes or values")
-        return cells.keys(self._pick(self._columns[name]))
+        return cells.keys(self._pick(self._columns[name]), self._rules.schema.dialect)
 
     @property
     def people(self) -> Keys | None:
@@ -153,8 +231,12 @@ class Batch:
         return mask
 
     def grid(self, name: str, rows: Rows = slice(None)) -> Keys:
-        """The column as whole numbers: the quantised value of a number, the code of a category."""
-        column = self._rules.schema[name]
+        """The column as whole numbers: the quantised value of a number, the code of a category, a hash of a text."""
+        column = self._rules.schema.columns.get(name) or self._rules.schema[name]
+        if isinstance(column, Text):
+            names, index = cells.keys(self._pick(self._columns[name]), self._rules.schema.dialect)
+            words = [int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little", signed=True) for text in names]
+            return np.array([*words, _MISSING], np.int64)[index][rows]
         if not isinstance(column, Real | Integer):
             return self.codes(name)[rows].astype(np.int64)
         values = quantise(self.numeric(name)[rows], column.lo, column.hi)
@@ -167,7 +249,8 @@ class Batch:
             person = self._rules.schema.person
             if person is None:
                 raise InvalidRequest("this needs a person column, and the schema has none; declare person= and max_rows=")
-            self._identities = identities(self._pick(self._columns[person]), self._rules.salt)
+            missing = self._rules.schema.dialect.missing
+            self._identities = identities(self._pick(self._columns[person]), self._rules.salt, missing)
         return self._identities
 
     def row_numbers(self) -> Words:
@@ -177,7 +260,7 @@ class Batch:
     def value_hashes(self) -> Words:
         """A salted hash of the codes of all declared columns."""
         start = np.full(self.size, self._rules.salt & (2**64 - 1), np.uint64)
-        return row_hashes([self.grid(name) for name in sorted(self._rules.schema.columns)], start)
+        return row_hashes([self.grid(name) for name in sorted(self._rules.schema.stored)], start)
 
     def choose(self, mask: Mask) -> Batch:
         """The batch of the chosen rows."""

@@ -4,11 +4,11 @@ Engines hand over columns as NumPy or Arrow arrays; everything after that is the
 records from memory, from a file and from a cluster. Nothing here raises or warns because of what a cell holds, and what
 one cell holds changes nothing about how another is read: no type is inferred from cells of several kinds.
 
-The rules. A number is a number, true is 1, and text is a number when it reads as a decimal (spaces around it are
-ignored); anything else is missing. As a label, a cell is its canonical text: whole numbers without a point, true and
+The rules. A number is a number, true is 1, and text is a number when it reads as one in the declared dialect (spaces around
+it are ignored); anything else is missing. As a label, a cell is its canonical text: whole numbers without a point, true and
 false in lower case, bytes decoded as UTF-8 (those that are none written as ``\\xff``), dates and times as ISO 8601 writes
-them with a space between, those with a time zone in UTC. NaN, null and the empty text are missing. Bytes and text that
-are the same in UTF-8 are the same cell.
+them with a space between, those with a time zone in UTC. NaN, null, the empty text and the dialect's words for a
+missing value are missing. Bytes and text that are the same in UTF-8 are the same cell.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.core.schema import canonical
+from discreet.core.dialect import PLAIN, Dialect
+from discreet.core.schema import canonical, fold
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -44,8 +45,15 @@ _NESTED = (list, tuple, dict, set, frozenset, np.ndarray)  # no category: a libr
 _REMEMBERED = frozenset({str, bytes, bool, int, float, type(None)})  # equal cells of these types have one label
 
 
-def numbers(column: Column) -> Floats:
+def numbers(column: Column, dialect: Dialect = PLAIN) -> Floats:
     """Every cell as a double, NaN where it is missing. The caller's own memory where that holds doubles already."""
+    values = _numbers(column, dialect)
+    if dialect.missing_numbers:
+        values = np.where(np.isin(values, dialect.missing_numbers), np.nan, values)
+    return values
+
+
+def _numbers(column: Column, dialect: Dialect) -> Floats:
     if isinstance(column, np.ndarray) and not isinstance(column, np.ma.MaskedArray):
         if column.dtype == np.float64 and column.dtype.isnative:
             return column
@@ -54,12 +62,12 @@ def numbers(column: Column) -> Floats:
                 return column.astype(np.float64)
     column = arrow(column)
     if isinstance(column, np.ndarray):
-        return _object_numbers(column)
+        return _object_numbers(column, dialect)
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _spread(numbers(column.dictionary), column.indices, np.nan)
+        return _spread(_numbers(column.dictionary, dialect), column.indices, np.nan)
     if is_text(kind) or is_bytes(kind):
-        return _text_numbers(column)
+        return _text_numbers(column, dialect)
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
         if pa.types.is_boolean(kind):
             column = column.cast(pa.uint8())
@@ -68,34 +76,59 @@ def numbers(column: Column) -> Floats:
     return np.full(len(column), np.nan)
 
 
-def codes(column: Column, lookup: Mapping[str, int], stray: int, missing: int) -> Codes:
-    """Every cell as the code of its label; ``stray`` for an undeclared label and ``missing`` for none."""
+class Labels(NamedTuple):
+    """How cells become codes of labels: the code of each text, of an undeclared one and of none.
+
+    With ``folded`` texts are compared without regard to letter case and to spaces around them.
+    """
+
+    lookup: Mapping[str, int]
+    stray: int
+    missing: int
+    folded: bool = False
+
+
+def codes(
+    column: Column,
+    lookup: Mapping[str, int],
+    stray: int,
+    missing: int,
+    folded: bool = False,
+    dialect: Dialect = PLAIN,
+) -> Codes:
+    """Every cell as the code of its label, by the rules of ``Labels``."""
     values, index = distinct(column)
     table = np.empty(len(values) + 1, np.int32)
     table[-1] = missing
     for place, value in enumerate(values):
-        text = None if isinstance(value, _NESTED) else label(value)
-        table[place] = missing if text is None else lookup.get(text, stray)
+        text = said(value, dialect)
+        table[place] = missing if text is None else lookup.get(fold(text) if folded else text, stray)
     return table[index]
 
 
-def keys(column: Column) -> tuple[list[str], Places]:
+def keys(column: Column, dialect: Dialect = PLAIN) -> tuple[list[str], Places]:
     """The different labels of a column, and for every row the place of its own; -1 where it has none."""
     values, index = distinct(column)
     known: dict[str, int] = {}
     places = np.full(len(values) + 1, -1, np.intp)
     for place, value in enumerate(values):
-        text = None if isinstance(value, _NESTED) else label(value)
+        text = said(value, dialect)
         if text is not None:
             places[place] = known.setdefault(text, len(known))
     return list(known), places[index]
+
+
+def said(cell: Any, dialect: Dialect = PLAIN) -> str | None:
+    """The canonical text of one cell; None where it is missing, nested, or one of the words for a missing value."""
+    text = None if isinstance(cell, _NESTED) else label(cell)
+    return None if text is None or (dialect.missing and text.strip() in dialect.missing) else text
 
 
 def label(cell: Any) -> str | None:
     """The canonical text of one cell, None where it is missing."""
     try:
         if isinstance(cell, np.generic):
-            cell = _plain(cell)
+            cell = plain_cell(cell)
         if cell is None or not cell == cell:  # noqa: PLR0124, SIM201  NaN and NaT differ from themselves
             return None
         if isinstance(cell, bytes | bytearray | memoryview):
@@ -112,7 +145,7 @@ def label(cell: Any) -> str | None:
     return text or None
 
 
-def _plain(cell: Any) -> Any:
+def plain_cell(cell: Any) -> Any:
     """A scalar of NumPy as Python's own; a long double is its own item, and a date in nanoseconds a bare number."""
     if isinstance(cell, np.floating):
         return float(cell)
@@ -228,6 +261,23 @@ def readable(column: Any) -> Any:
         return pa.array([None if cell is None else _decoded(cell) for cell in column.to_pylist()], kind)
 
 
+def texts(column: Column, dialect: Dialect = PLAIN) -> Any:
+    """Every cell that is text as Arrow's text, null where it is missing or none."""
+    column = arrow(column)
+    if isinstance(column, np.ndarray):
+        some = (str, bytes, bytearray, memoryview)
+        return pa.array([said(cell, dialect) if isinstance(cell, some) else None for cell in column], pa.large_string())
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if not is_text(column.type) and not is_bytes(column.type):
+        return pa.nulls(len(column), pa.large_string())
+    column = readable(column)
+    if not dialect.missing:
+        return column
+    gone = pc.is_in(pc.utf8_trim_whitespace(column), pa.array(dialect.missing, column.type))
+    return pc.if_else(gone, pa.scalar(None, column.type), column)
+
+
 def _decoded(cell: bytes) -> str | None:
     try:
         return cell.decode()
@@ -235,8 +285,10 @@ def _decoded(cell: bytes) -> str | None:
         return None
 
 
-def _text_numbers(column: Any) -> Floats:
+def _text_numbers(column: Any, dialect: Dialect = PLAIN) -> Floats:
     column = pc.utf8_trim_whitespace(readable(column))
+    if not dialect.is_plain:
+        column = _in_plain_spelling(column, dialect)
     try:
         values = column.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -246,7 +298,20 @@ def _text_numbers(column: Any) -> Floats:
     return result
 
 
-def _object_numbers(column: npt.NDArray[np.object_]) -> Floats:
+def _in_plain_spelling(column: Any, dialect: Dialect) -> Any:
+    """Texts that are numbers of a dialect as Python spells them; null for every other, and for words that say nothing.
+
+    A text is matched before anything in it is exchanged: where ``,`` is the point, ``1.5`` is no number and not 15.
+    """
+    said = pc.is_in(column, pa.array(dialect.missing, column.type))
+    good = pc.and_not(pc.match_substring_regex(column, dialect.number), said)
+    column = pc.if_else(good, column, pa.scalar(None, column.type))
+    if dialect.thousands is not None:
+        column = pc.replace_substring(column, dialect.thousands, "")
+    return column if dialect.decimal == "." else pc.replace_substring(column, dialect.decimal, ".")
+
+
+def _object_numbers(column: npt.NDArray[np.object_], dialect: Dialect) -> Floats:
     out = np.full(len(column), np.nan)
     texts: list[tuple[int, str]] = []
     for place, cell in enumerate(column):
@@ -262,7 +327,8 @@ def _object_numbers(column: npt.NDArray[np.object_]) -> Floats:
             except Exception:  # a signalling NaN refuses to become a float: missing
                 out[place] = np.nan
     if texts:
-        out[[place for place, _ in texts]] = _text_numbers(pa.array([text for _, text in texts], pa.large_string()))
+        spelt = pa.array([text for _, text in texts], pa.large_string())
+        out[[place for place, _ in texts]] = _text_numbers(spelt, dialect)
     return out
 
 

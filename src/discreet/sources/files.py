@@ -8,7 +8,6 @@ everywhere; ``csv_lines`` says what its records are. Neighbouring tables are com
 from __future__ import annotations
 
 import glob
-import os
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,9 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet.core.dialect import Dialect
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.sources import cells, csv_lines, stream
+from discreet.sources import cells, csv_lines, duck, stream
 from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
 from discreet.sources.batch import Batch
 from discreet.sources.ids import check_kind
@@ -28,7 +28,6 @@ from discreet.sources.spill import spill_folder
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 PARQUET = (".parquet", ".pq")
 Path_ = str | Path
-_THREADS = min(4, os.cpu_count() or 1)  # every thread of a sort holds buffers of its own
 
 
 class FileSource(LocalSource):
@@ -48,7 +47,7 @@ class FileSource(LocalSource):
         super().__init__(schema, salt, batch_rows)
         self._memory = memory
         self._paths = find_files(paths)
-        self._types = _describe(self._paths)
+        self._types = _describe(self._paths, schema.dialect)
         check_columns(schema, self._types.names)
         if schema.person is not None:
             check_kind(self._types.field(schema.person).type)
@@ -69,8 +68,10 @@ class FileSource(LocalSource):
 
     def _arrived(self, read: Sequence[str], coded: bool = True) -> Iterator[Any]:
         """The record batches of all files, in the order of their rows; ``coded`` text of Parquet stays as it is stored."""
-        if delimiter := DELIMITERS.get(_suffix(self._paths[0])):
-            yield from csv_lines.batches(self._paths, self._types.names, read, delimiter)
+        if _suffix(self._paths[0]) in DELIMITERS:
+            dialect = self.schema.dialect
+            delimiter = delimiter_of(self._paths[0], dialect)
+            yield from csv_lines.batches(self._paths, self._types.names, read, delimiter, dialect.quote, dialect.encoding)
             return
         from pyarrow import parquet
 
@@ -85,14 +86,10 @@ class FileSource(LocalSource):
         import duckdb
 
         kinds = [self._types.field(name) for name in read]
-        with spill_folder() as spill:
-            limits = {"memory_limit": self._memory, "temp_directory": spill, "threads": _THREADS}
-            connection = duckdb.connect(config=limits)
+        with spill_folder() as spill, duck.connected(spill, self._memory, ordered=False) as connection:
             try:
-                connection.execute("SET enable_progress_bar = false")  # how far a scan is, is not for standard output
-                connection.execute("SET preserve_insertion_order = false")  # a sort follows, and order costs memory
                 if _suffix(self._paths[0]) in PARQUET and not any(_may_hold_text(field.type) for field in kinds):
-                    table = f"read_parquet([{', '.join(_text(glob.escape(str(path))) for path in self._paths)}])"
+                    table = duck.parquet(self._paths)
                 else:
                     # DuckDB refuses a file for one text that is not UTF-8; bytes are not looked into.
                     fields = [pa.field(field.name, _as_bytes(field.type)) for field in kinds]
@@ -100,14 +97,12 @@ class FileSource(LocalSource):
                     connection.register("arrived", pa.RecordBatchReader.from_batches(pa.schema(fields), arrived))
                     table = "arrived"
                 order = _one_missing(person, self._types.field(person).type)
-                query = f"SELECT {', '.join(map(_name, read))} FROM {table} ORDER BY {order}"  # noqa: S608  names are quoted
+                query = f"SELECT {', '.join(map(duck.name, read))} FROM {table} ORDER BY {order}"  # noqa: S608  names are quoted
                 # A relation streams; the result of ``execute`` would be copied whole into memory first.
                 ordered = connection.sql(query).to_arrow_reader(self._batch_rows)
                 yield from stream.whole_people(_read(ordered, self._paths), self._selection.rules, self._batch_rows)
             except duckdb.Error:
                 raise _damaged(self._paths) from None
-            finally:
-                connection.close()
 
     def _content(self) -> str:
         return describe_files(self._paths)
@@ -121,7 +116,7 @@ def _read(arrived: Any, paths: Sequence[Path]) -> Iterator[Any]:
         except StopIteration:
             return
         except Exception as problem:
-            if "Out of Memory" in str(problem):
+            if duck.out_of_memory(problem):
                 raise InvalidRequest("memory must be larger to put these files in order; pass memory='1GB'") from None
             raise _damaged(paths) from None
         yield found
@@ -184,12 +179,17 @@ def _suffix(path: Path) -> str:
     raise UnsupportedFormat(f"a table file must end in one of {kinds}, got {path.name!r}; rename or convert it")
 
 
-def _describe(paths: Sequence[Path]) -> Any:
+def delimiter_of(path: Path, dialect: Dialect) -> str:
+    """What separates the cells of a CSV file: what is declared, or else what its ending says."""
+    return dialect.delimiter or DELIMITERS[_suffix(path)]
+
+
+def _describe(paths: Sequence[Path], dialect: Dialect) -> Any:
     """The columns of the files with their types, from headers and footers alone: nothing is guessed from records."""
     kinds = [_suffix(path) for path in paths]
-    if len({DELIMITERS.get(kind) for kind in kinds}) > 1:
+    if dialect.delimiter is None and len({DELIMITERS.get(kind) for kind in kinds}) > 1:
         raise InvalidRequest("the files of a table must be all .csv or all .tsv, got both; open them one by one")
-    types = [_footer(path) if kind in PARQUET else _header(path, kind) for path, kind in zip(paths, kinds, strict=True)]
+    types = [_footer(path) if kind in PARQUET else _header(path, dialect) for path, kind in zip(paths, kinds, strict=True)]
     for path, found in zip(paths, types, strict=True):
         if found != types[0]:
             raise UnsupportedFormat(f"the files of a table must have the same columns, {path.name!r} differs from the first")
@@ -208,14 +208,17 @@ def _footer(path: Path) -> Any:
     return pa.schema([field.remove_metadata() for field in found])
 
 
-def _header(path: Path, kind: str) -> Any:
+def _header(path: Path, dialect: Dialect) -> Any:
     """The columns of a CSV file. Refusals show nothing of its first line: without a header that is a record."""
     try:
-        names = csv_lines.header(path, DELIMITERS[kind])
+        names = csv_lines.header(path, delimiter_of(path, dialect), dialect.quote, dialect.encoding)
     except (OSError, ValueError, EOFError, zlib.error):
         names = ["\0"]
     if any("\0" in name for name in names):
-        raise UnsupportedFormat(f"{path.name!r} is not a CSV file in UTF-8; convert it or give it its proper ending")
+        raise UnsupportedFormat(
+            f"{path.name!r} is not a CSV file in {dialect.encoding.upper()}; declare its encoding in the schema, convert it "
+            "or give it its proper ending"
+        )
     if names == [""] or len(set(names)) != len(names):
         raise UnsupportedFormat(f"{path.name!r} must begin with a line of different column names; write one")
     return pa.schema([pa.field(name, pa.binary()) for name in names])
@@ -223,20 +226,10 @@ def _header(path: Path, kind: str) -> Any:
 
 def _one_missing(name: str, kind: Any) -> str:
     """The id with all that is missing as one NULL, and one zero: the empty text and NaN are missing ids too."""
-    kind, quoted = _as_bytes(kind), _name(name)
+    kind, quoted = _as_bytes(kind), duck.name(name)
     if pa.types.is_large_binary(kind):
         return f"nullif({quoted}, ''::BLOB)"
     return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} + 0 END" if pa.types.is_floating(kind) else quoted
-
-
-def _name(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def _text(text: str) -> str:
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"
 
 
 def _damaged(paths: Sequence[Path]) -> UnsupportedFormat:

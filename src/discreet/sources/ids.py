@@ -8,7 +8,8 @@ The form is a string of bytes, and two rows belong to one person exactly if thei
 - a whole number is its digits, also where it comes as a float, a decimal or a fraction (below 10**18 in size): ``7``,
   ``7.0``, ``"7"`` and ``b"7"`` are one person, ``"7.0"`` and ``"007"`` are others;
 - any other number, true and false, dates and times are their canonical text, see ``cells``;
-- missing cells, the empty text, and whatever is none of these (lists, arrays, objects) are no id, and the row is nobody's.
+- missing cells, the empty text, the dialect's words for a missing value, and whatever is none of these (lists, arrays,
+  objects) are no id, and the row is nobody's.
 
 A source that sorts or groups by id does so by a column in which equal means equal in this form.
 """
@@ -19,6 +20,7 @@ import datetime as dt
 import hashlib
 import re
 import uuid
+from collections.abc import Collection
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -77,7 +79,7 @@ class Identities(NamedTuple):
         return np.array([_word(self.names[i], key) for i in used.tolist()], np.uint64)[place]
 
 
-def identities(column: Column, salt: int) -> Identities:
+def identities(column: Column, salt: int, missing: Collection[str] = ()) -> Identities:
     """Who each row belongs to.
 
     The hash of a person is the same on every engine and in every process. Keys, not hashes, decide who is one person:
@@ -85,12 +87,15 @@ def identities(column: Column, salt: int) -> Identities:
     Rows without an id get the key ``NO_ID``; they are nobody's, and count for nothing.
     """
     column = cells.arrow(column)
+    nobody = {word.encode() for word in missing}
     whole = _whole(column)
     if whole is not None:
+        gone = [int(word) for word in nobody if _WHOLE_NAME.fullmatch(word)]
+        whole = np.where(np.isin(whole, gone), NO_ID, whole) if gone else whole
         return Identities(whole, hash_whole(whole, salt))
     values, index = cells.distinct(column)
     known: dict[bytes, int] = {}
-    names = [*map(identity, values), None]
+    names = [*(None if name in nobody else name for name in map(identity, values)), None]
     keys = np.array([NO_ID if name is None else known.setdefault(name, len(known)) for name in names], np.int64)
     hashes = np.array([_hash_id(name, salt) for name in names], np.uint64)
     return Identities(keys[index], hashes[index], names, index)

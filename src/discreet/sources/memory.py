@@ -38,9 +38,10 @@ class MemorySource(LocalSource):
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         table, rules = self._table, self._selection.rules
-        numeric = {name: table.numeric(name) for name in columns if name in rules.numeric}
-        numeric |= {name: table.raw(name) for name in columns if name in rules.private}
+        numeric = {name: table.numeric(name) for name in columns if name in rules.numeric and name not in rules.moments}
+        numeric |= {name: table.raw(name) for name in columns if name in rules.private or name in rules.texts}
         ready = {name: table.codes(name) for name in columns if name in rules.category}
+        ready |= {name: table.numeric(name) for name in columns if name in rules.moments}
         step = self._batch_rows
         if self.schema.person is None:
             for start in range(0, table.size, step):
@@ -72,12 +73,12 @@ class _Table:
         self._known: dict[str, Any] = {}
         self._people: tuple[Identities, npt.NDArray[np.intp] | None, npt.NDArray[np.intp]] | None = None
         schema = rules.schema
-        person = [] if schema.person is None or schema.person in schema.columns else [schema.person]
+        person = [] if schema.person is None or schema.person in schema.stored else [schema.person]
         if isinstance(table, np.ndarray):
-            table = _named(table, [*schema.columns, *person])
+            table = _named(table, [*schema.stored, *person])
         if isinstance(table, Mapping):
             check_columns(schema, [str(name) for name in table])
-            self._raw = {name: _column(table[name], name) for name in [*schema.columns, *person]}
+            self._raw = {name: _column(table[name], name) for name in [*schema.stored, *person]}
             sizes = {len(column) for column in self._raw.values()}
             if len(sizes) > 1:
                 raise InvalidRequest(f"the columns of a table must have one length, got {sorted(sizes)}")
@@ -111,8 +112,9 @@ class _Table:
         """A column of numbers: numbers as they lie, made unwritable; anything else is read once and kept."""
         if name not in self._known:
             raw = self.raw(name)
-            if not isinstance(raw, np.ndarray) or isinstance(raw, np.ma.MaskedArray) or raw.dtype.kind not in "fiub":
-                raw = cells.numbers(raw)
+            plain = isinstance(raw, np.ndarray) and not isinstance(raw, np.ma.MaskedArray) and raw.dtype.kind in "fiub"
+            if not plain or name in self._rules.moments:
+                raw = self._rules.read(name, raw)
             view = raw.view(np.ndarray)
             view.flags.writeable = False
             self._known[name] = view
@@ -122,7 +124,7 @@ class _Table:
     def codes(self, name: str) -> Codes:
         """A column of categories, read once and kept."""
         if name not in self._known:
-            made = cells.codes(self.raw(name), *self._rules.category[name])
+            made = cells.codes(self.raw(name), *self._rules.category[name], self._rules.schema.dialect)
             made.flags.writeable = False
             self._known[name] = made
         known: Codes = self._known[name]
@@ -131,7 +133,8 @@ class _Table:
     def people(self) -> tuple[Identities, npt.NDArray[np.intp] | None, npt.NDArray[np.intp]]:
         """Who the rows belong to person by person, the order of rows that puts them so (None: as they lie), the ends."""
         if self._people is None:
-            who = identities(self.raw(self._rules.schema.person or ""), self._rules.salt)
+            schema = self._rules.schema
+            who = identities(self.raw(schema.person or ""), self._rules.salt, schema.dialect.missing)
             order = None
             if len(who.keys) and (who.keys[1:] < who.keys[:-1]).any():
                 order = np.argsort(who.keys, kind="stable")

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from discreet.core.dialect import Dialect
 from discreet.core.random import system
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
@@ -24,6 +25,9 @@ from discreet.sources.files import DELIMITERS, PARQUET, describe_files
 from discreet.sources.people import DEFAULT_SALT
 
 S = TypeVar("S")
+_JAVA = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1", "mac-roman": "x-MacRoman", "koi8-r": "KOI8-R"} | {
+    f"cp125{n}": f"windows-125{n}" for n in range(9)
+}
 _TEXTS = ("string", "char", "varchar")
 _OTHER_IDS = (
     "binary", "boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "date", "time", "timestamp",
@@ -51,7 +55,7 @@ class SparkSource(BaseSource):
         super().__init__(schema, salt, batch_rows)
         self._path = Path(table) if isinstance(table, str | Path) else None
         self._random = system().words(2).tobytes().hex()
-        self._frame = table if self._path is None else _open(str(table), session)
+        self._frame = table if self._path is None else _open(str(table), session, schema.dialect)
         if type(self._frame).__module__.startswith("pyspark.sql.connect"):
             raise InvalidRequest("a Spark table must come from a classic session, got a remote one; submit the job instead")
         check_columns(schema, self._frame.columns)
@@ -150,7 +154,7 @@ def _unpack(packed: Iterable[Any]) -> Iterator[Any]:
             yield from reader
 
 
-def _open(path: str, session: Any) -> Any:
+def _open(path: str, session: Any, dialect: Dialect) -> Any:
     if session is None:
         raise InvalidRequest(f"the path {path!r} needs a Spark session to read it; pass spark=session")
     name = path.lower().rstrip("/")
@@ -160,7 +164,11 @@ def _open(path: str, session: Any) -> Any:
                 # The types of a CSV file are not guessed from its records: everything is text.
                 # Whole lines are parsed whatever is asked for, and a line that does not fit has missing cells.
                 read = session.read.option("columnPruning", "false").option("mode", "PERMISSIVE")
-                return read.csv(path, header=True, inferSchema=False, sep=delimiter, quote='"', escape='"')
+                mark = dialect.quote or "\0"  # a letter that no text holds: quotes are then letters like any other
+                return read.csv(
+                    path, header=True, inferSchema=False, sep=dialect.delimiter or delimiter, quote=mark, escape=mark,
+                    encoding=_JAVA.get(dialect.encoding, dialect.encoding),
+                )  # fmt: skip
         if name.endswith(PARQUET) or Path(path).is_dir():
             return session.read.parquet(path)
     except Exception as problem:

@@ -36,7 +36,7 @@ def whole_people(arrived: Iterable[Any], rules: Rules, rows: int) -> Iterator[Ba
         if count < limit:
             continue
         table = pa.Table.from_batches(held).combine_chunks()
-        who = identities(table[person], rules.salt)
+        who = identities(table[person], rules.salt, rules.schema.dialect.missing)
         changes = np.flatnonzero(who.keys[1:] != who.keys[:-1])
         if not len(changes):
             held, limit = table.to_batches(), 2 * count  # doubling: the rows of a long person are joined few times

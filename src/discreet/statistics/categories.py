@@ -15,6 +15,7 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact, Keyed
 from discreet.core.mechanism import Mechanism
+from discreet.core.price import Price
 from discreet.core.query import FoldQuery, Relation, queries
 from discreet.core.release import Release
 from discreet.core.result import Axes, Reading, readings
@@ -22,7 +23,6 @@ from discreet.errors import InvalidRequest
 from discreet.mechanisms import NoNoise, OptimalKeys, ThresholdedKeys, TruncatedKeys
 from discreet.sources.ids import NO_ID, Words, mix
 from discreet.statistics.question import Question, Table, statistic
-from discreet.statistics.spend import Spend
 
 _GAUSSIAN_FROM = 3  # keys a person: from here on Gaussian noise needs fewer people for a key to show
 _MOST = (1 << 62) - 1
@@ -59,13 +59,13 @@ class Search(Question):
     minimum: int = 0
     counts: bool = True
 
-    def law(self, spend: Spend, relation: Relation) -> Mechanism:
+    def law(self, price: Price, relation: Relation) -> Mechanism:
         """One key a person: the optimal law, or the truncated one with counts; two: Laplace; more: Gaussian."""
         query = self.query
         assert isinstance(query, PeopleByKey)
-        if spend.is_infinite:
+        if price.is_infinite:
             return NoNoise(query.grid)
-        if spend.epsilon is None or spend.delta is None:
+        if price.epsilon is None or not price.delta:
             raise InvalidRequest(
                 "labels that nobody declared are found with epsilon and delta: a label of one person must nearly never "
                 "show; give both"
@@ -73,10 +73,10 @@ class Search(Question):
         distance = query.distance(relation)
         if query.keys == 1:
             if self.counts:
-                return TruncatedKeys.costing(distance, epsilon=spend.epsilon, delta=spend.delta, minimum=self.minimum)
-            return OptimalKeys.costing(distance, epsilon=spend.epsilon, delta=spend.delta)
+                return TruncatedKeys.costing(distance, epsilon=price.epsilon, delta=price.delta, minimum=self.minimum)
+            return OptimalKeys.costing(distance, epsilon=price.epsilon, delta=price.delta)
         make = ThresholdedKeys.gaussian if query.shared else ThresholdedKeys.laplace
-        return make(distance, epsilon=spend.epsilon, delta=spend.delta, keys=query.keys, minimum=self.minimum)
+        return make(distance, epsilon=price.epsilon, delta=price.delta, keys=query.keys, minimum=self.minimum)
 
 
 @queries("people_by_key")

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.result import Result
 from discreet.core.runner import Procedure
 from discreet.core.schema import Categories, Column, Schema
 from discreet.statistics.question import Question, Table, build
-from discreet.statistics.spend import Spend
 
 FINDERS = ("bounds", "categories")  # the statistics that look for a declaration instead of needing one
 
@@ -34,18 +34,18 @@ def finder(schema: Schema, name: str) -> tuple[str, dict[str, Any]]:
     return "categories", {"counts": False} if column.minimum is None else {"minimum": int(column.minimum)}
 
 
-def questions(schema: Schema, names: Sequence[str]) -> list[tuple[Question, Spend]]:
+def questions(schema: Schema, names: Sequence[str]) -> list[tuple[Question, Price]]:
     """What is asked to find these columns, and for how much."""
     asked = []
     for name in names:
         statistic, options = finder(schema, name)
-        asked.append((build(statistic, Table(schema), name, **options), Spend(**dict(schema[name].price or ()))))
+        asked.append((build(statistic, Table(schema), name, **options), Price(**dict(schema[name].price or ()))))
     return asked
 
 
-def finding(asked: Sequence[tuple[Question, Spend]], relation: Relation) -> Procedure[list[Result]]:
+def finding(asked: Sequence[tuple[Question, Price]], relation: Relation) -> Procedure[list[Result]]:
     """All of them in one transaction and one pass."""
-    asks = [question.asks(spend, relation) for question, spend in asked]
+    asks = [question.asks(price, relation) for question, price in asked]
     releases = yield tuple(ask for group in asks for ask in group)
     return [Result(question.reading, (r,), r.cost) for (question, _), r in zip(asked, releases, strict=True)]
 

@@ -22,7 +22,7 @@ from discreet.statistics.equation import noise_variance, upper_tail
 from discreet.statistics.histogram import bin_edges
 from discreet.statistics.nodes import Nodes, branches_for, incidence, least_squares
 from discreet.statistics.question import Question, Table, axes, for_population, intervals, statistic
-from discreet.statistics.reading import CellReading, Floats, plain
+from discreet.statistics.reading import CellReading, Floats, GroupReading, plain
 from discreet.statistics.score import each_group
 
 _BINS = 256
@@ -177,7 +177,7 @@ def monotone_curve(counts: Floats) -> Floats:
 
 @readings("quantile_of")
 @dataclass(frozen=True)
-class QuantileOf(Reading):
+class QuantileOf(GroupReading):
     """The q-quantile read off a distribution, with intervals in values: their ends are edges of bins.
 
     From below, the edges e are gone through while "the quantile is at most e" is rejected at (1 - level)/2; the last one
@@ -197,10 +197,6 @@ class QuantileOf(Reading):
         """The groups."""
         return self.distribution.groups
 
-    @property
-    def about_population(self) -> bool:
-        return True
-
     @cached_property
     def _weights(self) -> Floats:
         """Of C - q N on the nodes, for every edge between bins."""
@@ -215,18 +211,7 @@ class QuantileOf(Reading):
         found = [(np.interp(self.q, c + np.arange(len(c)) * 1e-12, edges)) for c in curves]
         return plain(np.array(found).reshape(self.distribution.outer))
 
-    def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
-        return self._ends(releases, level, sampled=False)
-
-    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
-        return self._ends(releases, level, sampled=True)
-
-    def expected_error(self, releases: Sequence[Release]) -> Any:
-        """Half the length of the interval that the noise alone has at the level of one deviation."""
-        low, high = self.interval(releases, 0.6827)
-        return plain((np.asarray(high) - np.asarray(low)) / 2)
-
-    def _ends(self, releases: Sequence[Release], level: float, sampled: bool) -> tuple[Any, Any]:
+    def ends(self, releases: Sequence[Release], level: float, sampled: bool) -> tuple[Any, Any]:
         nodes = self.distribution._nodes(releases)
         found = [self._one(own, noise, (1 - level) / 2, sampled) for own, noise in
                  each_group(nodes, releases[0].mechanism, 1)]  # fmt: skip

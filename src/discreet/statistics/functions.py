@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Unpack
 
 import numpy as np
 
 from discreet.core.numbers import Number
+from discreet.core.price import Keywords, Price
 from discreet.core.query import Relation, check_relation
 from discreet.core.random import Random, chosen
 from discreet.core.result import Result
@@ -24,7 +26,6 @@ from discreet.errors import InvalidRequest
 from discreet.sources import open_source
 from discreet.statistics.joint import ask, ask_each, ask_together
 from discreet.statistics.question import Table, builder
-from discreet.statistics.spend import Keywords, Spend
 
 Bounds = Sequence[float]
 
@@ -37,7 +38,7 @@ class Setting(Keywords, total=False):
     seed: int | Random | None
 
 
-def _desk(columns: Mapping[str, tuple[Any, Column]], setting: Setting) -> tuple[Desk, Table, Spend]:
+def _desk(columns: Mapping[str, tuple[Any, Column]], setting: Setting) -> tuple[Desk, Table, Price]:
     for key in setting:
         if key not in Setting.__annotations__:
             raise InvalidRequest(f"no keyword is called {key!r}{closest(key, Setting.__annotations__)}")
@@ -54,16 +55,16 @@ def _desk(columns: Mapping[str, tuple[Any, Column]], setting: Setting) -> tuple[
         raise InvalidRequest(
             "under replace the number of rows is public, and there are none; use add_remove, or wait for rows"
         )
-    spend = Spend(**{k: v for k, v in setting.items() if k in Keywords.__annotations__})  # type: ignore[arg-type]
-    return desk, Table(schema, size if relation == "replace" else None, gaussian=spend.is_gaussian), spend
+    price = Price(**{k: v for k, v in setting.items() if k in Keywords.__annotations__})  # type: ignore[arg-type]
+    return desk, Table(schema, size if relation == "replace" else None, gaussian=price.is_gaussian), price
 
 
 def ask_of_arrays(
     columns: Mapping[str, tuple[Any, Column]], setting: Setting, name: str, *args: Any, **kwargs: Any
 ) -> Result:
     """Ask a registered statistic of arrays, each with its declaration."""
-    desk, table, spend = _desk(columns, setting)
-    return desk.run(ask(builder(name)(table, *args, **kwargs), spend, desk.relation))
+    desk, table, price = _desk(columns, setting)
+    return desk.run(ask(builder(name)(table, *args, **kwargs), price, desk.relation))
 
 
 def numbers_of(values: Any, name: str = "x") -> Any:
@@ -175,11 +176,11 @@ def _pooled(
     """Ask for a pooled statistic. Whoever calls this holds the groups, and may say that they are no secret."""
     if labels not in ("public", "private"):
         raise InvalidRequest(f"labels must be 'public' or 'private', got {labels!r}")
-    desk, table, spend = _desk(columns, setting)
+    desk, table, price = _desk(columns, setting)
     public = labels == "public"
     largest = max(len(g) for g in data) if public and not approx_n_max else None
     facts = replace(table, public_labels=public, largest_group=largest)
-    return desk.run(ask(builder(name)(facts, *args, by="group"), spend, desk.relation))
+    return desk.run(ask(builder(name)(facts, *args, by="group"), price, desk.relation))
 
 
 def histogram(
@@ -223,8 +224,8 @@ def quantile(
     interval in values.
     """
     if isinstance(q, Sequence) and not isinstance(q, str):
-        desk, table, spend = _desk(_x(x, bounds), setting)
-        share = spend.split(len(q))
+        desk, table, price = _desk(_x(x, bounds), setting)
+        share = price.share(Fraction(1, len(q)))
         questions = [builder("quantile")(table, "x", q=each, interval=interval, method=method) for each in q]
         return desk.run(ask_each(questions, share, desk.relation))
     return ask_of_arrays(_x(x, bounds), setting, "quantile", "x", q=q, interval=interval, method=method)
@@ -271,9 +272,9 @@ def together(
     x: Any, statistics: Sequence[str], *, bounds: Bounds, shares: Sequence[Number] | None = None, **setting: Unpack[Setting]
 ) -> list[Result]:
     """Several statistics of ``x`` by name (``["mean", "variance"]``), with one joint calibration and one pass."""
-    desk, table, spend = _desk(_x(x, bounds), setting)
+    desk, table, price = _desk(_x(x, bounds), setting)
     questions = [builder(name)(table, "x") for name in statistics]
-    return desk.run(ask_together(questions, spend, desk.relation, shares))
+    return desk.run(ask_together(questions, price, desk.relation, shares))
 
 
 _KEYWORDS = """

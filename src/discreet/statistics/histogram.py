@@ -43,7 +43,7 @@ def histogram(
                 "a density of the population is read off a distribution; leave normalize out, or use of='table'"
             )
         widths = tuple(b - a for a, b in pairwise(edges))
-        return Question(query, Density(widths, allow_negative, query.shape, labels))
+        return Question(query, DensityReading(widths, allow_negative, query.shape, labels))
     return Question(query, counts(table, of, least, shape=query.shape, labels=labels))
 
 
@@ -75,7 +75,7 @@ def crosstab(table: Table, *columns: str, allow_negative: bool = False, of: str 
 
 @readings("density")
 @dataclass(frozen=True)
-class Density(CellReading):
+class DensityReading(CellReading):
     """Counts over (total times width): area 1, or all zero where no count is left."""
 
     widths: tuple[float, ...]

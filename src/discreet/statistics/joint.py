@@ -9,36 +9,36 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core import grid as quantum
 from discreet.core.ask import Ask
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.numbers import Number
-from discreet.core.query import Relation, SumQuery, queries
+from discreet.core.price import Price
+from discreet.core.query import FineSum, Relation, SumQuery, queries
 from discreet.core.result import Result
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
+from discreet.mechanisms.priced import law_of_sums
 from discreet.statistics.question import Question
 from discreet.statistics.reading import Part
-from discreet.statistics.spend import Spend
 
 
-def ask(question: Question, spend: Spend, relation: Relation) -> Procedure[Result]:
+def ask(question: Question, price: Price, relation: Relation) -> Procedure[Result]:
     """Ask one question and read the answer."""
-    releases = yield question.asks(spend, relation)
+    releases = yield question.asks(price, relation)
     return Result(question.reading, tuple(releases), sum((r.cost for r in releases[1:]), releases[0].cost))
 
 
-def ask_each(questions: Sequence[Question], spend: Spend, relation: Relation) -> Procedure[list[Result]]:
+def ask_each(questions: Sequence[Question], price: Price, relation: Relation) -> Procedure[list[Result]]:
     """Ask questions that each pay ``spend`` for themselves, in one transaction and one pass."""
-    asks = [question.asks(spend, relation) for question in questions]
+    asks = [question.asks(price, relation) for question in questions]
     releases = iter((yield tuple(ask for group in asks for ask in group)))
     own = [tuple(next(releases) for _ in group) for group in asks]
     return [Result(q.reading, rs, sum((r.cost for r in rs[1:]), rs[0].cost)) for q, rs in zip(questions, own, strict=True)]
 
 
 def ask_together(
-    questions: Sequence[Question], spend: Spend, relation: Relation, shares: Sequence[Number] | None = None
+    questions: Sequence[Question], price: Price, relation: Relation, shares: Sequence[Number] | None = None
 ) -> Procedure[list[Result]]:
     """Ask several questions at once for one price: Laplace and Gaussian noise calibrated jointly, not a split of it.
 
@@ -51,7 +51,7 @@ def ask_together(
     if len(sums) < len(questions):
         raise InvalidRequest("quantiles are chosen, not summed: ask for them by themselves")
     bundle = Bundle(tuple(sums))
-    law = spend.law(bundle.distance(relation), bundle.grid, shares or [1] * len(questions))
+    law = law_of_sums(price, bundle.distance(relation), bundle.grid, shares or [1] * len(questions))
     release = yield Ask(bundle, law)
     results, start = [], 0
     for question in questions:
@@ -63,7 +63,7 @@ def ask_together(
 
 @queries("bundle")
 @dataclass(frozen=True)
-class Bundle(SumQuery):
+class Bundle(FineSum):
     """Several queries side by side, as one vector on one grid.
 
     ``distance``: the parts' distances joined, block by block.
@@ -77,11 +77,6 @@ class Bundle(SumQuery):
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(c for p in self.parts for c in p.columns))
-
-    @property
-    def grid(self) -> Fraction:
-        """That of sums over people."""
-        return quantum.UNIT
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,13 @@ from discreet.core import grid as quantum
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
-from discreet.core.query import Relation, SumQuery, check_rows, distance_of_weights, queries
+from discreet.core.query import FineSum, Relation, check_rows, distance_of_weights, queries
 from discreet.statistics.cells import Factor, Integers
 
 
 @queries("person_cells")
 @dataclass(frozen=True)
-class PersonCells(SumQuery):
+class PersonCells(FineSum):
     """The sum over people of (x**2, y**2, 2xy, 2xz, 2yz, z**2): a person with r of at most k rows and the sum T of t =
     (value - lo)/R over them has x = T/k, z = (k - r)/k and y = (r - T)/k.
 
@@ -44,11 +43,6 @@ class PersonCells(SumQuery):
     def shape(self) -> tuple[int, ...]:
         """Six cells."""
         return (6,)
-
-    @property
-    def grid(self) -> Fraction:
-        """Fine steps."""
-        return quantum.UNIT
 
     def distance(self, relation: Relation) -> Distance:
         return distance_of_weights(1, relation)

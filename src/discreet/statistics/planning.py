@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.price import Price
 from discreet.core.result import Result
 from discreet.errors import InvalidRequest
 from discreet.statistics.equation import noise_variance
-from discreet.statistics.spend import Spend
 
 _Z = 1.959964  # of a 95 % interval
 
@@ -28,11 +28,11 @@ class Width:
     rows: int | None = None
     factor: float | None = None
 
-    def epsilon(self, spend: Spend) -> float | None:
+    def epsilon(self, price: Price) -> float | None:
         """The epsilon that the wanted width takes with the rows expected; None where no epsilon does, or none was asked."""
-        if self.factor is None or spend.epsilon is None or spend.is_infinite:
+        if self.factor is None or price.epsilon is None or price.is_infinite:
             return None
-        return float(spend.epsilon) * self.factor
+        return float(price.epsilon) * self.factor
 
 
 def expected_width(result: Result, rows: int, spread: float | None, wanted: float | None) -> Width:

@@ -16,6 +16,7 @@ from discreet.core.cost import Distance
 from discreet.core.grid import quantise
 from discreet.core.mechanism import Mechanism
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.query import FoldQuery, Relation, queries
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings
@@ -25,7 +26,6 @@ from discreet.mechanisms import Exponential
 from discreet.statistics.cells import Floats, Integers
 from discreet.statistics.distribution import Distribution, tree
 from discreet.statistics.question import Question, Table, axes, for_population, statistic
-from discreet.statistics.spend import Spend
 
 _FINEST = 10**6  # the largest denominator of q
 _MOST_UTILITY = 1 << 53  # whole numbers up to here are exact in doubles
@@ -68,13 +68,13 @@ def quantile(
     return _chosen(table, column, share)
 
 
-def _chosen(table: Table, column: str, share: Fraction) -> Choice:
+def _chosen(table: Table, column: str, share: Fraction) -> ChoiceQuestion:
     level = share.limit_denominator(_FINEST)
     number = table.number(column)
     span = int(number.hi - number.lo) if isinstance(number, Integer) else 0
     points = span if 0 < span <= _MOST_WHOLE else POINTS
     query = Ranks(column, float(number.lo), float(number.hi), points, level, table.most_rows)
-    return Choice(query, Chosen(float(number.lo), float(number.hi), points))
+    return ChoiceQuestion(query, Chosen(float(number.lo), float(number.hi), points))
 
 
 @statistic("median")
@@ -122,14 +122,14 @@ class PairOfQuantiles(Question):
         super().__init__(middle.query, PairReading(middle.reading, float(share), float(level), rows))
         object.__setattr__(self, "_at", lambda q: _chosen(table, column, q))
 
-    def asks(self, spend: Spend, relation: Relation) -> tuple[Ask, ...]:
-        third = spend.split(3)
+    def asks(self, price: Price, relation: Relation) -> tuple[Ask, ...]:
+        third = price.share(Fraction(1, 3))
         ranks, reading = self.query, self.reading
         assert isinstance(ranks, Ranks)
         assert isinstance(reading, PairReading)
-        reach = reading.reach(float(numbers.rational(third.pure(), "epsilon")), ranks.points + 1)
+        reach = reading.reach(float(numbers.rational(third.choice_epsilon, "epsilon")), ranks.points + 1)
         ends = (max(Fraction(0), ranks.q - reach), min(Fraction(1), ranks.q + reach))
-        questions = [Choice(self.query, reading.middle), *(self._at(q) for q in ends)]  # type: ignore[attr-defined]
+        questions = [ChoiceQuestion(self.query, reading.middle), *(self._at(q) for q in ends)]  # type: ignore[attr-defined]
         return tuple(Ask(question.query, question.law(third, relation)) for question in questions)
 
 
@@ -177,13 +177,13 @@ class PairReading(Reading):
 
 
 @dataclass(frozen=True)
-class Choice(Question):
+class ChoiceQuestion(Question):
     """A question answered by choosing among public candidates."""
 
     reading: Chosen
 
-    def law(self, spend: Spend, relation: Relation) -> Mechanism:
-        return Exponential.costing(self.query.distance(relation), epsilon=spend.pure())
+    def law(self, price: Price, relation: Relation) -> Mechanism:
+        return Exponential.costing(self.query.distance(relation), epsilon=price.choice_epsilon)
 
 
 @queries("ranks")

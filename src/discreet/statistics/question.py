@@ -11,14 +11,15 @@ from typing import Any
 
 from discreet.core.ask import Ask
 from discreet.core.mechanism import Mechanism
+from discreet.core.price import Price
 from discreet.core.query import Query, Relation
 from discreet.core.registry import load
 from discreet.core.result import SCOPES, Axes, Reading
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.manifest import homes
+from discreet.mechanisms.priced import law_of_sums
 from discreet.statistics.cells import Cells, Factor, Kind
-from discreet.statistics.spend import Spend
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,23 @@ class Table:
     def factor(self, kind: Kind, column: str, edges: Sequence[float] = ()) -> Factor:
         """A factor with the bounds, edges or labels that are declared for its column."""
         if kind == "category":
-            return Factor(kind, column, labels=self.categories(column).labels)
+            return Factor(kind, self.schema.name_of(column), labels=self.categories(column).labels)
         declared = self.number(column)
         return Factor(kind, column, float(declared.lo), float(declared.hi), tuple(edges))
 
     def groups(self, by: str | Sequence[str] | None) -> tuple[Factor, ...]:
         """The factors of the columns to group by."""
-        names = [by] if isinstance(by, str) else list(by or ())
+        names = [self.schema.name_of(name) for name in ([by] if isinstance(by, str) else list(by or ()))]
         if len(set(names)) != len(names):
             raise InvalidRequest(f"a column can be grouped by once only, got {names}")
         return tuple(self.factor("category", name) for name in names)
+
+    def two_groups(self, by: str, test: str) -> tuple[Factor]:
+        """The factor of a column of exactly two labels, which a test compares."""
+        groups = self.groups(by)
+        if len(groups) != 1 or groups[0].size != 2:
+            raise InvalidRequest(f"{test} compares two groups; {by!r} must be one category of two labels")
+        return (groups[0],)
 
     def cells(self, *factors: Factor) -> Cells:
         """The query for a product of factors."""
@@ -110,13 +118,13 @@ class Question:
         """How many numbers it releases."""
         return self.query.size
 
-    def law(self, spend: Spend, relation: Relation) -> Mechanism:
+    def law(self, price: Price, relation: Relation) -> Mechanism:
         """The noise that costs exactly what is to be spent."""
-        return spend.law(self.query.distance(relation), self.query.grid)
+        return law_of_sums(price, self.query.distance(relation), self.query.grid)
 
-    def asks(self, spend: Spend, relation: Relation) -> tuple[Ask, ...]:
+    def asks(self, price: Price, relation: Relation) -> tuple[Ask, ...]:
         """What is asked for the price, in one transaction: one release, unless the question says otherwise."""
-        return (Ask(self.query, self.law(spend, relation)),)
+        return (Ask(self.query, self.law(price, relation)),)
 
 
 Builder = Callable[..., Question]

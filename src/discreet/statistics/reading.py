@@ -74,6 +74,34 @@ def _noise(law: Mechanism, shape: tuple[int, ...], runs: int) -> Floats:
     return drawn.reshape(runs, *shape)
 
 
+class GroupReading(Reading):
+    """A number for every group, read off a release that tells of the population too; ``sampled`` covers sampling as well."""
+
+    @property
+    def about_population(self) -> bool:
+        return True
+
+    @property
+    @abstractmethod
+    def labels(self) -> Axes:
+        """The groups."""
+
+    @abstractmethod
+    def ends(self, releases: Sequence[Release], level: float, sampled: bool) -> tuple[Any, Any]:
+        """Both ends of the interval, group by group."""
+
+    def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
+        return self.ends(releases, level, sampled=False)
+
+    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
+        return self.ends(releases, level, sampled=True)
+
+    def expected_error(self, releases: Sequence[Release]) -> Any:
+        """Half the length of the interval that the noise alone has at the level of one deviation."""
+        low, high = self.interval(releases, 0.6827)
+        return plain((np.asarray(high) - np.asarray(low)) / 2)
+
+
 @readings("scaled")
 @dataclass(frozen=True)
 class Scaled(Reading):

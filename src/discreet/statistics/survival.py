@@ -21,7 +21,7 @@ from discreet.statistics.histogram import bin_edges
 from discreet.statistics.life_table import Curve, LifeTable
 from discreet.statistics.lifetimes import Lifetimes
 from discreet.statistics.question import Question, Table, axes, statistic
-from discreet.statistics.reading import CellReading, Floats, plain
+from discreet.statistics.reading import CellReading, Floats, GroupReading, plain
 from discreet.statistics.score import each_group
 
 _BINS = 10
@@ -157,7 +157,7 @@ class Survival(CellReading):
         return drawing.lives(axes, self.edges, curves, low, high, risk, names or [""], title)
 
 
-class _OfCurve(Reading):
+class _OfCurve(GroupReading):
     """A number for every group, read off its survival curve."""
 
     survival: Survival
@@ -167,31 +167,16 @@ class _OfCurve(Reading):
         """The groups."""
         return self.survival.groups
 
-    @property
-    def about_population(self) -> bool:
-        return True
-
     def _by_group(self, found: list[Any]) -> Any:
         return plain(np.array(found, np.float64).reshape(self.survival.outer))
 
-    def _both(self, releases: Sequence[Release], level: float, sampled: bool) -> tuple[Any, Any]:
+    def ends(self, releases: Sequence[Release], level: float, sampled: bool) -> tuple[Any, Any]:
         low, high = zip(*(self.one(own, noise, level, sampled) for own, noise in self.survival.each(releases)), strict=True)
         return self._by_group(list(low)), self._by_group(list(high))
 
     @abstractmethod
     def one(self, cells: Floats, noise: Any, level: float, sampled: bool) -> tuple[float, float]:
         """The interval of one group."""
-
-    def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
-        return self._both(releases, level, sampled=False)
-
-    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
-        return self._both(releases, level, sampled=True)
-
-    def expected_error(self, releases: Sequence[Release]) -> Any:
-        """Half the length of the interval that the noise alone has at the level of one deviation."""
-        low, high = self.interval(releases, 0.6827)
-        return plain((np.asarray(high) - np.asarray(low)) / 2)
 
 
 @readings("survival_time")

@@ -12,7 +12,7 @@ from discreet.core import grid as quantum
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
-from discreet.core.query import Relation, SumQuery, check_rows, queries
+from discreet.core.query import FineSum, Relation, check_rows, queries
 from discreet.errors import InvalidRequest
 from discreet.statistics.cells import Factor, Integers
 
@@ -22,7 +22,7 @@ FOR_GAUSSIAN = Fraction(1665, 1000)
 
 @queries("two_moments")
 @dataclass(frozen=True)
-class TwoMoments(SumQuery):
+class TwoMoments(FineSum):
     """(sum of u, c times the sum of u**2) with u = 2t - 1 in [-1, 1] and a public number of rows.
 
     ``distance`` under replace: L1 is max(2, D (1 + c (2 - D)) over D in [0, 2]), 2 for c up to 1/2; L2 is 2 for c up to
@@ -52,11 +52,6 @@ class TwoMoments(SumQuery):
     def shape(self) -> tuple[int, ...]:
         """Two sums."""
         return (2,)
-
-    @property
-    def grid(self) -> Fraction:
-        """Fine steps."""
-        return quantum.UNIT
 
     def distance(self, relation: Relation) -> Distance:
         if relation != "replace":

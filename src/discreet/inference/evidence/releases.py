@@ -30,7 +30,7 @@ _TRIED = 8  # records of a table on which a statistic is tried
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class EvidencePart:
     """One release: its numbers as a flat array, the statistic, and the density of its law."""
 
     values: Floats
@@ -43,7 +43,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Reports:
+class ReportEvidence:
     """Reports of single people: ``matrix[report, cell]`` is the chance of a report, ``codes`` are the reports."""
 
     matrix: Floats
@@ -64,8 +64,8 @@ class Evidence:
     """
 
     releases: tuple[Release, ...]
-    parts: tuple[Part, ...]
-    reports: Reports | None
+    parts: tuple[EvidencePart, ...]
+    reports: ReportEvidence | None
     values: Floats
 
     @property
@@ -189,7 +189,9 @@ def about(release: Release) -> str:
     return " and ".join(f"{column} is {' or '.join(map(str, labels))}" for column, labels in release.where)
 
 
-def _part(release: Release, model: DataModel, reader: Reader, statistic: Callable[..., Any] | None, count: bool) -> Part:
+def _part(
+    release: Release, model: DataModel, reader: Reader, statistic: Callable[..., Any] | None, count: bool
+) -> EvidencePart:
     try:
         values = np.ravel(np.asarray(release.value, np.float64))
     except (TypeError, ValueError):
@@ -219,7 +221,7 @@ def _part(release: Release, model: DataModel, reader: Reader, statistic: Callabl
         raise InvalidRequest(
             f"the release has {values.size} numbers and the statistic of the model makes {probe.shape[0]}; shapes must match"
         )
-    return Part(values, made, law)
+    return EvidencePart(values, made, law)
 
 
 def own_statistic(function: Callable[..., Any], model: DataModel, values: Floats, counting: bool = False) -> Statistic:
@@ -310,7 +312,7 @@ def _table_shape(releases: Sequence[Release]) -> tuple[int, ...]:
     raise InvalidRequest("no release says the shape of the table; give DirichletMultinomial(shape=...)")
 
 
-def _reports(release: Release, model: DataModel) -> Reports:
+def _reports(release: Release, model: DataModel) -> ReportEvidence:
     law = release.mechanism
     assert isinstance(law, RandomizedResponse)
     sizes = getattr(model, "sizes", None) if isinstance(model, FiniteModel) else None
@@ -334,4 +336,4 @@ def _reports(release: Release, model: DataModel) -> Reports:
     matrix: Floats = np.ones((1, 1))
     for _ in sizes:
         matrix = np.asarray(np.kron(matrix, response_matrix(law)), np.float64)
-    return Reports(matrix, np.ravel_multi_index(tuple(codes.T), sizes))
+    return ReportEvidence(matrix, np.ravel_multi_index(tuple(codes.T), sizes))

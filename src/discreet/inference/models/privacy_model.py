@@ -16,11 +16,11 @@ from discreet.core.mechanism import Mechanism
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import TINY, jax, jnp
 from discreet.inference.evidence.laws import LogDensity, density
-from discreet.inference.evidence.releases import Evidence, Part, own_statistic
+from discreet.inference.evidence.releases import Evidence, EvidencePart, own_statistic
 from discreet.inference.evidence.statistic import Statistic
 from discreet.inference.models.base import Array, DataModel, Records, Theta
 from discreet.inference.models.own import check_arguments
-from discreet.inference.samplers.problem import Kernel, Problem, State
+from discreet.inference.samplers.problem import Kernel, SamplingProblem, State
 from discreet.inference.samplers.sweep import kept
 
 Of = Literal["record", "data"]
@@ -128,7 +128,9 @@ class PrivacyModel(DataModel):
             statistic = own_statistic(self._of_one, self, values)
         else:
             statistic = Statistic(lambda records, index, released: jnp.zeros((index.shape[0], values.size)), values.size)
-        return Evidence((release,), (Part(values, statistic, density(release.mechanism, values.size)),), None, values)
+        return Evidence(
+            (release,), (EvidencePart(values, statistic, density(release.mechanism, values.size)),), None, values
+        )
 
     def of_data(self, records: Records, released: Array) -> Array:
         """The statistic of all records, flat."""
@@ -158,7 +160,7 @@ def _as_dict(theta: Any) -> Theta:
     return dict(theta) if isinstance(theta, Mapping) else {"theta": jnp.asarray(theta, float)}
 
 
-def whole_sweep(problem: Problem) -> Kernel:
+def whole_sweep(problem: SamplingProblem) -> Kernel:
     """The Metropolis sweep for a statistic that is no sum: computed afresh for every record tried.
 
     Proof: as for ``sweep``; the ratio is eta of the whole statistic with the new record over that with the old.

@@ -20,12 +20,12 @@ import numpy as np
 
 from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array
-from discreet.inference.samplers.problem import Problem, State
+from discreet.inference.samplers.problem import SamplingProblem, State
 
 _FEWEST, _MOST = 16, 512
 
 
-def births_and_deaths(problem: Problem, key: Array, state: State, values: Array) -> State:
+def births_and_deaths(problem: SamplingProblem, key: Array, state: State, values: Array) -> State:
     """As many tries as it takes to walk about as far as the noise of the count reaches; nothing where n is known."""
     rows = problem.rows
     if isinstance(rows, int):
@@ -69,7 +69,7 @@ def births_and_deaths(problem: Problem, key: Array, state: State, values: Array)
     return state
 
 
-def _tries(problem: Problem) -> int:
+def _tries(problem: SamplingProblem) -> int:
     """About the variance of what is known of n: a walk of that many steps of 1 goes one standard deviation."""
     spread = 1e9
     found = problem.evidence.ones

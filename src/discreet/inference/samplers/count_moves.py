@@ -21,12 +21,12 @@ from discreet.errors import InvalidRequest
 from discreet.inference._jax import TINY, jax, jnp
 from discreet.inference.models.base import Array
 from discreet.inference.samplers.counts import takes_counts
-from discreet.inference.samplers.problem import Kernel, Problem, State
+from discreet.inference.samplers.problem import Kernel, SamplingProblem, State
 
 _MOVES_PER_CELL = 24
 
 
-def count_moves(problem: Problem) -> Kernel:
+def count_moves(problem: SamplingProblem) -> Kernel:
     """The sampler."""
     if not takes_counts(problem):
         raise InvalidRequest(

@@ -29,8 +29,8 @@ import numpy.typing as npt
 from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array, FiniteModel, Theta
 from discreet.inference.models.rows import Rows
-from discreet.inference.samplers.compiled import once
-from discreet.inference.samplers.problem import Problem
+from discreet.inference.samplers.compiled import compiled_for, once
+from discreet.inference.samplers.problem import SamplingProblem
 from discreet.mechanisms.additive import Additive
 
 Floats = npt.NDArray[np.float64]
@@ -41,6 +41,7 @@ _MOST_CELL = 60_000_000  # cells times possible counts
 _RANGE = 690.0  # logarithms under the largest that doubles can still hold
 _DEEP = 100.0  # logarithms under the largest below which a weight is nothing
 _DIRECT = 3e7  # multiplications of one convolution that are made one by one
+_FEW_GAMMAS = 100_000  # numbers of gamma laws below which compiling well takes longer than it saves
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,32 +52,34 @@ class Tables:
     way: str
 
 
-def takes_counts(problem: Problem) -> bool:
+def takes_counts(problem: SamplingProblem) -> bool:
     """Whether the release is a function of the counts of a table with a Dirichlet prior."""
     made = isinstance(problem.model, FiniteModel) and hasattr(problem.model, "from_counts")
     return made and bool(problem.evidence.parts) and not problem.evidence.indexed
 
 
-def exact_counts(problem: Problem, key: Array, size: int) -> Tables | None:
+def exact_counts(problem: SamplingProblem, key: Array, size: int) -> Tables | None:
     """Independent draws of the table, or None where neither way is open."""
     if _number_of_tables(problem) <= _MOST_TABLES:
         return _enumerate(problem, key, size)
     return _convolve(problem, key, size)
 
 
-def theta_given(problem: Problem, key: Array, tables: Tables) -> Theta:
+def theta_given(problem: SamplingProblem, key: Array, tables: Tables) -> Theta:
     """theta ~ Dirichlet(alpha + N) for every table."""
-    return problem.model.from_counts(key, jnp.asarray(tables.counts, float))  # type: ignore[attr-defined, no-any-return]
+    counts = jnp.asarray(tables.counts, float)
+    made, _ = compiled_for(problem.model.from_counts, counts.size < _FEW_GAMMAS, key, counts)  # type: ignore[attr-defined]
+    return made(key, counts)  # type: ignore[no-any-return]
 
 
-def _contributions(problem: Problem) -> Floats:
+def _contributions(problem: SamplingProblem) -> Floats:
     """What a record of each cell adds: (cells, numbers)."""
     model: Any = problem.model
     values = jnp.asarray(problem.evidence.values)
     return np.asarray(problem.evidence.each(model.support(), jnp.arange(model.cells), values))
 
 
-def _number_of_tables(problem: Problem) -> float:
+def _number_of_tables(problem: SamplingProblem) -> float:
     cells: int = problem.model.cells  # type: ignore[attr-defined]
     most = problem.capacity
     if isinstance(problem.rows, int):
@@ -90,7 +93,7 @@ def _log_weight(alpha: Floats, counts: Floats) -> Floats:
     return np.asarray(gammaln(counts + alpha) - gammaln(counts + 1))
 
 
-def _log_total(problem: Problem, n: Floats) -> Floats:
+def _log_total(problem: SamplingProblem, n: Floats) -> Floats:
     """log p(n) n! / Gamma(n + A); for a known n a constant."""
     from scipy.special import gammaln
 
@@ -100,7 +103,7 @@ def _log_total(problem: Problem, n: Floats) -> Floats:
     return np.asarray(prior + gammaln(n + 1) - gammaln(n + whole))
 
 
-def _enumerate(problem: Problem, key: Array, size: int) -> Tables:
+def _enumerate(problem: SamplingProblem, key: Array, size: int) -> Tables:
     model: Any = problem.model
     most, known = problem.capacity, isinstance(problem.rows, int)
     tables = _compositions(most, model.cells if known else model.cells + 1)[:, : model.cells]
@@ -126,7 +129,7 @@ def _compositions(total: int, cells: int) -> npt.NDArray[np.int64]:
     return np.column_stack([tables, left])
 
 
-def _convolve(problem: Problem, key: Array, size: int) -> Tables | None:
+def _convolve(problem: SamplingProblem, key: Array, size: int) -> Tables | None:
     model: Any = problem.model
     cells, most = model.cells, problem.capacity
     same = np.tile(np.eye(cells), len(problem.evidence.parts))
@@ -164,7 +167,7 @@ def _convolve(problem: Problem, key: Array, size: int) -> Tables | None:
     return Tables(_backwards(weights, sums, left, key), "convolved")
 
 
-def _cell_logs(problem: Problem, cell: int, most: int) -> Floats:
+def _cell_logs(problem: SamplingProblem, cell: int, most: int) -> Floats:
     """log w_c at 0 .. most."""
     model: Any = problem.model
     counts = np.arange(most + 1.0)

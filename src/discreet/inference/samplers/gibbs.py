@@ -17,11 +17,11 @@ from typing import Any
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array, FiniteModel
-from discreet.inference.samplers.problem import Kernel, Problem, State
+from discreet.inference.samplers.problem import Kernel, SamplingProblem, State
 from discreet.inference.samplers.sweep import kept
 
 
-def gibbs(problem: Problem) -> Kernel:
+def gibbs(problem: SamplingProblem) -> Kernel:
     """The sampler."""
     model = problem.model
     if not isinstance(model, FiniteModel) or "gibbs" not in model.samplers or not isinstance(problem.rows, int):

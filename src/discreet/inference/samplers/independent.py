@@ -20,12 +20,12 @@ import numpy.typing as npt
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array, FiniteModel, Theta
-from discreet.inference.samplers.problem import Problem
+from discreet.inference.samplers.problem import SamplingProblem
 
 _BATCH, _MOST_BATCHES = 4096, 256
 
 
-def can_be_independent(problem: Problem) -> bool:
+def can_be_independent(problem: SamplingProblem) -> bool:
     """Whether the conditions above hold."""
     reports, weights = problem.evidence.reports, getattr(problem.model, "weights", None)
     if reports is None or problem.evidence.parts or weights is None or not (weights == 1.0).all():
@@ -39,7 +39,7 @@ def _draw(key: Array, counts: Array, inverse: Array, batch: int) -> Array:
     return jax.nn.softmax(drawn, axis=-1) @ inverse.T
 
 
-def independent(problem: Problem, key: Array, size: int) -> Theta | None:
+def independent(problem: SamplingProblem, key: Array, size: int) -> Theta | None:
     """``size`` draws; None where hardly any is kept, so that another sampler is the better one."""
     model, reports = problem.model, problem.evidence.reports
     if reports is None or not isinstance(model, FiniteModel) or not can_be_independent(problem):

@@ -24,14 +24,14 @@ from discreet.inference._jax import doubles, jax, jnp
 from discreet.inference.models.base import Array, NoiseModel
 from discreet.inference.samplers.births import births_and_deaths
 from discreet.inference.samplers.compiled import once
-from discreet.inference.samplers.problem import Kernel, Problem, State
+from discreet.inference.samplers.problem import Kernel, SamplingProblem, State
 from discreet.inference.samplers.slices import slice_sweep
 from discreet.inference.samplers.sweep import kept, replace_records
 
 _PRIOR_DRAWS = 2000
 
 
-def interweaving(problem: Problem) -> Kernel:
+def interweaving(problem: SamplingProblem) -> Kernel:
     """The sampler."""
     model = problem.model
     if not isinstance(model, NoiseModel):

@@ -22,7 +22,7 @@ _TRIES, _ROUNDS, _BEST = 64, 12, 8
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class SamplingProblem:
     """What a sampler needs. ``capacity`` is the length of the arrays of records: n itself where it is known."""
 
     model: DataModel

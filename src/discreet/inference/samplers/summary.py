@@ -35,7 +35,7 @@ from discreet.inference._jax import TINY, jax, jnp
 from discreet.inference.models.base import Array, FiniteModel, FreeModel, NoiseModel, Theta
 from discreet.inference.models.rows import Rows
 from discreet.inference.samplers.annealing import agreed, population, walk
-from discreet.inference.samplers.problem import Kernel, Problem, State, count_of
+from discreet.inference.samplers.problem import Kernel, SamplingProblem, State, count_of
 
 _LINE = 401  # points of the rule in one dimension
 _POINTS, _FEWER = 10, 7  # powers of two of points in several; fewer are enough to find a start
@@ -45,14 +45,14 @@ ADVISED = 1000  # from this many records on it is chosen by itself, where no exa
 WARMUP = 100  # steps after which the start is forgotten
 
 
-def takes_summary(problem: Problem) -> bool:
+def takes_summary(problem: SamplingProblem) -> bool:
     """Whether the release is a total with independent Laplace or Gaussian noise."""
     evidence = problem.evidence
     laws = all(p.law.law.tails != "other" and p.statistic.finish is None for p in evidence.parts)
     return laws and bool(evidence.parts) and not evidence.indexed and "summary" in problem.model.samplers
 
 
-def summary(problem: Problem) -> Kernel:  # noqa: PLR0915
+def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
     """The sampler."""
     model = problem.model
     if not takes_summary(problem) or not isinstance(model, FreeModel):
@@ -165,7 +165,7 @@ def _spread(weight: Array, each: Array) -> tuple[Array, Array]:
     return mean, (apart * weight[:, None]).T @ apart
 
 
-def _moments(problem: Problem, power: int) -> Any:
+def _moments(problem: SamplingProblem, power: int) -> Any:
     """Points with weights whose mean and covariance are those of t(x) given theta."""
     model, evidence = problem.model, problem.evidence
     if isinstance(model, FiniteModel):

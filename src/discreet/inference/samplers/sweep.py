@@ -20,12 +20,12 @@ from typing import Any
 from discreet.inference._jax import TINY, jax, jnp
 from discreet.inference.models.base import Array
 from discreet.inference.samplers.births import births_and_deaths
-from discreet.inference.samplers.problem import Kernel, Problem, State
+from discreet.inference.samplers.problem import Kernel, SamplingProblem, State
 
 _UNROLL = 4
 
 
-def sweep(problem: Problem) -> Kernel:
+def sweep(problem: SamplingProblem) -> Kernel:
     """The sampler."""
 
     def step(key: Array, state: State, values: Array) -> tuple[State, dict[str, Any]]:
@@ -38,7 +38,7 @@ def sweep(problem: Problem) -> Kernel:
     return Kernel("sweep", problem.start, step)
 
 
-def kept(problem: Problem, state: State, accepted: Array) -> dict[str, Any]:
+def kept(problem: SamplingProblem, state: State, accepted: Array) -> dict[str, Any]:
     """What a step leaves behind."""
     exists = problem.weight(state["n"])
     rate = jnp.sum(accepted * exists) / jnp.maximum(jnp.sum(exists), 1.0)
@@ -47,7 +47,7 @@ def kept(problem: Problem, state: State, accepted: Array) -> dict[str, Any]:
     return {"theta": state["theta"], "stats": stats, **each}
 
 
-def replace_records(problem: Problem, key: Array, state: State, values: Array) -> tuple[State, Array]:
+def replace_records(problem: SamplingProblem, key: Array, state: State, values: Array) -> tuple[State, Array]:
     """One pass over all records; returns the state and which were replaced."""
     propose_key, accept_key = jax.random.split(key)
     evidence, n = problem.evidence, problem.capacity
@@ -67,7 +67,7 @@ def replace_records(problem: Problem, key: Array, state: State, values: Array) -
     return problem.place(state["theta"], records, state["n"], values), accepted.astype(float)
 
 
-def _decide(problem: Problem, state: State, new_each: Array, log_u: Array, values: Array) -> Array:
+def _decide(problem: SamplingProblem, state: State, new_each: Array, log_u: Array, values: Array) -> Array:
     evidence = problem.evidence
     exists = None if isinstance(problem.rows, int) else problem.index < state["n"]
 

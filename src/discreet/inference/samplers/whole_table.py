@@ -17,10 +17,10 @@ from typing import Any
 from discreet.errors import InvalidRequest
 from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array, FiniteModel
-from discreet.inference.samplers.problem import Kernel, Problem, State
+from discreet.inference.samplers.problem import Kernel, SamplingProblem, State
 
 
-def whole_table(problem: Problem) -> Kernel:
+def whole_table(problem: SamplingProblem) -> Kernel:
     """The sampler."""
     model, reports = problem.model, problem.evidence.reports
     if reports is None or problem.evidence.parts or not isinstance(model, FiniteModel) or not hasattr(model, "from_counts"):

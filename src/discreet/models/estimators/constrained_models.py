@@ -13,6 +13,7 @@ from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
+from discreet.mechanisms.priced import law_in_l2
 from discreet.models.design import Design, Floats
 from discreet.models.estimators.arrays import check_penalty, positive_ridge
 from discreet.models.estimators.linear_classifier import FittedClassifier
@@ -61,7 +62,7 @@ class Constrained(Perturbed):
         problem, ridge = ConstrainedProblem(design, self._loss, self._region(design)), positive_ridge(self.ridge)
         if self.price.is_infinite or self.method == "output":
             outside = ConstrainedMinimiser(problem, ridge)
-            return Ask(outside, self.price.law(outside, relation, design.width))
+            return Ask(outside, law_in_l2(self.price, outside.distance(relation), design.width))
         law = objective_law(problem, ridge, self.price, relation)
         law.check(design.width)
         return Ask(problem, law)

@@ -120,7 +120,8 @@ class Descends(PrivateModel):
             if known is not None:
                 return known
         raise InvalidRequest(
-            f"{type(self).__name__} needs expected_rows, a public guess of the number of rows; the number itself is private"
+            f"{type(self).__name__} needs expected_rows, a public guess of the number of rows; the number itself is private",
+            key="expected_rows",
         )
 
     @property

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 
 from discreet.core import numbers
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.result import Result
 from discreet.core.runner import Procedure
 from discreet.core.schema import Categories, Column, Schema
@@ -24,7 +25,6 @@ from discreet.models.evaluate.coded_table import check_declared, coded_table
 from discreet.models.intervals.sandwich import CoefficientIntervals, Sandwich
 from discreet.models.intervals.wald import CoefficientTest, classifier_test
 from discreet.models.losses import Loss
-from discreet.models.perturbation import Price
 from discreet.models.protocol import Columns
 from discreet.models.publish.predictor import LinearPredictor, RandomFeatures
 

@@ -10,17 +10,19 @@ import numpy as np
 
 from discreet.core import numbers
 from discreet.core.ask import Ask
+from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.objective_perturbation import SETTLED, ObjectivePerturbation, ridge_for
+from discreet.mechanisms.priced import law_in_l2
 from discreet.models.design import Design
 from discreet.models.estimators.arrays import check_penalty, positive_ridge
 from discreet.models.estimators.regressor import FittedRegression, PerturbedRegression
 from discreet.models.intervals.sandwich import CoefficientIntervals
 from discreet.models.intervals.wald import CoefficientTest, linear_test
-from discreet.models.perturbation import Price, noise_variance, objective_law, ridge_of
+from discreet.models.perturbation import noise_variance, objective_law, ridge_of
 from discreet.models.protocol import Columns
 from discreet.models.queries.ball_problem import BallProblem
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser
@@ -65,7 +67,9 @@ class LinearRegression(PerturbedRegression):
         problem, least = BallProblem(design), ridge / design.blocks
         if self.price.is_infinite:
             outside = ConstrainedMinimiser(problem, least)
-            return self._from_minimiser(Ask(outside, self.price.law(outside, relation, design.width)), design, columns)
+            return self._from_minimiser(
+                Ask(outside, law_in_l2(self.price, outside.distance(relation), design.width)), design, columns
+            )
         law = _quieter(problem, least, self.price, relation)
         law.check(design.width)
         return self._from_minimiser(Ask(problem, law), design, columns)
@@ -74,7 +78,7 @@ class LinearRegression(PerturbedRegression):
         self, design: Design, ridge: Fraction, columns: Columns, relation: Relation
     ) -> Procedure[FittedRegression]:
         query = RegressionSums(replace(design, intercept=True))
-        release: Release = yield Ask(query, self.price.law(query, relation, query.shape[0]))
+        release: Release = yield Ask(query, law_in_l2(self.price, query.distance(relation), query.shape[0]))
         moments = read(release, columns.rows)
         found = solve(moments, float(ridge / design.most_weight), design.intercept)
         # From entries in [-1, 1] to rows of norm at most 1.
@@ -133,7 +137,7 @@ def _quieter(problem: BallProblem, ridge: Fraction, price: Price, relation: Rela
     if price.rho is None:
         half = price.pure_epsilon * (1 - SETTLED) / 2
         return objective_law(problem, max(ridge, ridge_for(bent, half)), price, relation)
-    least = ridge_for(bent, numbers.square_root_up(numbers.positive(price.rho, "rho")) / 4)
+    least = ridge_for(bent, numbers.square_root_up(price.rho) / 4)
     laws = (
         objective_law(problem, max(ridge, least), price, relation),
         objective_law(problem, ridge, Price(price.pure_epsilon), relation),

@@ -9,13 +9,13 @@ import numpy as np
 
 from discreet.core import numbers
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.result import Result
 from discreet.core.schema import Categories
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Weight
 from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
 from discreet.models.losses import HuberHinge, Loss
-from discreet.models.perturbation import Price
 from discreet.models.protocol import Columns
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.core import numbers
 from discreet.core.ask import Ask
+from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
@@ -19,7 +20,7 @@ from discreet.models.estimators.arrays import positive_ridge
 from discreet.models.estimators.linear_classifier import FittedClassifier, LinearClassifier
 from discreet.models.estimators.private_model import Perturbed
 from discreet.models.intervals.sandwich import Sandwich, sandwich_asks, shares_of
-from discreet.models.perturbation import Method, Price, ask_for, ridge_of
+from discreet.models.perturbation import Method, ask_for, ridge_of
 from discreet.models.protocol import Columns
 
 

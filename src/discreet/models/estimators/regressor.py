@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.query import check_relation
 from discreet.core.release import Release
 from discreet.core.result import Result
@@ -19,7 +20,6 @@ from discreet.models.design import Design, Floats
 from discreet.models.estimators.privacy import FittedLinear, asked_ridge_of
 from discreet.models.estimators.private_model import Perturbed, PrivateModel
 from discreet.models.evaluate.determination import determination_of
-from discreet.models.perturbation import Price
 from discreet.models.protocol import Columns
 from discreet.models.publish.number_predictor import NumberPredictor
 from discreet.models.queries.regression_sums import RegressionMoments, RegressionSums

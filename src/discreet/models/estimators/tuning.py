@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from discreet.core import numbers
 from discreet.core.ask import Account, Ask, Open, Reopen
 from discreet.core.cost import Cost
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.core.runner import Procedure, plan
@@ -26,7 +26,6 @@ from discreet.mechanisms import Exponential, NoNoise
 from discreet.models.design import Design
 from discreet.models.estimators.privacy import Privacy
 from discreet.models.estimators.private_model import PrivateModel
-from discreet.models.perturbation import Price
 from discreet.models.protocol import Columns
 from discreet.models.queries.contest import Contest, ScoringRule
 
@@ -89,7 +88,8 @@ def tune(
     than many. Returns the winner, fitted: ``privacy_`` says what all of it cost, which is the larger of one fit and the
     choice, and ``tuning_.table()`` what was tried.
     """
-    made = read_candidates(candidates, model, Price(epsilon, delta, rho) if epsilon is not None or rho is not None else None)
+    price = {"epsilon": epsilon, "delta": delta, "rho": rho} if epsilon is not None or rho is not None else None
+    made = read_candidates(candidates, model, price)
     table, columns = made[0].read_arrays(X, y, sample_weight)
     for other in made[1:]:
         if other.read_arrays(X, y, sample_weight)[1] != columns:
@@ -102,7 +102,9 @@ def tune(
 
 
 def read_candidates(
-    candidates: Sequence[PrivateModel | Mapping[str, Any]], model: PrivateModel | None, price: Price | None
+    candidates: Sequence[PrivateModel | Mapping[str, Any]],
+    model: PrivateModel | None,
+    price: Mapping[str, Number | None] | None,
 ) -> list[PrivateModel]:
     """Fresh copies of the candidates, at one price."""
     if isinstance(candidates, Mapping):
@@ -127,7 +129,7 @@ def read_candidates(
         if price is not None:
             if fresh.epsilon is not None or fresh.rho is not None:
                 raise InvalidRequest("give the price to the candidates or to tune, not to both")
-            fresh.set_params(epsilon=price.epsilon, delta=price.delta, rho=price.rho)
+            fresh.set_params(**price)
         made.append(fresh)
     prices = {fresh.price for fresh in made}
     if len(prices) > 1:
@@ -178,13 +180,9 @@ def _law(designs: Sequence[Design], price: Price, relation: Relation, given: Num
     """The choice: one-sided under add/remove, where one more person can only add errors."""
     if price.is_infinite:
         return NoNoise()
-    epsilon = given
-    if epsilon is None:
-        epsilon = price.epsilon
-    if epsilon is None:
-        assert price.rho is not None
-        # A choice at epsilon is epsilon^2 / 8-zCDP. Rounded up and then down, so that it never exceeds rho.
-        epsilon = numbers.square_root_up(8 * numbers.rational(price.rho, "rho")) * Fraction(10**12 - 1, 10**12)
+    # A little less than a rho allows, so that what the choice costs, rounded up, never exceeds it.
+    most_of = price.choice_epsilon * (1 if price.rho is None else Fraction(10**12 - 1, 10**12))
+    epsilon = most_of if given is None else given
     most = max(d.rows for d in designs)
     return Exponential.costing(most, epsilon=epsilon, one_sided=relation == "add_remove")
 

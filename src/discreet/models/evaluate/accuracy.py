@@ -15,12 +15,13 @@ from discreet.core import grid as quantum
 from discreet.core.ask import Ask
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
+from discreet.core.price import Price
 from discreet.core.query import Relation, distance_of_weights, queries
 from discreet.core.release import Release
 from discreet.core.result import Reading, Result, readings
 from discreet.core.runner import Procedure
+from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Design, scores
-from discreet.models.perturbation import Price
 from discreet.models.queries.design_sum import DesignSum
 
 Integers = npt.NDArray[np.int64]
@@ -67,7 +68,7 @@ class Hits(DesignSum):
 
 @readings("hits")
 @dataclass(frozen=True)
-class Share(Reading):
+class HitShare(Reading):
     """most * hits / (hits + misses), within [0, most]; the middle of them where nothing is left to divide by."""
 
     most: float = 1.0
@@ -102,6 +103,6 @@ class Share(Reading):
 def score_of(design: Design, theta: Any, price: Price, relation: Relation) -> Procedure[Result]:
     """The share of rows on which a classifier is right; with weights, the mean of the weights of these rows."""
     query = Hits(design, tuple(np.asarray(theta, np.float64).tolist()))
-    release: Release = yield Ask(query, price.count_law(query.distance(relation), query.grid))
+    release: Release = yield Ask(query, law_of_sums(price, query.distance(relation), query.grid))
     assert release.cost is not None
-    return Result(Share(1.0 if design.weight is None else design.weight.most), (release,), release.cost)
+    return Result(HitShare(1.0 if design.weight is None else design.weight.most), (release,), release.cost)

@@ -17,16 +17,17 @@ from discreet.core.ask import Ask
 from discreet.core.cost import Cost, Distance
 from discreet.core.exact import Exact
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.query import Relation, distance_of_weights, queries
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
+from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Design
 from discreet.models.evaluate.axes import drawn_on
 from discreet.models.evaluate.coded_table import check_declared, coded_table
 from discreet.models.gradient.network import BLOCK, Network, Room
 from discreet.models.losses import Logistic
-from discreet.models.perturbation import Price
 from discreet.models.queries.design_sum import DesignSum
 
 BINS = 64  # cells of a score
@@ -236,5 +237,5 @@ def _counts(model: Any, X: Any, y: Any, bins: int, price: Price) -> tuple[Releas
 
 def counts_of(question: ConfusionCounts, price: Price, relation: Relation) -> Procedure[Release]:
     """The noisy counts: one release."""
-    release: Release = yield Ask(question, price.count_law(question.distance(relation)))
+    release: Release = yield Ask(question, law_of_sums(price, question.distance(relation)))
     return release

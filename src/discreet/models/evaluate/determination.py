@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from discreet.core.ask import Ask
+from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.core.result import Reading, Result, readings
 from discreet.core.runner import Procedure
 from discreet.mechanisms import SphericalLaplace
-from discreet.models.perturbation import Price
+from discreet.mechanisms.priced import law_in_l2
 from discreet.models.queries.regression_sums import RegressionMoments, RegressionSums, read
 
 _MISSED = np.array([1.0, 0.0, -1.0])  # a prediction less the truth; the constant is between them
@@ -82,6 +83,6 @@ def _spread(squares: float, total: float, rows: float) -> float:
 
 def determination_of(query: RegressionSums, price: Price, relation: Relation, rows: int | None) -> Procedure[Result]:
     """The coefficient of determination of predictions and truths, one release."""
-    release: Release = yield Ask(query, price.law(query, relation, query.shape[0]))
+    release: Release = yield Ask(query, law_in_l2(price, query.distance(relation), query.shape[0]))
     assert release.cost is not None
     return Result(Determination(rows), (release,), release.cost)

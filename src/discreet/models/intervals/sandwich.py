@@ -19,15 +19,17 @@ import numpy as np
 from discreet.core import numbers
 from discreet.core.ask import Ask
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, ObjectivePerturbation, SphericalLaplace
+from discreet.mechanisms.priced import law_in_l2
 from discreet.models.design import Design, Floats
 from discreet.models.intervals.noise_quantiles import quantiles
 from discreet.models.losses import Loss
-from discreet.models.perturbation import Method, Price
+from discreet.models.perturbation import Method
 from discreet.models.queries.sandwich_sums import CurvatureAt, SlopeAt
 
 Shares = tuple[Fraction, Fraction, Fraction]
@@ -70,8 +72,8 @@ def sandwich_asks(
     """The two questions about how certain a released ``theta`` is: one transaction, one pass."""
     at = tuple(theta.tolist())
     bend, steep = CurvatureAt(design, loss, at), SlopeAt(design, loss, at, rows is None)
-    first, second = prices
-    return Ask(bend, first.law(bend, relation, bend.size)), Ask(steep, second.law(steep, relation, steep.size))
+    first, second = (law_in_l2(p, q.distance(relation), q.size) for p, q in zip(prices, (bend, steep), strict=True))
+    return Ask(bend, first), Ask(steep, second)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.codec import written
 from discreet.errors import UnsupportedFormat
-from discreet.models.publish.predictor import Floats, Input, Predictor, matrix, register
+from discreet.models.publish.predictor import Floats, Input, Predictor, register
 
 _SMALLEST_UNIT = 1e-100  # what a column is divided by: nothing finite leaves the doubles by it
 
@@ -22,16 +23,11 @@ class NetworkPredictor(Predictor):
     One output is the score of the second of two classes, several are the scores of as many classes.
     """
 
-    inputs: tuple[Input, ...]
     units: Floats
     layers: tuple[Floats, ...]
     classes: tuple[Any, ...]
     activation: str = "relu"
     radius: float | None = None
-
-    def rows(self, X: Any) -> Floats:
-        """Rows of numbers, clipped to the bounds as they were when the model was fitted, one column for each label."""
-        return matrix(self.inputs, X)
 
     @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def decision_function(self, X: Any) -> Floats:
@@ -66,7 +62,7 @@ class NetworkPredictor(Predictor):
         """What a document holds of it."""
         return {
             "kind": "network",
-            "inputs": [i.to_dict() for i in self.inputs],
+            "inputs": written(self.inputs),
             "units": self.units.tolist(),
             "layers": [layer.tolist() for layer in self.layers],
             "classes": list(self.classes),

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.codec import written
 from discreet.errors import UnsupportedFormat
-from discreet.models.publish.predictor import Floats, Input, Predictor, matrix, register
+from discreet.models.publish.predictor import Floats, Input, Predictor, register
 
 
 @register("number")
@@ -17,13 +18,8 @@ from discreet.models.publish.predictor import Floats, Input, Predictor, matrix, 
 class NumberPredictor(Predictor):
     """Predicts a number that is linear in columns."""
 
-    inputs: tuple[Input, ...]
     coefficients: Floats
     intercept: float
-
-    def rows(self, X: Any) -> Floats:
-        """Rows of numbers, clipped to the bounds as they were when the model was fitted, one column for each label."""
-        return matrix(self.inputs, X)
 
     @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def predict(self, X: Any) -> Floats:
@@ -35,7 +31,7 @@ class NumberPredictor(Predictor):
         """What a document holds of it."""
         return {
             "kind": "number",
-            "inputs": [i.to_dict() for i in self.inputs],
+            "inputs": written(self.inputs),
             "coefficients": self.coefficients.tolist(),
             "intercept": self.intercept,
         }

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.core.codec import written
 from discreet.core.documents import reading
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.manifest import homes
@@ -34,12 +35,17 @@ _readers: dict[str, Callable[[Mapping[str, Any]], Predictor]] = {}
 class Predictor(ABC):
     """A published model: ``predict`` from columns, and ``document`` with all that the file says about it."""
 
+    inputs: tuple[Input, ...]
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, kw_only=True)
 
     @classmethod
     @abstractmethod
     def read(cls, doc: Mapping[str, Any], document: Mapping[str, Any]) -> Predictor:
         """From the object ``predictor`` of a document; ``document`` is the whole of it."""
+
+    def rows(self, X: Any) -> Floats:
+        """Rows of numbers, clipped to the bounds as they were when the model was fitted, one column for each label."""
+        return matrix(self.inputs, X)
 
     @abstractmethod
     def predict(self, X: Any) -> Any:
@@ -115,13 +121,6 @@ class Input:
     def size(self) -> int:
         """How many numbers it becomes."""
         return len(self.labels) or 1
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "column": self.column,
-            "bounds": None if self.bounds is None else list(self.bounds),
-            "labels": [*self.labels],
-        }
 
     @staticmethod
     def read(doc: Mapping[str, Any]) -> Input:
@@ -207,16 +206,11 @@ class RandomFeatures:
 class LinearPredictor(Predictor):
     """A classifier by the sign of a score that is linear in columns, or in random features of them."""
 
-    inputs: tuple[Input, ...]
     coefficients: Floats
     intercept: float
     classes: tuple[Any, Any]
     probabilities: bool = False
     kernel: RandomFeatures | None = None
-
-    def rows(self, X: Any) -> Floats:
-        """Rows of numbers, clipped to the bounds as they were when the model was fitted, one column for each label."""
-        return matrix(self.inputs, X)
 
     @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def decision_function(self, X: Any) -> Floats:
@@ -247,7 +241,7 @@ class LinearPredictor(Predictor):
         """What a document holds of it."""
         return {
             "kind": "linear",
-            "inputs": [i.to_dict() for i in self.inputs],
+            "inputs": written(self.inputs),
             "coefficients": self.coefficients.tolist(),
             "intercept": self.intercept,
             "classes": list(self.classes),

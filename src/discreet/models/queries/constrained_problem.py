@@ -11,11 +11,10 @@ import numpy as np
 
 from discreet.core.cost import Distance
 from discreet.core.query import Query, Relation, queries
-from discreet.core.smoothness import Smoothness
 from discreet.mechanisms.objective_perturbation import TOLERANCE
 from discreet.models.design import Design, DesignRows, Floats
 from discreet.models.losses import Loss
-from discreet.models.queries.problem import RidgeMinimiser, check_bounded
+from discreet.models.queries.problem import RidgeMinimiser, check_bounded, gradient_distance
 from discreet.models.regions import Ball, Region
 from discreet.models.solve.newton_in_region import minimise_within
 from discreet.models.solve.objective import Objective
@@ -42,24 +41,9 @@ class ConstrainedProblem(Query):
             check_bounded(self.loss)
 
     def distance(self, relation: Relation) -> Distance:
-        twice = 1 if relation == "add_remove" else 2
-        move = twice * self.design.rows * self.design.most_weight * self.loss.slope
-        bend = self.design.most_weight * self.loss.curvature
-        bent = Smoothness(
-            bend,
-            self.design.rows,
-            twice == 2,
-            self.loss.one_sided,
-            False,
-            width=self.design.width,
-            most_rows=self.design.most_rows,
-            extended=self.loss.extended,
-            reach=self.region.reach(self.design.width),
-            height=self.design.most_weight * self.loss.height,
-            least=self.region.least(self.design.width),
-            off=Fraction(self.region.unit(self.design.width)),
-        )
-        return Distance(move * self.design.width, move, move, None, bent)
+        region, width = self.region, self.design.width
+        facts = {"reach": region.reach(width), "least": region.least(width), "off": Fraction(region.unit(width))}
+        return gradient_distance(self.design, self.loss, relation, free_jacobian=False, **facts)
 
     def evaluate(self, source: Any) -> ConstrainedObjective:
         return ConstrainedObjective(self.design, self.loss, self.region, source)

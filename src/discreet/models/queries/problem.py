@@ -28,6 +28,25 @@ def check_bounded(loss: Loss) -> None:
         )
 
 
+def gradient_distance(design: Design, loss: Loss, relation: Relation, *, free_jacobian: bool, **region: Any) -> Distance:
+    """How far a person moves the gradient of a sum of losses, and what is known of its Hessian; ``region`` of the set."""
+    twice = 1 if relation == "add_remove" else 2
+    move = twice * design.rows * design.most_weight * loss.slope
+    bent = Smoothness(
+        design.most_weight * loss.curvature,
+        design.rows,
+        twice == 2,
+        loss.one_sided,
+        free_jacobian,
+        width=design.width,
+        most_rows=design.most_rows,
+        extended=loss.extended,
+        height=design.most_weight * loss.height,
+        **region,
+    )
+    return Distance(move * design.width, move, move, None, bent)
+
+
 @queries("problem")
 @dataclass(frozen=True)
 class Problem(Query):
@@ -48,22 +67,7 @@ class Problem(Query):
         check_bounded(self.loss)
 
     def distance(self, relation: Relation) -> Distance:
-        twice = 1 if relation == "add_remove" else 2
-        one = self.design.most_weight * self.loss.slope
-        move = twice * self.design.rows * one
-        bend = self.design.most_weight * self.loss.curvature
-        bent = Smoothness(
-            bend,
-            self.design.rows,
-            twice == 2,
-            self.loss.one_sided,
-            self.loss.free_jacobian,
-            width=self.design.width,
-            most_rows=self.design.most_rows,
-            extended=self.loss.extended,
-            height=self.design.most_weight * self.loss.height,
-        )
-        return Distance(move * self.design.width, move, move, None, bent)
+        return gradient_distance(self.design, self.loss, relation, free_jacobian=self.loss.free_jacobian)
 
     def evaluate(self, source: Any) -> Objective:
         return Objective(self.design, self.loss, source)

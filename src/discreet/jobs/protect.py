@@ -1,4 +1,4 @@
-"""What the command line does with the protect package: one function for each command, driven by a TOML document.
+"""Pseudonyms, anonymous copies and a person's requests, as a job file asks for them: one function for each.
 
 A job file says where the table is and what is wanted of it; paths in it are relative to the file. Nothing in it is
 imported or run. The functions return what a command prints; they write the files that the job names, each whole or not
@@ -18,12 +18,12 @@ at all.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.core import toml
 from discreet.core.schema import closest
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.protect.access import Access
@@ -57,14 +57,8 @@ class Job:
     @staticmethod
     def read(source: str | Path) -> Job:
         """A job from its file."""
-        path = Path(source)
-        try:
-            facts = tomllib.loads(path.read_text(encoding="utf-8"))
-        except tomllib.TOMLDecodeError as problem:
-            raise UnsupportedFormat(f"{path}: not valid TOML: {problem}") from None
-        except (OSError, ValueError, RecursionError) as problem:
-            raise UnsupportedFormat(f"{path}: the job cannot be read ({problem}); check the path") from None
-        return Job(facts, path.parent, str(path))
+        facts, _ = toml.read(source, "job")
+        return Job(facts, Path(source).parent, str(source))
 
     def only(self, *known: str) -> Job:
         """The same job, after refusing keys that this command does not know."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +17,19 @@ SUMMED = ("mean", "sum", "variance", "std")
 CROSSED = (*SUMMED, "covariance", "correlation")
 
 
+class Model(enum.StrEnum):
+    """What the people of a table are taken to be like."""
+
+    table = "table"
+    share = "share"
+    mean = "mean"
+    rate = "rate"
+    regression = "regression"
+    logistic = "logistic"
+
+
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Answered:
     """One answer of a file: its title, what was asked, of which columns, and the releases behind it."""
 
     title: str
@@ -27,7 +39,7 @@ class Seen:
     releases: tuple[Any, ...]
 
 
-def read(path: Path) -> tuple[str, list[Seen]]:
+def read(path: Path) -> tuple[str, list[Answered]]:
     """The title and the answers of a releases.json, of a result, or of a release by itself."""
     try:
         doc = json.loads(path.read_text(encoding="utf-8"))
@@ -41,10 +53,10 @@ def read(path: Path) -> tuple[str, list[Seen]]:
         with reading("a document of releases"):
             return _seen(doc, path.stem)
     except DiscreetError as problem:
-        raise type(problem)(f"{path}: {problem}") from None
+        raise problem.at(f"{path}: ") from None
 
 
-def _seen(doc: Any, name: str) -> tuple[str, list[Seen]]:
+def _seen(doc: Any, name: str) -> tuple[str, list[Answered]]:
     from discreet.core.registry import check_version
     from discreet.core.release import Release
 
@@ -55,18 +67,18 @@ def _seen(doc: Any, name: str) -> tuple[str, list[Seen]]:
         for ask in doc["asks"]:
             releases = tuple(Release.from_dict(r) for r in ask["result"]["releases"])
             plain = not ask.get("by") and not ask.get("where")
-            found.append(Seen(str(ask["title"]), str(ask["statistic"]), tuple(ask["columns"]), plain, releases))
+            found.append(Answered(str(ask["title"]), str(ask["statistic"]), tuple(ask["columns"]), plain, releases))
         return str(doc["title"]), found
     if isinstance(doc, list):
         return name, [seen for one in doc for seen in _seen(one, name)[1]]
     if kind in ("result", "release"):
         releases = tuple(Release.from_dict(r) for r in (doc["releases"] if kind == "result" else [doc]))
         columns = tuple(getattr(releases[0].query, "columns", ()))
-        return name, [Seen(name, None, columns, True, releases)]
+        return name, [Answered(name, None, columns, True, releases)]
     raise UnsupportedFormat("not a releases.json, a result or a release; `discreet release` writes a releases.json")
 
 
-def chosen(seen: Sequence[Seen], asks: Sequence[str]) -> list[Seen]:
+def chosen(seen: Sequence[Answered], asks: Sequence[str]) -> list[Answered]:
     """The answers named by number, from 1, or by title."""
     picked = []
     for ask in asks:
@@ -81,7 +93,7 @@ def chosen(seen: Sequence[Seen], asks: Sequence[str]) -> list[Seen]:
     return picked
 
 
-def fitting(seen: Sequence[Seen], model: str, statistics: Sequence[str], columns: Sequence[str]) -> list[Seen]:
+def fitting(seen: Sequence[Answered], model: str, statistics: Sequence[str], columns: Sequence[str]) -> list[Answered]:
     """Those that a model can use: of its statistics and, where they are named, of its columns; refuses to guess."""
     alone = [s for s in seen if s.statistic is None]
     if alone and len(alone) == len(seen):
@@ -97,7 +109,7 @@ def fitting(seen: Sequence[Seen], model: str, statistics: Sequence[str], columns
     return found
 
 
-def only(found: Sequence[Seen], seen: Sequence[Seen], model: str) -> Seen:
+def only(found: Sequence[Answered], seen: Sequence[Answered], model: str) -> Answered:
     """The one answer a table is about."""
     if len(found) > 1:
         raise InvalidRequest(
@@ -106,7 +118,7 @@ def only(found: Sequence[Seen], seen: Sequence[Seen], model: str) -> Seen:
     return found[0]
 
 
-def listed(found: Sequence[Seen], seen: Sequence[Seen] | None = None) -> str:
+def listed(found: Sequence[Answered], seen: Sequence[Answered] | None = None) -> str:
     """Numbers and titles, for a message."""
     every = list(seen or found)
     return ", ".join(f"{every.index(s) + 1} ({s.title})" for s in found)

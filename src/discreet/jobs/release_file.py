@@ -9,14 +9,13 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.cli.lines import Key, line_numbers
-from discreet.cli.remedies import with_remedy
+from discreet.core import toml
+from discreet.core.toml import Place
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
 
 if TYPE_CHECKING:
@@ -35,14 +34,17 @@ _KNOWN = {
     "who": (str,),
     "budget": (dict,),
     "same_people": (bool,),
+    **dict.fromkeys(("delimiter", "decimal", "thousands", "encoding", "quote"), (str,)),
+    "missing": (str, list),
 }
+_DIALECT = ("delimiter", "decimal", "thousands", "encoding", "quote", "missing")
 _BUDGET = {"epsilon": (int, float, str), "delta": (int, float, str), "rho": (int, float, str), "composition": (str,)}
 _ASK = {
     "statistic": (str,),
     "columns": (str, list),
     "title": (str,),
     "by": (str, list),
-    "where": (dict,),
+    "where": (dict, str),
     "of": (str,),
     "options": (dict,),
     **_BUDGET,
@@ -51,8 +53,6 @@ _ASK = {
 }
 del _ASK["composition"]
 _WORDS = {str: "a text", list: "a list", dict: "a table", bool: "true or false", int: "a number", float: "a number"}
-
-Place = Callable[..., str]
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,14 @@ class Item:
     title: str
     spend: Mapping[str, Any]
     by: str | list[str] | None
-    where: Mapping[str, Any]
+    where: Mapping[str, Any] | str
     options: Mapping[str, Any]
     place: str
 
     def to_dict(self) -> dict[str, Any]:
         """What was asked, in what JSON can say."""
-        rest = {"by": self.by, "where": dict(self.where), "options": dict(self.options)}
+        where = self.where if isinstance(self.where, str) else dict(self.where)
+        rest = {"by": self.by, "where": where, "options": dict(self.options)}
         asked = {"title": self.title, "statistic": self.statistic, "columns": list(self.columns)}
         return asked | {k: v for k, v in rest.items() if v}
 
@@ -103,33 +104,23 @@ def read(path: Path) -> ReleaseFile:
 
 def read_with(path: Path, more: Mapping[str, tuple[type, ...]], kind: str) -> tuple[ReleaseFile, dict[str, Any], Place]:
     """What files about a table share: the table, its schema, its ledger; ``more`` are the keys of this kind of file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or "it is not text in UTF-8"
-        raise UnsupportedFormat(f"{path}: the {kind} cannot be read ({reason}); check the path") from None
-    try:
-        doc = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise UnsupportedFormat(f"{path}: not valid TOML: {problem}") from None
-    lines = line_numbers(text)
-
-    def place(*key: str | int) -> str:
-        found: Key = key
-        while found and found not in lines:
-            found = found[:-1]
-        return f"{path}, line {lines.get(found, 1)}: "
-
+    doc, place = toml.read(path, kind)
     check_keys(doc, {**_KNOWN, **more}, place)
     for key in ("table", "schema", "ledger"):
         if not doc.get(key):
             raise UnsupportedFormat(f"{place()}a {kind} needs {key!r}, got none; add it, as in `discreet demo`")
     folder = path.resolve().parent
+    schema = _schema(doc["schema"], folder, place)
+    for key in _DIALECT:
+        try:
+            schema.dialect.check({key: doc[key]} if key in doc else None)
+        except DiscreetError as problem:
+            raise type(problem)(f"{place(key)}{problem}") from None
     base = ReleaseFile(
         path=path,
         table=_table(doc["table"], folder, place("table")),
         version=doc.get("version"),
-        schema=_schema(doc["schema"], folder, place),
+        schema=schema,
         ledger=ledger_at(doc["ledger"], folder, place("ledger")),
         name=_text(doc["name"], "name", place("name")) if "name" in doc else None,
         title=_text(doc.get("title", path.stem), "title", place("title")),
@@ -181,23 +172,8 @@ def _schema(value: str | dict[str, Any], folder: Path, place: Place) -> Schema:
         path = folder / value
         if not os.path.isfile(path):  # Path.is_file raises where a name is too long
             raise UnsupportedFormat(f"{place('schema')}the schema must be a file that exists, got {str(path)!r}")
-        return read_schema(path)
-    try:
-        return Schema.from_dict(value)
-    except DiscreetError as problem:
-        named = re.search(r"column '(.*?)'", str(problem))
-        at = place("schema", "columns", named[1]) if named else place("schema")
-        raise type(problem)(f"{at}{with_remedy(str(problem).removeprefix('schema: '))}") from None
-
-
-def read_schema(path: Path) -> Schema:
-    """The schema in a file."""
-    from discreet.core.schema import Schema
-
-    try:
         return Schema.from_toml(path)
-    except DiscreetError as problem:
-        raise type(problem)(with_remedy(str(problem))) from None
+    return Schema.from_dict(value, lambda *key: place("schema", *key))
 
 
 def ledger_at(url: str, folder: Path, place: str, other: Path | None = None) -> str:
@@ -220,7 +196,7 @@ def _budget(value: dict[str, Any] | None, place: Place) -> Budget | None:
     try:
         return Budget(**value)
     except DiscreetError as problem:
-        raise type(problem)(f"{place('budget')}{with_remedy(str(problem))}") from None
+        raise problem.at(place("budget")) from None
 
 
 def _item(number: int, doc: Any, place: Place) -> Item:
@@ -249,13 +225,15 @@ def _item(number: int, doc: Any, place: Place) -> Item:
     )
 
 
-def _plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any]) -> str:
+def _plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any] | str) -> str:
     """What is asked, in plain words, where the file gives no title."""
     words = [statistic.replace("_", " ").capitalize()]
     if columns:
         words.append("of " + " and ".join(columns))
     if by:
         words.append("by " + (by if isinstance(by, str) else " and ".join(by)))
-    if where:
+    if isinstance(where, str):
+        words.append(f"where {where}")
+    elif where:
         words.append("where " + ", ".join(f"{key} is {value}" for key, value in where.items()))
     return " ".join(words)

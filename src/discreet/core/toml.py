@@ -1,15 +1,47 @@
-"""Where in a TOML file a key stands: ``tomllib`` reads values and forgets their lines, and an error should name one."""
+"""TOML files with the lines of their keys: ``tomllib`` reads values and forgets them, and an error should name one."""
 
 from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from discreet.errors import UnsupportedFormat
+
 Key = tuple[str | int, ...]
+Place = Callable[..., str]  # from the path of a key to the file and line it stands at, for the start of a message
 
 _HEADER = re.compile(r"\s*(\[{1,2})([^\[\]]+)\]{1,2}\s*(#.*)?$")
 _ASSIGNMENT = re.compile(r"""\s*((?:[\w.\- ]|"[^"]*"|'[^']*')+?)\s*=""")
+
+
+def read(path: str | Path, what: str) -> tuple[dict[str, Any], Place]:
+    """The values of a file, and where they stand in it."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or "it is not text in UTF-8"
+        raise UnsupportedFormat(f"{path}: the {what} cannot be read ({reason}); check the path") from None
+    return parsed(text, str(path))
+
+
+def parsed(text: str, name: str) -> tuple[dict[str, Any], Place]:
+    """The values of a text, and where they stand in it; ``name`` is what the text is called."""
+    try:
+        doc = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise UnsupportedFormat(f"{name}: not valid TOML: {problem}") from None
+    lines = line_numbers(text)
+
+    def place(*key: str | int) -> str:
+        found: Key = key
+        while found and found not in lines:
+            found = found[:-1]
+        return f"{name}, line {lines.get(found, 1)}: "
+
+    return doc, place
 
 
 def line_numbers(text: str) -> dict[Key, int]:

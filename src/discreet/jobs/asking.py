@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import discreet.hypotheses  # noqa: F401  whose tests are statistics too
-from discreet.cli.releasefile import Item, ReleaseFile
-from discreet.cli.remedies import no_such_ledger, with_remedy
 from discreet.core.ask import Ask
 from discreet.core.cost import Cost
 from discreet.core.documents import reading
+from discreet.core.price import Price
 from discreet.core.random import system
 from discreet.core.result import Result
 from discreet.core.runner import Desk, plan
-from discreet.errors import BudgetExceeded, DiscreetError, InvalidRequest, UnknownName
+from discreet.errors import BudgetExceeded, DiscreetError, InvalidRequest, NoSuchLedger, UnknownName
+from discreet.jobs.release_file import Item, ReleaseFile
 from discreet.ledger import Ledger
 from discreet.ledger.events import canonical
 from discreet.sources import open_source
@@ -26,7 +26,6 @@ from discreet.sources.base import BaseSource
 from discreet.statistics import discovery
 from discreet.statistics.joint import ask
 from discreet.statistics.question import Question, Table, build, builder
-from discreet.statistics.spend import Spend
 
 ROWS_WITHOUT_A_GUESS = 1000  # what a plan assumes where the schema has no expected_rows
 _LOOKED_AT = 500  # events of a ledger that are looked at to see whose it is
@@ -43,7 +42,7 @@ class Prepared:
 
     item: Item
     question: Question
-    spend: Spend
+    spend: Price
     asks: tuple[Ask, ...]
     costs: tuple[Cost, ...]
     source: BaseSource
@@ -72,7 +71,7 @@ def open_table(file: ReleaseFile) -> BaseSource:
     try:
         return open_source(file.table, file.schema, version=file.version)
     except DiscreetError as problem:
-        raise type(problem)(f"{file.places['table']}{problem}") from None
+        raise problem.at(file.places["table"]) from None
 
 
 def open_ledger(file: ReleaseFile, *, create: bool) -> Ledger:
@@ -81,15 +80,14 @@ def open_ledger(file: ReleaseFile, *, create: bool) -> Ledger:
     try:
         try:
             ledger = Ledger(file.ledger, None, name=file.name, neighbors=relation, who=file.who)
-        except InvalidRequest as problem:
-            if "a new ledger needs a budget" not in str(problem):
-                raise
+        except NoSuchLedger as problem:
             if file.budget is None:
-                raise InvalidRequest(no_such_ledger(str(problem))) from None
+                made = "write a table [budget] with epsilon = 1 in the release file"
+                raise problem.remedied(f"{made}, or correct the ledger or the name") from None
             address = file.ledger if create else "sqlite://"
             ledger = Ledger(address, file.budget, name=file.name, neighbors=relation, who=file.who)
     except DiscreetError as problem:
-        raise type(problem)(f"{file.places['ledger']}{problem}") from None
+        raise problem.at(file.places["ledger"]) from None
     if file.budget is not None and ledger.budget != file.budget:
         has = ledger.budget
         ledger.close()
@@ -228,8 +226,9 @@ def counted_rows(file: ReleaseFile, source: BaseSource) -> int:
 def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, rows: int | None) -> Prepared:
     try:
         with reading("an ask"):  # a number beyond all bounds, say, of which no law can be made
-            narrowed = source.where(**item.where) if item.where else source
-            spend, relation = Spend(**item.spend), file.schema.neighbors
+            where = source.schema.condition(item.where) if isinstance(item.where, str) else item.where
+            narrowed = source.where(**where) if where else source
+            spend, relation = Price(**item.spend), file.schema.neighbors
             whole = rows if public_rows(file) and not item.where else None
             question = _build(item, Table(file.schema, whole, gaussian=spend.is_gaussian))
             asks = tuple(replace(each, where=narrowed.restriction) for each in question.asks(spend, relation))
@@ -238,7 +237,7 @@ def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, 
             ledger.preview(cost)  # refuses what no ledger pays for
         known = [ledger.recall(each, narrowed, relation) for each in asks]
     except DiscreetError as problem:
-        raise type(problem)(f"{item.place}{with_remedy(str(problem))}") from None
+        raise problem.at(item.place) from None
     entries = tuple(None if each is None or each.entry is None else each.entry.number for each in known)
     return Prepared(item, question, spend, asks, costs, narrowed, entries)
 

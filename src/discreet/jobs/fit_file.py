@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.cli import releasefile
-from discreet.cli.releasefile import ReleaseFile
-from discreet.cli.remedies import with_remedy
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
+from discreet.jobs import release_file
+from discreet.jobs.release_file import ReleaseFile
 from discreet.ledger.address import folder_of
 
 KINDS = {
@@ -38,7 +37,7 @@ _MODEL = {
 
 
 @dataclass(frozen=True)
-class Fit:
+class FitJob:
     """A fit as it was asked for: ``base`` says which table, schema and ledger; ``place`` the file and line of the model."""
 
     base: ReleaseFile
@@ -70,17 +69,17 @@ class Fit:
                     raise UnknownName(f"{self.kind} takes no {name!r}{closest(name, known)}")
             return made(**given)
         except DiscreetError as problem:
-            raise type(problem)(f"{self.place}{with_remedy(str(problem))}") from None
+            raise problem.at(self.place) from None
 
 
-def from_file(path: Path, out: Path | None) -> Fit:
+def from_file(path: Path, out: Path | None) -> FitJob:
     """The fit that a file in TOML describes. Paths in it are taken from where it lies."""
-    base, doc, place = releasefile.read_with(path, {"out": (str,), "model": (dict,)}, "fit file")
+    base, doc, place = release_file.read_with(path, {"out": (str,), "model": (dict,)}, "fit file")
     model = doc.get("model")
     if not model:
         raise UnsupportedFormat(f"{place()}a fit file needs a table [model], got none; write kind, target and features")
     named = {key: value for key, value in model.items() if key in _MODEL}
-    releasefile.check_keys(named, _MODEL, place, "model")
+    release_file.check_keys(named, _MODEL, place, "model")
     rest = {key: value for key, value in model.items() if key not in _MODEL}
     for key in ("kind", "target", "features"):
         if not named.get(key):
@@ -99,16 +98,18 @@ def from_options(
     asked: Mapping[str, Any],
     parameters: Mapping[str, Any],
     out: Path,
-) -> Fit:
+) -> FitJob:
     """The fit that options describe. Paths are taken from the folder the command is run in."""
+    from discreet.core.schema import Schema
+
     if not schema.is_file():
         raise UnsupportedFormat(f"the schema must be a file that exists, got {str(schema)!r}; see `discreet schema new`")
     base = ReleaseFile(
         path=Path(table),
         table=table,
         version=version,
-        schema=releasefile.read_schema(schema),
-        ledger=releasefile.ledger_at(ledger, Path.cwd(), "", folder_of(table)),
+        schema=Schema.from_toml(schema),
+        ledger=release_file.ledger_at(ledger, Path.cwd(), "", folder_of(table)),
         name=name,
         title=Path(table).stem,
         who=None,
@@ -120,7 +121,7 @@ def from_options(
     return _fit(base, asked, parameters, out, "")
 
 
-def _fit(base: ReleaseFile, asked: Mapping[str, Any], parameters: Mapping[str, Any], out: Path, place: str) -> Fit:
+def _fit(base: ReleaseFile, asked: Mapping[str, Any], parameters: Mapping[str, Any], out: Path, place: str) -> FitJob:
     features = asked["features"]
     names = [n.strip() for n in features.split(",")] if isinstance(features, str) else features
     if not all(isinstance(n, str) and n for n in names):
@@ -128,7 +129,7 @@ def _fit(base: ReleaseFile, asked: Mapping[str, Any], parameters: Mapping[str, A
     given, more = asked.get("propensity"), dict(parameters)
     if isinstance(given, int | float):
         more["propensity"] = given  # one public number for all, which is a parameter of the model
-    return Fit(
+    return FitJob(
         base=base,
         kind=asked["kind"],
         target=asked["target"],

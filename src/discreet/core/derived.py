@@ -1,0 +1,120 @@
+"""Columns that are computed from others: what each is, checked when a schema is declared, and what it reads.
+
+A derived column has a ``formula`` (see ``discreet.expressions``) and, like any other, public bounds or labels. Where labels
+are public by themselves, as those of ``bins(age, [0, 18, 65])`` or of ``age >= 65``, an expression may stand for a column.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from discreet.errors import InvalidRequest, UnknownName
+from discreet.expressions import Known, Node, read
+
+_KINDS = {"real": ("number",), "integer": ("number",), "category": ("label", "truth"), "boolean": ("truth",),
+          "date": ("date",), "datetime": ("datetime",), "duration": ("number",)}  # fmt: skip
+
+
+class Derivation:
+    """The expressions of a schema: of its columns with a formula, and of texts that stand for a column."""
+
+    def __init__(self, columns: Mapping[str, Any], person: str | None) -> None:
+        self._columns = columns
+        self._person = person
+        self._nodes: dict[str, Node] = {}
+        self._reading: list[str] = []
+        self._texts: dict[str, Node | None] = {}
+        for name, column in columns.items():
+            if column.formula is not None:
+                self.node(name)
+
+    def node(self, name: str) -> Node | None:
+        """The expression of a column; None where its cells are stored."""
+        if name not in self._columns:
+            return self.of_text(name)
+        column = self._columns[name]
+        if column.formula is None:
+            return None
+        if name not in self._nodes:
+            if name in self._reading:
+                raise InvalidRequest(f"column {name!r}: formula must not lead back to itself, got {column.formula!r}")
+            self._reading.append(name)
+            try:
+                made = read(column.formula, self.known)
+                self._check(name, column, made)
+            except (InvalidRequest, UnknownName) as problem:
+                said = str(problem)
+                raise type(problem)(said if said.startswith("column ") else f"column {name!r}: formula: {said}") from None
+            finally:
+                self._reading.pop()
+            self._nodes[name] = made
+        return self._nodes[name]
+
+    def of_text(self, text: str) -> Node | None:
+        """An expression whose labels are public by themselves; None where the text is a name and no expression."""
+        if text not in self._texts:
+            node = read(text, self.known) if _is_expression(text) else None
+            if node is not None and node.kind not in ("label", "truth"):
+                raise InvalidRequest(
+                    f"expression {text!r} is a {node.kind}; declare a column with that formula and bounds, or use bins()"
+                )
+            self._texts[text] = node
+        return self._texts[text]
+
+    def known(self, name: str) -> Known:
+        """What an expression may know of a column."""
+        if name == self._person:
+            raise InvalidRequest(f"an expression must not read the person column {name!r}; name other columns")
+        if name not in self._columns:
+            from discreet.core.schema import closest
+
+            raise UnknownName(f"an expression names no column {name!r}{closest(name, self._columns)}")
+        self.node(name)
+        made: Known = self._columns[name].known
+        return made
+
+    def inputs(self, name: str) -> list[str]:
+        """The stored columns that a column is computed from, itself where it is stored."""
+        node = self.node(name)
+        return [name] if node is None else list(dict.fromkeys(each for used in node.columns for each in self.inputs(used)))
+
+    def canonical(self) -> dict[str, Any]:
+        """The columns with their formulas in canonical form."""
+        return {name: self._written(name, column) for name, column in self._columns.items()}
+
+    def _written(self, name: str, column: Any) -> Any:
+        if column.formula is None:
+            return column
+        made = copy.copy(column)
+        object.__setattr__(made, "formula", str(self._nodes[name]))
+        return made
+
+    def _check(self, name: str, column: Any, node: Node) -> None:
+        wanted = _KINDS[column.type]
+        if node.kind == "word":
+            raise InvalidRequest(f"column {name!r}: formula must read a column, got {column.formula!r}")
+        if node.kind not in wanted:
+            raise InvalidRequest(
+                f"column {name!r}: formula must be a {' or '.join(wanted)}, got {str(node)!r}, a {node.kind}"
+            )
+        if node.kind == "label" and column.other is None:
+            lookup = column.lookup()
+            strange = next((label for label in node.labels if label not in lookup), None)
+            if strange is not None:
+                raise InvalidRequest(
+                    f"column {name!r}: formula may be {strange!r}, which is not declared; add it, or other="
+                )
+
+
+def _is_expression(text: Any) -> bool:
+    """Whether a text that is no column's name is meant as an expression: it has an operator or a call in it."""
+    if not isinstance(text, str) or (not any(mark in text for mark in "()<>=!") and " " not in text):
+        return False
+    try:
+        parsed = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return any(mark in text for mark in "(<>=")
+    return not isinstance(parsed, ast.Name | ast.Constant | ast.Attribute)

@@ -1,0 +1,80 @@
+"""What a release file would cost and how wrong its answers would be. It reads no rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.core.cost import Cost
+from discreet.jobs import asking
+from discreet.jobs.asking import Prepared
+from discreet.jobs.release_file import ReleaseFile
+from discreet.report.numbers import plain
+
+
+def planned(file: ReleaseFile) -> dict[str, Any]:
+    """The plan of a release file as one document."""
+    source = asking.open_table(file)
+    rows = asking.guessed_rows(file)
+    with asking.open_ledger(file, create=False) as ledger:
+        finding = asking.prepare_finding(file, source, ledger)
+        supposed = asking.with_found(file, source, asking.recalled(finding, ledger))
+        prepared = finding + asking.prepare(*supposed, ledger, rows if asking.public_rows(file) else None)
+        left_now, asks, so_far = ledger.remaining(), [], Cost.nothing()
+        for each in prepared:
+            so_far = so_far + each.due
+            after = ledger.preview(so_far)
+            asks.append(
+                each.item.to_dict()
+                | {
+                    "cost": str(each.cost),
+                    "price": price(each.cost),
+                    **errors(each, rows),
+                    "known": each.known,
+                    "fits": after.fits,
+                    "left": str(after.remaining) if after.fits else "does not fit",
+                }
+            )
+        after = ledger.preview(so_far)
+        return {
+            "kind": "plan",
+            "ledger": ledger.name,
+            "budget": str(ledger.budget),
+            "assumed_rows": rows,
+            "asks": asks,
+            "cost": str(so_far),
+            "price": price(so_far),
+            "fits": after.fits,
+            "left_now": str(left_now),
+            "left_after": str(after.remaining) if after.fits else None,
+            "note": asking.asked_before(file, prepared, ledger),
+        }
+
+
+def price(cost: Cost) -> dict[str, str | None]:
+    """A cost in exact numbers, for programs."""
+    doc = cost.to_dict()
+    return {key: doc[key] for key in ("epsilon", "delta", "rho")}
+
+
+def errors(prepared: Prepared, rows: int) -> dict[str, Any]:
+    """The expected error of an answer, in words and as a number: in its own unit, or in ranks for a quantile."""
+    result = asking.expected(prepared, rows)
+    seen = getattr(result.reading, "seen_effect", None)
+    effect = None if seen is None else seen(result.releases)
+    if effect is not None:
+        return {"expected_error": f"finds an effect of {plain(effect)} with power .8", "seen_effect": float(effect)}
+    error = result.expected_error
+    if error is not None:
+        words = f"± {plain(np.max(error))}" + (" each" if np.ndim(error) else "")
+        return {"expected_error": words, "error": float(np.max(error))}
+    people = getattr(result.reading, "people_needed", None)
+    if people is not None:
+        needed = float(people(result.releases))
+        return {"expected_error": f"bins of {plain(needed)} people are found", "people_needed": needed}
+    rank = getattr(result.reading, "rank_error", None)
+    if rank is None:
+        return {"expected_error": "unknown", "error": None}
+    found = float(rank(result.releases))
+    return {"expected_error": f"± {plain(found)} rows of rank (95 %)", "rank_error": found}
