@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.budget import Budget
-from discreet.core.cost import ORDERS, Block, Cost, Distance
+from discreet.core.cost import MOST, ORDERS, Block, Cost, Distance
 from discreet.errors import InvalidRequest, UnsupportedFormat
 
 costs = st.one_of(
@@ -75,6 +75,18 @@ def test_documents(a: Cost) -> None:
 def test_broken_documents(bad: dict[str, object]) -> None:
     with pytest.raises(UnsupportedFormat):
         Cost.from_dict(bad)
+
+
+@pytest.mark.parametrize("power", [301, 400, 5000])
+def test_what_no_double_holds_is_refused(power: int) -> None:
+    """For any number beyond 1e300, an overflow of doubles would be a traceback; at the limit it is still a cost."""
+    beyond = Fraction(10) ** power
+    for make in (Cost.pure, Cost.zcdp):
+        assert str(make(MOST))
+        with pytest.raises(InvalidRequest, match=r"must be at most 1e300, got about 2\*\*"):
+            make(beyond)
+    with pytest.raises(UnsupportedFormat, match="1e300"):
+        Cost.from_dict(Cost.pure(1).to_dict() | {"epsilon": str(10**301)})
 
 
 def test_text_for_people() -> None:

@@ -24,6 +24,7 @@ from discreet.core.release import Release
 from discreet.core.runner import Bill, Desk
 from discreet.errors import BudgetExceeded, InvalidRequest, LedgerUnavailable, Withheld
 from discreet.ledger import Ledger, tally
+from discreet.ledger.told import Told
 
 from .laws import People, Plain, Sevens, eps
 
@@ -123,10 +124,10 @@ def test_nothing_is_handed_out_that_was_not_stored(make: Make, monkeypatch: pyte
     ledger = make(Budget(epsilon=1))
     kept = ledger._journal.database.work
 
-    def full(*, write: bool, durable: bool = True, otherwise: str = "") -> Any:
-        if "was not stored" in otherwise:
-            raise LedgerUnavailable(f"database or disk is full. {otherwise}")
-        return kept(write=write, durable=durable, otherwise=otherwise)
+    def full(*, write: bool, durable: bool = True, told: Told | None = None) -> Any:
+        if told is not None and "was not stored" in told.before:
+            raise LedgerUnavailable(f"database or disk is full. {told.before}")
+        return kept(write=write, durable=durable, told=told)
 
     monkeypatch.setattr(ledger._database, "work", full)
     with pytest.raises(LedgerUnavailable, match=r"not stored and is withheld; entry 1 \(ε=0.3\) stays paid"):

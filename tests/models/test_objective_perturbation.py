@@ -420,3 +420,11 @@ def test_documents_of_every_query_and_law() -> None:
     assert {"problem", "minimiser", "descent", "contest"} <= set(queries)
     assert isinstance(asked[2 + 4].query, Descent)
     assert isinstance(asked[0].query, Problem)
+
+
+@pytest.mark.parametrize("exponent", [-310, -330, -400, -4000])
+def test_too_little_epsilon_for_noise_in_an_objective_is_refused(exponent: int) -> None:
+    """For any epsilon below what doubles hold, a division by zero would be a traceback."""
+    distance = moved(HALF, "add_remove")
+    with pytest.raises(InvalidRequest, match=r"larger epsilon|doubles can hold"):
+        ObjectivePerturbation.costing(distance, ridge=1, epsilon=Fraction(10) ** exponent)

@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageProblem as problem:
         return _refuse(_one_line(problem.format_message()), "Usage", given)  # type: ignore[attr-defined]
     except DiscreetError as problem:
-        return _refuse(_one_line(str(problem)), type(problem).__name__, given)
+        words = "; ".join([str(problem), *getattr(problem, "__notes__", ())])
+        return _refuse(_one_line(words), type(problem).__name__, given)
     except BrokenPipeError:
         sys.stderr.close()  # whoever read us went away; there is nobody to tell
         return 0

@@ -31,6 +31,7 @@ ORDERS: tuple[float, ...] = (
 )  # fmt: skip
 _RATIOS = tuple(a.as_integer_ratio() for a in ORDERS)
 _PAD = 1.0 + 2.0**-40
+MOST = Fraction(10) ** 300
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ class Cost:
         ln((sinh(a e) - sinh((a-1) e)) / sinh e) / (a-1); and its supremum over a of curve/a is at a = 1, the
         Kullback-Leibler divergence e tanh(e/2), which gives rho.
         """
-        return _pure(numbers.non_negative(epsilon, "epsilon"))
+        return _pure(_sane(numbers.non_negative(epsilon, "epsilon"), "epsilon"))
 
     @staticmethod
     def approximate(epsilon: Number, delta: Number) -> Cost:
@@ -183,7 +184,7 @@ class Cost:
     @staticmethod
     def zcdp(rho: Number) -> Cost:
         """rho-zero-concentrated privacy: Rényi divergence at most rho times the order, for every order."""
-        r = numbers.non_negative(rho, "rho")
+        r = _sane(numbers.non_negative(rho, "rho"), "rho")
         return Cost(None, Fraction(0), r, Fraction(0), _line(r))
 
     @staticmethod
@@ -276,9 +277,16 @@ class Cost:
             raise UnsupportedFormat(f"a cost needs epsilon, delta, rho, slack and curve, got {doc!r}") from problem
         if len(curve) != len(ORDERS) or any(not v >= 0 for v in curve):
             raise UnsupportedFormat(f"a cost's curve needs {len(ORDERS)} values of at least 0, got {doc['curve']!r}")
-        if any(v is not None and v < 0 for v in (epsilon, delta, rho, slack)):
-            raise UnsupportedFormat(f"a cost must not be negative, got {doc!r}")
+        if any(v is not None and not 0 <= v <= MOST for v in (epsilon, delta, rho, slack)):
+            raise UnsupportedFormat(f"a cost must not be negative and at most 1e300, got {doc!r}")
         return Cost(epsilon, delta, rho, slack, curve)
+
+
+def _sane(value: Fraction, name: str) -> Fraction:
+    """Refuse what no double holds: it promises nothing anyway."""
+    if value > MOST:
+        raise InvalidRequest(f"{name} must be at most 1e300, got about 2**{int(value).bit_length()}; ask for less")
+    return value
 
 
 def _float_up(value: Fraction) -> float:
@@ -289,7 +297,7 @@ def _float_up(value: Fraction) -> float:
 def _line(rho: Fraction) -> tuple[float, ...]:
     """The curve of rho-zCDP, each value rounded up: integers divide correctly rounded, and one step up mends the rest."""
     top, bottom = rho.numerator, rho.denominator
-    return tuple(_quotient_up(top * p, bottom * q) for p, q in _RATIOS)
+    return tuple([_quotient_up(top * p, bottom * q) for p, q in _RATIOS])
 
 
 def _quotient_up(top: int, bottom: int) -> float:
@@ -304,11 +312,14 @@ def pure_curve(order: float, epsilon: float) -> float:
 
     (sinh(a e) - sinh((a-1) e)) / sinh e = cosh((a - 1/2) e) / cosh(e/2), and log cosh x = log1p(2 sinh(x/2)^2).
     """
-    e, a = epsilon, order
-    if e == 0.0:
+    if epsilon == 0.0:
         return 0.0
-    value = (_log_cosh((a - 0.5) * e) - _log_cosh(e / 2)) / (a - 1)
-    return min(value, e)
+    return min(_above_half(order, epsilon, _log_cosh(epsilon / 2)), epsilon)
+
+
+def _above_half(a: float, e: float, half: float) -> float:
+    """``pure_curve`` before it is held to e, with log cosh(e/2) given: it is the same for all orders."""
+    return (_log_cosh((a - 0.5) * e) - half) / (a - 1)
 
 
 def _log_cosh(x: float) -> float:
@@ -327,5 +338,11 @@ def _pure(epsilon: Fraction) -> Cost:
     # The difference of two logarithms in pure_curve loses at most a few units of the larger one: never trust it
     # below that, take the straight line rho * order there.
     margin = 2.0**-48
-    curve = tuple(min(line[i], e, pure_curve(a, e) + margin * ((a + 1) * e + 1) / (a - 1)) for i, a in enumerate(ORDERS))
+    half = _log_cosh(e / 2)
+    curve = tuple(
+        [
+            min(at, e, min(_above_half(a, e, half), e) + margin * ((a + 1) * e + 1) / (a - 1))
+            for at, a in zip(line, ORDERS, strict=True)
+        ]
+    )
     return Cost(epsilon, Fraction(0), rho, Fraction(0), curve)

@@ -74,7 +74,7 @@ class Release:
 
     def to_json(self) -> str:
         """The release as one JSON document."""
-        return json.dumps(self.to_dict(), allow_nan=False)
+        return _encode(self.to_dict())
 
     @staticmethod
     def from_dict(doc: Any) -> Release:
@@ -108,6 +108,9 @@ class Release:
     def from_json(text: str) -> Release:
         """The release a JSON document describes; unknown names and newer versions are refused."""
         return Release.from_dict(parsed(text))
+
+
+_encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
 def _value(value: Any, *, array: bool) -> Any:

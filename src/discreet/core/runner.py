@@ -17,7 +17,7 @@ from discreet.core.query import LotQuery, Relation, evaluate_together
 from discreet.core.random import Random
 from discreet.core.release import Entry, Release
 from discreet.core.unit import Unit
-from discreet.errors import AccountClosed, NotPrivate
+from discreet.errors import AccountClosed, LedgerError, NotPrivate
 
 R = TypeVar("R")
 
@@ -67,8 +67,8 @@ class Payer(Protocol):
     def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
         """Store what was made, durably, and return what a read of the store returns."""
 
-    def give_up(self, paid: Sequence[Paid]) -> None:
-        """Let go of what was bought, after an error."""
+    def give_up(self, paid: Sequence[Paid]) -> str:
+        """Let go of what was bought, after an error; what became of it, in one line, where anything did."""
 
 
 _numbers = itertools.count(1)  # accounts where nobody keeps a ledger
@@ -104,8 +104,9 @@ class NoLedger:
     def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
         return [release for release in made if release is not None]
 
-    def give_up(self, paid: Sequence[Paid]) -> None:
+    def give_up(self, paid: Sequence[Paid]) -> str:
         """Nobody holds anything."""
+        return ""
 
 
 @dataclass
@@ -187,8 +188,10 @@ class Desk:
             with deferred() if self.ledger.keeps else nullcontext():
                 self.ledger.look(paid)
                 return tuple(self.ledger.store(paid, self._draw(bills, paid)))
-        except BaseException:
-            self.ledger.give_up(paid)
+        except BaseException as problem:
+            became = self.ledger.give_up(paid)
+            if became and not isinstance(problem, LedgerError):  # those say it themselves
+                problem.add_note(became)
             raise
 
     def _draw(self, bills: Sequence[Bill], paid: Sequence[Paid]) -> list[Release | None]:

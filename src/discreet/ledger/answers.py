@@ -37,18 +37,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from discreet.core.cost import Cost
 from discreet.core.query import Relation
 from discreet.core.release import Entry, Release
 from discreet.core.runner import Bill, Paid
-from discreet.errors import InvalidRequest, LedgerUnavailable, Withheld
-from discreet.ledger import tables, tally
+from discreet.errors import InvalidRequest, LedgerError, LedgerUnavailable, Withheld
+from discreet.ledger import tables, tally, told
 from discreet.ledger.books import Books, on_account
 from discreet.ledger.database import Work
 from discreet.ledger.events import Draft, canonical, read_cost
 from discreet.ledger.journal import Journal
 from discreet.ledger.releases import seal, stored
+from discreet.ledger.told import Told
 
 PAID, LOOKED = "paid", "looked"
 _PAUSE = 0.005  # between two looks at an entry that somebody else is answering
@@ -121,6 +123,7 @@ class Answers:
                     if paid[place] is None:
                         fresh.append(place)
                 entries = journal.post(work, books, self._drafts(work, books, [wanted[p] for p in fresh], bound))
+                self._foretell(work, entries, [wanted[p] for p in fresh])
                 for place, entry in zip(fresh, entries, strict=True):
                     paid[place] = Bought(entry, wanted=wanted[place])
                 rows = [
@@ -131,9 +134,17 @@ class Answers:
                 work.write_all(tables.insert_pending, rows)
                 taken.update(e.number for p, e in zip(fresh, entries, strict=True) if wanted[p].key is not None)
                 database.working.update(taken)  # before anyone else can see that they are paid
-            for place, entry in zip(fresh, entries, strict=True):
-                tally.paid(entry, wanted[place].bill.cost)
             return [bought or paid[first[each.key or ""]] for bought, each in zip(paid, wanted, strict=True)]  # type: ignore[misc]
+
+    @staticmethod
+    def _foretell(work: Work, entries: Sequence[Entry], wanted: Sequence[Wanted]) -> None:
+        """What is true of these payments if something fails from now on, for errors and for the tally."""
+        repeats = all(each.key is not None for each in wanted)
+        work.told = told.bought([str(w.bill.cost) for w in wanted], [e.number for e in entries], repeats=repeats)
+        for entry, each in zip(entries, wanted, strict=True):
+            tally.paying(entry, each.bill.cost, repeats=each.key is not None)
+            work.undone.append(partial(tally.unpaid, entry))
+        work.after[:0] = [partial(tally.paid, entry) for entry in entries]
 
     @contextmanager
     def _claiming(self, taken: set[int]) -> Iterator[None]:
@@ -188,16 +199,13 @@ class Answers:
         numbers = self._claimed(paid)
         if not numbers:
             return
-        with database.work(write=True) as work:
+        with database.work(write=True, told=told.marked(numbers)) as work:
             for number in numbers:
-                values = {"of_ledger": journal.id, "of_number": number}
-                found = work.row(tables.read_pending, values)
-                if found is None or (found[1], found[2]) != (PAID, database.holder):
+                mine = {"of_ledger": journal.id, "of_number": number, "old_state": PAID, "old_holder": database.holder}
+                if not work.write(tables.mark_pending, mine | {"new_state": LOOKED}):
                     raise LedgerUnavailable(
-                        f"the claim on entry {number} was lost with the connection to the ledger. Nothing was looked at; "
-                        "it is paid, and asking the same again is free"
+                        f"the claim on entry {number} was lost with the connection to the ledger. {work.told.before}"
                     )
-                work.write(tables.update_pending, values | {"new_state": LOOKED, "new_holder": database.holder})
         for number in numbers:
             tally.looked(journal.name, number)
 
@@ -222,15 +230,20 @@ class Answers:
             fresh.append((wanted, bought.entry, release))
         once = {entry.number: (self.key_of(each, entry), each, entry, release) for each, entry, release in fresh}
         documents = {number: release.to_json() for number, (_, _, _, release) in once.items()}
+        if not once:
+            return [p.release for p in paid if p.release is not None]
+        prices = [str(each.bill.cost) for _, each, _, _ in once.values()]
+        words = told.kept(prices, list(once), repeats=all(each.key is not None for _, each, _, _ in once.values()))
         try:
-            self._write(once, documents)
+            self._write(once, documents, words)
         except LedgerUnavailable:
-            # The commit may have been made although we were not told: only a read says.
+            # The commit may have been made although we were not told, or only the head may not have been noted, which is a
+            # lower bound and misses nothing that was charged: only a read says.
             if not self._is_stored(once, documents):
                 raise
         self._free(once)
         read: dict[int, Release] = {}
-        with self.journal.database.work(write=False) as work:
+        with self.journal.database.work(write=False, told=Told(*[words.after] * 3)) as work:
             for number, (key, wanted, _, release) in once.items():
                 found = self.journal.find_release(work, key)
                 if found is None:
@@ -238,26 +251,16 @@ class Answers:
                 read[number] = release if found[0] == documents[number] else Release.from_json(found[0])
         return [read[p.entry.number] if p.release is None else p.release for p in paid]
 
-    def _write(self, once: dict[int, tuple[str, Wanted, Entry, Release]], documents: dict[int, str]) -> None:
+    def _write(self, once: dict[int, tuple[str, Wanted, Entry, Release]], documents: dict[int, str], words: Told) -> None:
         journal, database = self.journal, self.journal.database
         rows, drafts = [], []
-        prices = ", ".join(str(each.bill.cost) for _, each, _, _ in once.values())
-        asked = ", ".join(str(number) for number in once)
-        otherwise = (
-            f"The answer was not stored and is withheld; entry {asked} ({prices}) stays paid, and the custodian can have it "
-            f"answered once more: discreet ledger redeem LEDGER {next(iter(once), '')}"
-        )
-        if not once:
-            return
-        with database.work(write=True, otherwise=otherwise) as work:
+        with database.work(write=True, told=words) as work:
             books = journal.lock(work)
             for number, (key, each, _, release) in once.items():
                 if each.key is not None:
-                    place = {"of_ledger": journal.id, "of_number": number}
-                    found = work.row(tables.read_pending, place)
-                    if found is None or (found[1], found[2]) != (LOOKED, database.holder):
+                    mine = {"of_ledger": journal.id, "of_number": number, "old_state": LOOKED, "old_holder": database.holder}
+                    if not work.write(tables.answer_pending, mine):
                         raise Withheld(withheld(journal, number, each.bill.cost))
-                    work.write(tables.delete_pending, place)
                 document = documents[number]
                 rows.append(
                     {"ledger": journal.id, "key": key, "number": number, "document": document,
@@ -281,12 +284,16 @@ class Answers:
         for number in numbers:
             tally.stored(self.journal.name, number)
 
-    def give_up(self, paid: Sequence[Paid]) -> None:
-        """Let go of claims after an error: what was not looked for can be redeemed at once, by anyone who asks the same."""
+    def give_up(self, paid: Sequence[Paid]) -> str:
+        """Let go of claims after an error: what was not looked for can be redeemed at once, by anyone who asks the same.
+
+        Returns what became of them, in one line.
+        """
         journal, database = self.journal, self.journal.database
         numbers = self._claimed(paid)
+        became = partial(tally.of, journal.name, [p.entry.number for p in paid if p.release is None])
         if not numbers:
-            return
+            return became()
         try:
             with database.work(write=True) as work:
                 for number in numbers:
@@ -294,10 +301,11 @@ class Answers:
                     found = work.row(tables.read_pending, values)
                     if found is not None and found[2] == database.holder:
                         work.write(tables.update_pending, values | {"new_state": found[1], "new_holder": 0})
-        except LedgerUnavailable:
-            return  # the claim dies with this process
+        except LedgerError:
+            pass  # the claim dies with this process
         finally:
             database.working.difference_update(numbers)  # not before: another thread would take it under the same number
+        return became()
 
     def _claimed(self, paid: Sequence[Paid]) -> list[int]:
         working = self.journal.database.working

@@ -19,10 +19,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
 from discreet.errors import LedgerCorrupt, LedgerUnavailable
+from discreet.ledger.told import CHARGED, Told
 
 _MAGIC = b"discreet heads 1\n".ljust(128)
 _RECORD = 128
@@ -53,7 +55,7 @@ class Beside:
         if descriptor is not None and self._process == os.getpid():
             os.close(descriptor)
 
-    def _file(self) -> int:
+    def _file(self, told: Told = CHARGED) -> int:
         """The one descriptor of the head file, which is made empty where there is none."""
         if self._process != os.getpid():  # after a fork: the locks stayed with the parent
             self._descriptor, self._process = None, os.getpid()
@@ -63,21 +65,21 @@ class Beside:
             except OSError as problem:
                 raise LedgerUnavailable(
                     f"the head file {self.head} must be readable and writable: {problem.strerror}; check its owner and the "
-                    "folder. Nothing was charged"
+                    f"folder. {told.before}"
                 ) from None
         return self._descriptor
 
     @contextmanager
-    def writing(self, timeout: float) -> Iterator[None]:
+    def writing(self, timeout: float, told: Told = CHARGED) -> Iterator[None]:
         """The turn of one writer among all processes; SQLite's own lock stays below it for whoever does not know this one.
 
         A head file that was taken away or put in another's place took its locks with it: nobody goes on then.
         """
         deadline = time.monotonic() + timeout
         if not self._threads.acquire(timeout=max(timeout, 0.001)):
-            raise self._busy(timeout)
+            raise self._busy(timeout, told)
         try:
-            descriptor = self._file()
+            descriptor = self._file(told)
             held = os.fstat(descriptor)
             try:
                 there = os.stat(self.head)
@@ -86,17 +88,18 @@ class Beside:
             if there is None or (there.st_dev, there.st_ino) != (held.st_dev, held.st_ino):
                 raise LedgerCorrupt(
                     f"the head file {self.head} was removed or replaced while the ledger was open; close everything that "
-                    f"uses the ledger, and run: discreet ledger adopt {self.path}. Nothing was charged"
+                    f"uses the ledger, and run: discreet ledger adopt {self.path}. {told.before}"
                 )
-            self._wait(descriptor, deadline, timeout)
+            self._wait(descriptor, deadline, timeout, told)
             try:
                 yield
             finally:
-                fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, _WRITER)
+                with suppress(OSError):  # what was done is done, and the lock ends with the process
+                    fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, _WRITER)
         finally:
             self._threads.release()
 
-    def _wait(self, descriptor: int, deadline: float, timeout: float) -> None:
+    def _wait(self, descriptor: int, deadline: float, timeout: float, told: Told) -> None:
         pause = 0.0001
         while True:
             try:
@@ -104,14 +107,14 @@ class Beside:
                 return
             except OSError:
                 if time.monotonic() > deadline:
-                    raise self._busy(timeout) from None
+                    raise self._busy(timeout, told) from None
                 time.sleep(pause)
                 pause = min(2 * pause, 0.002)
 
-    def _busy(self, timeout: float) -> LedgerUnavailable:
+    def _busy(self, timeout: float, told: Told) -> LedgerUnavailable:
         return LedgerUnavailable(
             f"the ledger at {self.path} must be free within {timeout:g} s, and another process writes to it; wait for the "
-            "other user. Nothing was charged"
+            f"other user. {told.before}"
         )
 
     def claim(self, holder: int) -> None:
@@ -132,27 +135,35 @@ class Beside:
         fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, _CLAIMS + holder)
         return False
 
-    def seen(self, ledger: int) -> tuple[int, str] | None:
+    def seen(self, ledger: int, told: Told = CHARGED) -> tuple[int, str] | None:
         """The last event of a ledger that was noted here; None where none ever was."""
-        descriptor = self._file()
-        if os.fstat(descriptor).st_size == 0:
+        head, records = self._records(ledger)
+        if not head:
             return None
-        records = os.pread(descriptor, 2 * _RECORD, _place(ledger, 0))
-        known = [f for f in _records(records, ledger) if f is not None]
-        if os.pread(descriptor, _RECORD, 0) != _MAGIC or (not known and records.strip(b"\0")):
+        known = [f for f in _read_both(records, ledger) if f is not None]
+        if head != _MAGIC or (not known and records.strip(b"\0")):
             raise LedgerCorrupt(
                 f"the head file {self.head} is damaged; check the ledger against a head noted elsewhere (discreet ledger "
-                f"verify --head), and then run: discreet ledger adopt {self.path}. Nothing was charged"
+                f"verify --head), and then run: discreet ledger adopt {self.path}. {told.before}"
             )
         return max(known, default=None)
+
+    def _records(self, ledger: int) -> tuple[bytes, bytes]:
+        """How the head file begins, which is nothing where it is empty, and the two records of a ledger."""
+        descriptor, place = self._file(), _place(ledger, 0)
+        if place > 32 * _RECORD:  # one read where they lie close together
+            return os.pread(descriptor, _RECORD, 0), os.pread(descriptor, 2 * _RECORD, place)
+        found = os.pread(descriptor, place + 2 * _RECORD, 0)
+        return found[:_RECORD], found[place:]
 
     def note(self, ledger: int, number: int, head: str) -> None:
         """Note the last event of a ledger; only in a writer's turn, so that the number never falls."""
         descriptor = self._file()
-        if os.fstat(descriptor).st_size == 0:
+        start, records = self._records(ledger)
+        if not start:
             os.pwrite(descriptor, _MAGIC, 0)
         # By turns, not by number: a transaction may have an even number of events, and would write over the last record.
-        first, second = _records(os.pread(descriptor, 2 * _RECORD, _place(ledger, 0)), ledger)
+        first, second = _read_both(records, ledger)
         turn = first is not None and (second is None or first > second)
         os.pwrite(descriptor, _write(ledger, number, head), _place(ledger, int(turn)))
 
@@ -214,10 +225,11 @@ def _write(ledger: int, number: int, head: str) -> bytes:
     return f"{text} {sha256(text.encode()).hexdigest()[:24]}\n".encode().ljust(_RECORD, b"\0")
 
 
-def _records(both: bytes, ledger: int) -> tuple[tuple[int, str] | None, tuple[int, str] | None]:
+def _read_both(both: bytes, ledger: int) -> tuple[tuple[int, str] | None, tuple[int, str] | None]:
     return _read(both[:_RECORD], ledger), _read(both[_RECORD:], ledger)
 
 
+@lru_cache(maxsize=64)
 def _read(record: bytes, ledger: int) -> tuple[int, str] | None:
     try:
         owner, number, head, _ = record.rstrip(b"\0").decode("ascii").split()

@@ -31,18 +31,21 @@ from discreet.errors import InvalidRequest, LedgerCorrupt, LedgerUnavailable
 from discreet.ledger import beside
 from discreet.ledger.settling import Settler
 from discreet.ledger.tables import ADDED, metadata
+from discreet.ledger.told import CHARGED, READ, Told
 
 _CREATION_LOCK = 0x64697363  # any fixed number: creators of tables on one PostgreSQL server queue up behind it
-_UNTOUCHED = "Nothing was looked at"
 
 
 class Work:
     """A transaction on the driver itself, for what every ask does: statements are compiled once and no rows are wrapped."""
 
-    def __init__(self, raw: Any, compiled: Callable[[Any], str]) -> None:
+    def __init__(self, raw: Any, compiled: Callable[[Any], str], told: Told) -> None:
         self._raw = raw
         self._compiled = compiled
+        self.told = told
+        self.committed: bool | None = False  # None: not known
         self.after: list[Callable[[], None]] = []  # what is done once it has committed, before another writer's turn
+        self.undone: list[Callable[[], None]] = []  # what is done where nothing of it was written
 
     def rows(self, statement: Any, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """All rows that a statement finds."""
@@ -172,21 +175,24 @@ class Database:
                 with connection.begin():
                     yield connection
             except IntegrityError as problem:
-                raise self._corrupt() from problem
+                raise self._corrupt(CHARGED) from problem
             except DBAPIError as problem:
-                raise self._unavailable(problem.orig, _UNTOUCHED) from problem
+                raise self._unavailable(problem.orig, (CHARGED if write else READ).during) from problem
+            except OSError as problem:
+                raise self._unavailable(problem, (CHARGED if write else READ).before) from problem
             if write:
                 self._settle_soon()
 
     @contextmanager
-    def work(self, *, write: bool, durable: bool = True, otherwise: str = _UNTOUCHED) -> Iterator[Work]:
+    def work(self, *, write: bool, durable: bool = True, told: Told | None = None) -> Iterator[Work]:
         """One transaction on the driver itself. Without ``durable`` it does not wait for the disk: the next one has to.
 
-        ``otherwise`` is what is true where the database fails, for the error to end with.
+        ``told`` is what is true where the database or a file beside it fails, for the error to end with.
         """
-        with self._lock, self._turn(write):
-            raw: Any = self._connected().connection.dbapi_connection
-            made = Work(raw, self._compiled)
+        told = told or (CHARGED if write else READ)
+        with self._lock, self._turn(write, told):
+            raw: Any = self._connected(told).connection.dbapi_connection
+            made = Work(raw, self._compiled, told)
             try:
                 self._wait_for_disk(durable)
                 if self.sqlite:
@@ -195,36 +201,42 @@ class Database:
                     raw.execute("SET LOCAL synchronous_commit = off")
                 try:
                     yield made
+                    made.committed = None
                     raw.commit()
+                    made.committed = True
                 except BaseException:
+                    if made.committed is False:
+                        for act in made.undone:
+                            act()
                     raw.rollback()
                     raise
+                if write:
+                    self._settle_soon()
+                    for act in made.after:
+                        act()
             except self._errors.IntegrityError as problem:
-                raise self._corrupt() from problem
-            except self._errors.Error as problem:
-                raise self._unavailable(problem, otherwise) from problem
-            if write:
-                for act in made.after:
-                    act()
-                self._settle_soon()
+                raise self._corrupt(made.told) from problem
+            except (self._errors.Error, OSError) as problem:
+                stages = {False: made.told.before, None: made.told.during, True: made.told.after}
+                raise self._unavailable(problem, stages[made.committed]) from problem
 
-    def _connected(self) -> Connection:
+    def _connected(self, told: Told = CHARGED) -> Connection:
         if self._gone:
-            raise LedgerUnavailable(self._gone)
+            raise LedgerUnavailable(f"{self._gone}. {told.before}")
         if self._connection is None:
             try:
                 self._connection = self._engine.connect()
             except DBAPIError as problem:
-                raise self._unavailable(problem.orig, _UNTOUCHED) from problem
+                raise self._unavailable(problem.orig, told.before) from problem
         return self._connection
 
-    def _turn(self, write: bool) -> Any:
+    def _turn(self, write: bool, told: Told = CHARGED) -> Any:
         """A writer's turn among the processes that share a file; everyone else goes on at once."""
         if self.beside is None or not write or self._gone:
             return nullcontext()
         if self._connection is None and not self.beside.path.parent.is_dir():
             return nullcontext()  # SQLite says so in its own words
-        return self.beside.writing(self.timeout)
+        return self.beside.writing(self.timeout, told)
 
     def _wait_for_disk(self, durable: bool) -> None:
         if self.sqlite and durable != self._durable:
@@ -245,18 +257,19 @@ class Database:
             known = self._texts[id(statement)] = (statement, str(statement.compile(dialect=named)))
         return known[1]
 
-    def _corrupt(self) -> LedgerCorrupt:
+    def _corrupt(self, told: Told) -> LedgerCorrupt:
         self._drop()
         return LedgerCorrupt(
             f"an event must have a number of its own, and the database at {self} holds it already: the "
-            "ledger's row was set back; run verify() and restore a copy"
+            f"ledger's row was set back; run verify() and restore a copy. {told.before}"
         )
 
     def _unavailable(self, problem: Any, otherwise: str) -> LedgerUnavailable:
         self._drop()
         return LedgerUnavailable(
             f"the ledger at {self} must be reachable, writable and free within {self.timeout:g} s, and the "
-            f"database says: {problem}; check the path or the server, or wait for the other user. {otherwise}"
+            f"{'system' if isinstance(problem, OSError) else 'database'} says: {problem}; check the path or the server, or "
+            f"wait for the other user. {otherwise}"
         )
 
     def claim(self) -> int:

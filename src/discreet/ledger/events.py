@@ -13,21 +13,20 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from discreet.core.cost import Cost
 from discreet.core.query import Relation
 from discreet.errors import InvalidRequest, UnsupportedFormat
 
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
 
 def canonical(doc: Any) -> str:
     """The one way to write a document: sorted keys, no spaces, ASCII, nothing that is not finite."""
     try:
         return _encode(doc)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, RecursionError) as problem:
         raise InvalidRequest(f"a ledger keeps only what JSON can say, and {problem}; use plain finite values") from problem
 
 
@@ -37,7 +36,8 @@ def digest(text: str) -> str:
 
 
 _written: dict[int, tuple[Cost, str]] = {}  # texts by the object they are of: a total is written as often as it is read
-_MOST_WRITTEN = 512
+_read: dict[str, Cost] = {}
+_MOST_KEPT = 512
 
 
 def write_cost(cost: Cost) -> str:
@@ -46,22 +46,33 @@ def write_cost(cost: Cost) -> str:
     if known is not None and known[0] is cost:
         return known[1]
     text = canonical(cost.to_dict())
-    if len(_written) >= _MOST_WRITTEN:
+    if len(_written) >= _MOST_KEPT:
         _written.clear()
     _written[id(cost)] = (cost, text)
+    _keep(text, cost)
     return text
 
 
-@lru_cache(maxsize=256)
+def _keep(text: str, cost: Cost) -> None:
+    if len(_read) >= _MOST_KEPT:
+        _read.clear()
+    _read[text] = cost
+
+
 def read_cost(text: str) -> Cost:
     """The cost a text holds. Kept by its text: a ledger's own total is usually the one this process just wrote."""
+    known = _read.get(text)
+    if known is not None:
+        return known
     if text == write_cost(Cost.nothing()):
         return Cost.nothing()
     try:
         doc = json.loads(text)
     except json.JSONDecodeError as problem:
         raise UnsupportedFormat(f"a cost in the ledger is not JSON: {problem}") from problem
-    return Cost.from_dict(doc)
+    cost = Cost.from_dict(doc)
+    _keep(text, cost)
+    return cost
 
 
 @dataclass(frozen=True)

@@ -69,13 +69,13 @@ class Journal:
         beside = self.database.beside
         if beside is None:
             return
-        seen = beside.seen(self.id)
+        seen = beside.seen(self.id, work.told)
         if seen is None:
             if books.number:
                 raise LedgerCorrupt(
                     f"the head file {beside.head} knows nothing of the ledger {self.name!r}: this is a copy, or it was "
                     "restored, and spending it would spend one budget twice; if it is the one that counts, run: "
-                    f"discreet ledger adopt {beside.path}. Nothing was charged"
+                    f"discreet ledger adopt {beside.path}. {work.told.before}"
                 )
             return
         number, head = seen
@@ -91,7 +91,7 @@ class Journal:
             raise LedgerCorrupt(
                 f"the ledger {self.name!r} at {beside.path} was set back or replaced: it has {books.number} events, and "
                 f"{number} were seen (head {head}); restore the newest copy and run: discreet ledger adopt {beside.path}. "
-                "Nothing was charged"
+                f"{work.told.before}"
             )
 
     def load(self, work: Work, books: Books, account: Account) -> Standing:

@@ -18,7 +18,7 @@ from discreet.core.release import Entry, Release
 from discreet.core.runner import Bill, Paid
 from discreet.core.unit import Unit
 from discreet.errors import AccountClosed, InvalidRequest
-from discreet.ledger import checks, keys, tables
+from discreet.ledger import checks, keys, tables, tally
 from discreet.ledger.answers import Answers, Wanted
 from discreet.ledger.books import on_account
 from discreet.ledger.creation import find_or_create
@@ -179,9 +179,9 @@ class Ledger:
         """Store what was made, durably, and return what a read of the store returns."""
         return self._answers.store(paid, made)
 
-    def give_up(self, paid: Sequence[Paid]) -> None:
-        """Let go of what was bought, after an error."""
-        self._answers.give_up(paid)
+    def give_up(self, paid: Sequence[Paid]) -> str:
+        """Let go of what was bought, after an error; what became of it, in one line."""
+        return self._answers.give_up(paid)
 
     def redeem(self, number: int, *, forgo: bool = False) -> Cost:
         """The custodian's decision on an entry that was looked for and not answered: once more, or never; what it cost."""
@@ -220,6 +220,7 @@ class Ledger:
             books = self._journal.lock(work)
             bound = replace(draft, unit=self._bound(books.unit, unit, binding))
             entry = self._journal.post(work, books, [bound])[0]
+            work.after.insert(0, lambda: tally.opened(entry, bound.cost))
         return [Account(entry.number, part, account.parts, entry.hash) for part in range(account.parts or 1)]
 
     def reopen(self, request: Reopen, relation: Relation) -> int:
@@ -279,7 +280,7 @@ class Ledger:
 
     def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
         """The stored release of the identical question on the identical version of the data; asking again is free."""
-        wanted = self._keys(ask, source, relation)
+        wanted = self._keys(self._draft(ask, Distance.of(1), Cost.nothing(), relation), source)
         with self._database.work(write=False) as work:
             for key in wanted:
                 found = self._journal.find_release(work, key)
@@ -287,17 +288,21 @@ class Ledger:
                     return Release.from_json(found[0])
         return None
 
-    def _keys(self, ask: Ask, source: Any, relation: Relation) -> list[str]:
-        """The keyed digest of question and version; and for a ledger that 0.1.0 made, the one of then."""
+    def _keys(self, draft: Draft, source: Any) -> list[str]:
+        """The keyed digest of question and version; and for a ledger that 0.1.0 made, the one of then.
+
+        The digest is of ``canonical([ask.question, relation, source.version])``, put together from what is written already.
+        """
         if self._key_bytes is None:
             self._key_bytes = keys.find(self._database, self._keyed)
-        text = canonical([ask.question, relation, source.version])
+        end = canonical([draft.relation, source.version])
+        text = f'[{{"mechanism":{draft.law},"query":{draft.question}}},{end[1:]}'
         keyed = keys.digest_with(self._key_bytes, text)
         return [keyed, digest(text)] if self._founded == 1 else [keyed]
 
     def _want(self, bill: Bill, relation: Relation) -> Wanted:
-        found = [*self._keys(bill.ask, bill.source, relation), None] if bill.repeats else [None, None]
         draft = self._draft(bill.ask, bill.distance, checks.cost(bill.cost, self.test), relation)
+        found = [*self._keys(draft, bill.source), None] if bill.repeats else [None, None]
         restricted = getattr(bill.source, "restriction", ())
         rows = canonical({column: list(labels) for column, labels in restricted}) if restricted else None
         return Wanted(bill, replace(draft, rows=rows, key=found[0]), found[0], found[1])

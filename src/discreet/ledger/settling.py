@@ -5,6 +5,10 @@ A commit writes to the log and waits for the disk once; waiting for the file as 
 and at least five times a second. While it has not, the head file tells of more events than the file holds, so a copy of
 the file alone is found out; afterwards the file alone is the whole ledger, and the log is empty: nothing can be lost with
 it.
+
+While asks follow one another the log keeps its length and is written over from its beginning: a disk takes half the time to
+write over a block than to make a file longer. Proof that a log cut then is found: every transaction writes the page with the
+ledger's row, so whatever part of a log is left has a row of an earlier number than the head file tells of.
 """
 
 from __future__ import annotations
@@ -15,9 +19,11 @@ import time
 from contextlib import closing, suppress
 from urllib.parse import quote
 
+from discreet.errors import DiscreetError
 from discreet.ledger.beside import Beside
 
 _QUIET, _AT_MOST = 0.02, 0.2
+_LONG = 1000  # pages of a log that is begun anew while it is written to
 
 
 class Settler:
@@ -67,34 +73,42 @@ class Settler:
                 with self._changed:
                     while self._since is None and not self._stopping:
                         self._changed.wait()
-                    stopping = self._stopping
+                    stopping, busy = self._stopping, False
                     if self._since is None:
                         return
                     if not stopping:
-                        due = min(self._last + _QUIET, self._since + _AT_MOST)
-                        if (left := due - time.monotonic()) > 0:
+                        now, quiet = time.monotonic(), self._last + _QUIET
+                        if (left := min(quiet, self._since + _AT_MOST) - now) > 0:
                             self._changed.wait(left)
                             continue
+                        busy = now < quiet
                     self._since = None
-                settled = settle(connection, self._files)
+                settled = settle(connection, self._files, busy=busy)
                 if stopping:
                     return
-                if not settled:  # a reader still looks at an older state: try again
+                if busy or not settled:  # come back when it is quiet, or when no reader looks at an older state
                     with self._changed:
                         self._since = self._since or time.monotonic()
-                        self._last = time.monotonic() + _QUIET
+                        self._last = self._last if busy else time.monotonic() + _QUIET
 
 
-def settle(connection: sqlite3.Connection, files: Beside) -> bool:
-    """Bring all that is committed into the file and to the disk, the head as well; whether all of it came there."""
+def settle(connection: sqlite3.Connection, files: Beside, *, busy: bool = False) -> bool:
+    """Bring all that is committed into the file and to the disk, the head as well; whether all of it came there.
+
+    Where more is to come at once (``busy``) the log is left as long as it is.
+    """
     with suppress(OSError):  # the head file only has to be a lower bound
         files.flush()
     try:
-        busy, logged, settled = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        if busy or logged != settled:
-            return False
+        held, logged, settled = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if busy and not held and logged > _LONG:
+            # In a writer's turn, or there would always be one more page.
+            with files.writing(_QUIET):
+                held, logged, settled = connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+        if busy or held or logged != settled:
+            return not held and logged == settled
         # All of it is in the file. An empty log cannot be cut, and none of its pages can stand before newer ones.
-        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    except sqlite3.Error:
+        held, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except (sqlite3.Error, OSError, DiscreetError):
         return False  # the log keeps what it has; whoever writes next is told what is wrong
-    return not busy
+    return not held

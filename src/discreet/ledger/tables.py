@@ -189,6 +189,10 @@ all_pending = select(pending).where(pending.c.ledger == _ledger).order_by(pendin
 insert_pending = pending.insert()
 update_pending = pending.update().where(*_one_pending).values(state=bindparam("new_state"), holder=bindparam("new_holder"))
 delete_pending = pending.delete().where(*_one_pending)
+# What a claimant does with an entry that is its own and in the state it left it; nothing where it is not.
+_as_left = (*_one_pending, pending.c.state == bindparam("old_state"), pending.c.holder == bindparam("old_holder"))
+mark_pending = pending.update().where(*_as_left).values(state=bindparam("new_state"))
+answer_pending = pending.delete().where(*_as_left)
 delete_all_pending = pending.delete().where(pending.c.ledger == _ledger)
 
 find_document = select(releases.c.document, releases.c.number, releases.c.hash).where(

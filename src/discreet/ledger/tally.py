@@ -1,60 +1,109 @@
-"""What this process has paid and what became of it, for the one line with which it ends when it is interrupted."""
+"""What this process has paid and what became of it, for the one line with which it ends when something fails."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 
 from discreet.core.cost import Cost
 from discreet.core.release import Entry
 
 _lock = threading.Lock()
-_charged = Cost.nothing()
-_open: dict[tuple[str, int], str] = {}
+_MOST = 1000  # costs that wait to be added up: nearly always nobody asks for the sum
+_charged: list[Cost] = []
+_open: dict[tuple[str, int], tuple[str, Cost]] = {}
+PAYING, PAID, LOOKED, ALONE, PLAN = "paying", "paid", "looked", "alone", "plan"
+_alone: set[tuple[str, int]] = set()  # entries whose answer serves once
 
 
-def paid(entry: Entry, cost: Cost) -> None:
-    """An entry was charged."""
-    global _charged
+def paying(entry: Entry, cost: Cost, *, repeats: bool) -> None:
+    """An entry is about to be charged: whoever is stopped now does not know whether it was."""
     with _lock:
-        _charged = _charged + cost
-        _open[entry.ledger, entry.number] = "paid"
+        _open[entry.ledger, entry.number] = PAYING, cost
+        if not repeats:
+            _alone.add((entry.ledger, entry.number))
+
+
+def unpaid(entry: Entry) -> None:
+    """It was not charged after all."""
+    stored(entry.ledger, entry.number)
+
+
+def paid(entry: Entry) -> None:
+    """It was charged."""
+    with _lock:
+        _, cost = _open[entry.ledger, entry.number]
+        _charge(cost)
+        _open[entry.ledger, entry.number] = ALONE if (entry.ledger, entry.number) in _alone else PAID, cost
+
+
+def opened(entry: Entry, cost: Cost) -> None:
+    """A plan was charged, whose steps are taken from now on."""
+    with _lock:
+        _charge(cost)
+        _open[entry.ledger, entry.number] = PLAN, cost
 
 
 def looked(ledger: str, number: int) -> None:
     """An entry is looked for from now on."""
     with _lock:
-        _open[ledger, number] = "looked"
+        _, cost = _open.get((ledger, number), (PAID, Cost.nothing()))  # redeemed: another process paid for it
+        _open[ledger, number] = LOOKED, cost
 
 
 def stored(ledger: str, number: int) -> None:
     """An entry has its answer."""
     with _lock:
         _open.pop((ledger, number), None)
+        _alone.discard((ledger, number))
 
 
 def clear() -> None:
     """Begin anew: for a command that is run as a function."""
-    global _charged
     with _lock:
-        _charged = Cost.nothing()
+        _charged.clear()
         _open.clear()
+        _alone.clear()
 
 
 def in_words() -> str:
     """What was charged by this process and what asking again costs."""
     with _lock:
-        if _charged is Cost.nothing():
-            return "nothing was charged"
-        withheld = sorted(number for (_, number), state in _open.items() if state == "looked")
-        waiting = sorted(number for (_, number), state in _open.items() if state == "paid")
-    told = [f"{_charged} was charged"]
-    if withheld:
-        told.append(
-            f"entry {', '.join(map(str, withheld))} was looked for and not answered: it is withheld until the custodian "
-            "runs discreet ledger redeem"
-        )
-    if waiting:
-        told.append(f"entry {', '.join(map(str, waiting))} is paid and nobody looked: asking the same again is free")
-    if not (withheld or waiting):
-        told.append("every answer is stored: asking the same again is free")
-    return "; ".join(told)
+        charged = sum(_charged, Cost.nothing())
+        left = {key: state for key, (state, _) in _open.items()}
+    if not left:
+        return f"{charged} was charged; every answer is stored: {_FREE}" if _charged else "nothing was charged"
+    return "; ".join([f"{charged} was charged" if _charged else "nothing more was charged", *_became(left)])
+
+
+def of(ledger: str, numbers: Iterable[int]) -> str:
+    """What became of some entries."""
+    with _lock:
+        left = {(ledger, number): _open[ledger, number][0] for number in numbers if (ledger, number) in _open}
+    return "; ".join(_became(left))
+
+
+_FREE = "asking the same again is free"
+_BECAME = {
+    PAYING: "whether {} was charged is not known: discreet ledger show tells",
+    LOOKED: "{} was looked for and not answered: it is withheld until the custodian runs discreet ledger redeem",
+    PAID: "{} is paid and nobody looked: asking the same again is free",
+    ALONE: "{} is paid and not answered, and asking again is charged again: its answer serves once",
+    PLAN: "the steps of {} are paid: a run with a checkpoint goes on with them, and any other pays again",
+}
+
+
+def _became(left: dict[tuple[str, int], str]) -> list[str]:
+    """A clause for each state that some entry is left in."""
+    told = []
+    for state, words in _BECAME.items():
+        numbers = sorted(number for (_, number), now in left.items() if now == state)
+        if numbers:
+            told.append(words.format(f"entry {', '.join(map(str, numbers))}"))
+    return told
+
+
+def _charge(cost: Cost) -> None:
+    _charged.append(cost)
+    if len(_charged) > _MOST:
+        _charged[:] = [sum(_charged, Cost.nothing())]

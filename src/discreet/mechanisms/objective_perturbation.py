@@ -277,6 +277,11 @@ def certifiable(problem: Smoothness, slope: Fraction, ridge: Fraction, linear: F
 def ridge_for(problem: Smoothness, jacobian: Fraction) -> Fraction:
     """The least ridge with J at most ``jacobian``: curvature / (e^(jacobian / rows) - 1)."""
     steep = math.expm1(min(float(jacobian) / problem.rows, 500.0))
+    if not steep > float(problem.curvature) * 1e-300:
+        raise InvalidRequest(
+            f"{float(jacobian):.3g} of epsilon is too little for noise in an objective that a row may bend by "
+            f"{float(problem.curvature):.3g}; ask for a larger epsilon, or use method='output'"
+        )
     return numbers.round_up(float(problem.curvature) / steep) * Fraction(10**9 + 1, 10**9)
 
 

@@ -167,7 +167,7 @@ def _add_up(query: Cells, batch: Any, kept: Mask | None) -> Integers:
         part = {name: values[rows] for name, values in columns.items()}
         total += _block(picks, spreads, part, rows.stop - start, None if kept is None else kept[rows])
     table = total.reshape([query.factors[i].size for i in order])
-    return np.transpose(table, np.argsort(order))
+    return table if len(order) < 2 else np.transpose(table, np.argsort(order))
 
 
 def _block(

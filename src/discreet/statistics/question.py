@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -149,7 +150,7 @@ def builder(name: str) -> Builder:
 def build(name: str, table: Table, *args: Any, **kwargs: Any) -> Question:
     """The question that a statistic asks with these arguments; refuses arguments it does not take."""
     make = builder(name)
-    signature = inspect.signature(make)
+    signature = _signature(make)
     try:
         signature.bind(table, *args, **kwargs)
     except TypeError as problem:
@@ -158,6 +159,9 @@ def build(name: str, table: Table, *args: Any, **kwargs: Any) -> Question:
             f"the statistic {name!r} takes other arguments ({problem}); it takes {taken or 'none'}"
         ) from None
     return make(table, *args, **kwargs)
+
+
+_signature = functools.cache(inspect.signature)
 
 
 def names() -> list[str]:

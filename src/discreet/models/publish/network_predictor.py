@@ -29,6 +29,7 @@ class NetworkPredictor(Predictor):
     activation: str = "relu"
     radius: float | None = None
 
+    @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def decision_function(self, X: Any) -> Floats:
         """The score of each row: one number for two classes, positive for the second; one for each of more."""
         x = self.rows(X) / self.units
@@ -41,6 +42,7 @@ class NetworkPredictor(Predictor):
                 x = np.maximum(x, 0.0) if self.activation == "relu" else np.tanh(x)
         return x[:, 0] if x.shape[1] == 1 else x
 
+    @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, for each row."""
         score = self.decision_function(X)
@@ -50,6 +52,7 @@ class NetworkPredictor(Predictor):
         share = np.exp(score - score.max(axis=1, keepdims=True))
         return np.asarray(share / share.sum(axis=1, keepdims=True))
 
+    @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def predict(self, X: Any) -> Any:
         """The class of each row."""
         score = self.decision_function(X)

@@ -21,6 +21,7 @@ class NumberPredictor(Predictor):
     coefficients: Floats
     intercept: float
 
+    @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def predict(self, X: Any) -> Floats:
         """The number predicted for each row."""
         found: Floats = self.rows(X) @ self.coefficients + self.intercept

@@ -212,6 +212,7 @@ class LinearPredictor(Predictor):
     probabilities: bool = False
     kernel: RandomFeatures | None = None
 
+    @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def decision_function(self, X: Any) -> Floats:
         """The score of each row: positive for the second class."""
         x = self.rows(X)
@@ -223,10 +224,12 @@ class LinearPredictor(Predictor):
             score[part] = _scores(self.kernel(x[part]), self.coefficients) + self.intercept
         return score
 
+    @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def predict(self, X: Any) -> Any:
         """The class of each row."""
         return np.array(self.classes)[(self.decision_function(X) > 0).astype(int)]
 
+    @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, for each row; only of a model that has probabilities."""
         if not self.probabilities:
