@@ -37,6 +37,7 @@ HOMES: dict[str, dict[str, str]] = {
         "label_counts": "statistics.label_counts",
         "lifetimes": "statistics.lifetimes",
         "lot_gradient": "models.gradient.lot_gradient",
+        "person_gradients": "models.gradient.person_loss",
         "minimiser": "models.queries.problem",
         "nodes": "statistics.nodes",
         "people_by_key": "statistics.categories",
@@ -164,14 +165,20 @@ HOMES: dict[str, dict[str, str]] = {
         "box": "models.regions",
         "free_last": "models.regions",
     },
+    "optimizer": {
+        "adam": "models.gradient.optimizers",
+        "momentum": "models.gradient.optimizers",
+    },
     "step size": {
         "constant": "models.gradient.steps",
+        "cosine": "models.gradient.steps",
         "inverse_root": "models.gradient.steps",
         "strongly_convex": "models.gradient.steps",
     },
     "predictor": {
         "linear": "models.publish.predictor",
         "network": "models.publish.network_predictor",
+        "number_network": "models.publish.network_predictor",
         "number": "models.publish.number_predictor",
     },
 }
