@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Unpack
 
+from discreet.core.labels import Label
 from discreet.core.numbers import Number
 from discreet.core.price import Keywords
 from discreet.core.result import Result
-from discreet.core.schema import Label
 
 
 class Options(Keywords, total=False):
