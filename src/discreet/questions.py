@@ -10,11 +10,12 @@ from typing import Any, TypeVar, Unpack
 
 import discreet.hypotheses  # noqa: F401  whose tests are statistics too
 from discreet.core.cost import Cost
+from discreet.core.labels import Label
 from discreet.core.numbers import Number
 from discreet.core.price import Keywords
 from discreet.core.result import Result
 from discreet.core.runner import Procedure, plan
-from discreet.core.schema import Label, Schema
+from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
 from discreet.ledger.ledger import Preview as Afterwards
 from discreet.previews import Preview
