@@ -65,7 +65,9 @@ class Top(Mechanism):
         """The places of the largest, the first first."""
         utilities, random = np.asarray(exact), chosen(seed)
         if utilities.ndim != 1 or utilities.size < self.choices:
-            raise InvalidRequest(f"utilities must be one number per candidate, {self.choices} or more, got {utilities.shape}")
+            raise InvalidRequest(
+                f"utilities must be one number per candidate, {self.choices} or more, got {utilities.shape}"
+            )
         one, left = Exponential(self.rate), np.arange(utilities.size)
         places = []
         for _ in range(self.choices):

@@ -115,6 +115,10 @@ class Cells(SumQuery):
         """Whole numbers where every factor picks a cell, fine steps where one spreads."""
         return quantum.UNIT if any(f.is_number for f in self.factors) else Fraction(1)
 
+    @property
+    def counts_rows(self) -> bool:
+        return all(f.kind not in ("level", "signed") for f in self.factors)
+
     def distance(self, relation: Relation) -> Distance:
         k = Fraction(self.rows)
         number = next((f for f in self.factors if f.kind in ("level", "signed")), None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -95,7 +94,7 @@ class PersonValues(FineSum):
     ``number`` has the bounds it is clipped to. A row without a value in the column is no row here.
 
     ``distance``: that of ``Cells`` with m = min(rows, number of groups) rows a person: for a sum without groups and clip
-    [A, B], in units of max(|A|, |B|), 1 under add/remove and (B - A) / max(|A|, |B|) under replace; never the number of rows.
+    [A, B], in units of max(|A|, |B|), 1 under add/remove and (B - A) / max(|A|, |B|) under replace, whatever ``rows`` is.
 
     Proof: a person's rows in one group make one value, clipped to the public range after they were added up, so one vector
     of cells that is what a single row of ``Cells`` with this factor adds, or nothing. At most ``rows`` rows of a person
@@ -141,7 +140,8 @@ class PersonValues(FineSum):
             person, place, codes = person[there], place[there], codes[there]
         cells = math.prod(f.size for f in self.groups)
         found, own = np.unique(person * cells + place, return_inverse=True)
-        values = self._values(np.bincount(own, minlength=found.size), np.bincount(own, codes, minlength=found.size))
+        added: Floats = np.bincount(own, codes, minlength=found.size).astype(np.float64)
+        values = self._values(np.bincount(own, minlength=found.size), added)
         weights = np.full(found.size, quantum.ONE)
         parts = cut(self.number, weights, codes_of(self.number, values))
         total = [_whole_sums(found % cells, part.astype(np.int64), cells) for part in parts]
