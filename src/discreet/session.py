@@ -205,6 +205,33 @@ class Session(Questions):
         self._need(_names(args, rest), where, make)
         return self._run(make(self.schema), {} if where is None else where)
 
+    def sql(self, statement: str, **options: Any) -> Result | list[Result]:
+        """What a SELECT asks, as in ``SELECT sex, AVG(bmi) FROM visits WHERE age >= 60 GROUP BY sex``; see ``discreet.sql``.
+
+        One aggregate has one result. Several have a list: they are paid together and share the price equally.
+        """
+        from discreet.sql import translate
+
+        if told := [word for word in ("by", "where") if word in options]:
+            raise InvalidRequest(f"a statement says {told[0]} itself, got {told[0]}= too; write it into the statement")
+        asked = translate(statement, self.schema)
+        if len(asked) == 1:
+            return self.ask(asked[0].statistic, *asked[0].columns, **asked[0].keywords, **options)
+        price, rest = _separate(options)
+        price = price.share(Fraction(1, len(asked)))
+
+        def make(schema: Schema) -> Procedure[list[Result]]:
+            made = []
+            for each in asked:
+                table = replace(self._table(bool(each.where)), schema=schema, gaussian=price.is_gaussian)
+                question = build(each.statistic, table, *each.columns, **each.arguments, **rest)
+                made.append((question, self._narrowed(each.where or {}).restriction))
+            return ask_each([q for q, _ in made], price, schema.neighbors, [w for _, w in made])
+
+        for each in asked:
+            self._need(_names(each.columns, each.arguments), each.where or {}, make)
+        return self._run(make(self.schema), {})
+
     def _find(
         self, statistic: str, args: tuple[Any, ...], rest: dict[str, Any], price: Price, where: dict[str, Any] | str | None
     ) -> Result:
