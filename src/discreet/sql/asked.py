@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from discreet.core.schema import Schema
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -25,3 +27,7 @@ class Asked:
     def arguments(self) -> dict[str, Any]:
         """What the statistic takes beside its columns: options and groups."""
         return self.options | ({"by": list(self.by)} if self.by else {})
+
+    def condition(self, schema: Schema) -> dict[str, bool]:
+        """Its condition as a filter by labels; empty where it is about all rows."""
+        return schema.condition(self.where) if self.where else {}

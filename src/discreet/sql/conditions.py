@@ -10,7 +10,8 @@ import keyword
 from collections.abc import Callable
 from typing import Any
 
-from discreet.core.schema import Schema, closest
+from discreet.core.labels import closest
+from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.sql.reading import refused
 
