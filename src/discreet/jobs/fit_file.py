@@ -62,7 +62,7 @@ class FitJob:
 def model_of(kind: str, parameters: Mapping[str, Any]) -> Any:
     """The model that a word of ``KINDS`` stands for, with these parameters."""
     import discreet
-    from discreet.core.schema import closest
+    from discreet.core.labels import closest
 
     if kind not in KINDS:
         raise UnknownName(f"no model is called {kind!r}{closest(kind, KINDS)}")

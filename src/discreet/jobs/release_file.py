@@ -217,7 +217,7 @@ def item_of(number: int, doc: Any, place: Place) -> Item:
     return Item(
         statistic=doc["statistic"],
         columns=tuple(names),
-        title=doc.get("title") or _plain_title(doc["statistic"], names, doc.get("by"), doc.get("where", {})),
+        title=doc.get("title") or plain_title(doc["statistic"], names, doc.get("by"), doc.get("where", {})),
         spend=spend,
         by=doc.get("by"),
         where=doc.get("where", {}),
@@ -226,7 +226,7 @@ def item_of(number: int, doc: Any, place: Place) -> Item:
     )
 
 
-def _plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any] | str) -> str:
+def plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any] | str) -> str:
     """What is asked, in plain words, where the file gives no title."""
     words = [statistic.replace("_", " ").capitalize()]
     if columns:
