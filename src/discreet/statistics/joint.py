@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -30,10 +30,19 @@ def ask(question: Question, price: Price, relation: Relation, expected: int | No
 
 
 def ask_each(
-    questions: Sequence[Question], price: Price, relation: Relation, expected: int | None = None
+    questions: Sequence[Question],
+    price: Price,
+    relation: Relation,
+    rows: Sequence[Any] | None = None,
+    expected: int | None = None,
 ) -> Procedure[list[Result]]:
-    """Ask questions that each pay ``spend`` for themselves, in one transaction and one pass."""
+    """Ask questions that each pay ``price`` for themselves, in one transaction; ``rows``: what each is restricted to.
+
+    One pass for all that are about the same rows; without ``rows`` they are about all of them.
+    """
     asks = [question.asks(price, relation) for question in questions]
+    if rows is not None:
+        asks = [tuple(replace(ask, where=where) for ask in group) for group, where in zip(asks, rows, strict=True)]
     releases = iter((yield tuple(ask for group in asks for ask in group)))
     own = [tuple(next(releases) for _ in group) for group in asks]
     costs = [sum((r.cost for r in rs[1:]), rs[0].cost) for rs in own]
