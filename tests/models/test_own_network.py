@@ -193,13 +193,8 @@ def test_a_network_of_a_number_predicts_within_the_bounds_and_is_published(tmp_p
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (2000, 2))
     y = 150 + 40 * np.sin(2 * x[:, 0]) + 10 * x[:, 1]
-    settings: dict[str, Any] = {
-        "bounds": (-1, 1),
-        "target_bounds": (90, 210),
-        "hidden_layer_sizes": (16,),
-        "random_state": 1,
-    }
-    model = ds.models.MLPRegressor(epsilon=8, delta=1e-6, expected_rows=2000, **settings).fit(x, y)
+    settings: dict[str, Any] = {"bounds": (-1, 1), "target_bounds": (90, 210), "hidden_layer_sizes": (16,)}
+    model = ds.models.MLPRegressor(random_state=1, epsilon=8, delta=1e-6, expected_rows=2000, **settings).fit(x, y)
     assert model.public_score(x, y) > 0.8
     loaded = ds.models.load(model.publish(tmp_path / "model.json"))
     assert (loaded.predict(x) == model.predict(x)).all()

@@ -60,7 +60,7 @@ class PersonLoss(Trainable):
 
 
 def gradient_loss(gradient: Callable[[Any, Any, Any], Any], start: Any, *, title: str | None = None) -> PersonLoss:
-    """A loss known by ``gradient(parameters, x, y)`` of one row, in NumPy or whatever else: called row by row, so it is slow.
+    """A loss known by ``gradient(parameters, x, y)`` of one row, in NumPy or anything else: called row by row, so slow.
 
     ``start`` is a vector of public first parameters, as long as what ``gradient`` returns.
     """
