@@ -27,6 +27,7 @@ BELOW = {
     "local": {"core", "errors", "mechanisms", "accounting", "sources"},
     "models": {"core", "errors", "mechanisms", "accounting", "sources"},
     "inference": {"core", "errors", "mechanisms", "accounting", "statistics"},
+    "synthetic": {"core", "errors", "mechanisms", "accounting", "sources", "statistics", "inference"},
     "protect": {"core", "errors", "sources", "ledger"},
     "audit": {
         "core",
@@ -39,6 +40,7 @@ BELOW = {
         "hypotheses",
         "local",
         "models",
+        "synthetic",
     },
 }
 ALL = {*BELOW} - {"audit"}

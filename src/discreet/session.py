@@ -37,6 +37,7 @@ from discreet.statistics.question import Question, Table, build
 if TYPE_CHECKING:
     from discreet.models.estimators.private_model import PrivateModel
     from discreet.models.protocol import Columns
+    from discreet.synthetic.tables import Synthetic
 
 R = TypeVar("R")
 M = TypeVar("M", bound="PrivateModel")
@@ -262,7 +263,7 @@ class Session(Questions):
 
         self._need((*features, target, weight, propensity), where, make)
         columns = self._columns(features, target, weight, propensity, rows)
-        self._check_whole(model, columns, {} if where is None else where)
+        self._check_whole(model.price, model.procedure(columns, self.schema.neighbors), {} if where is None else where)
         model.accept(self._run(model.procedure(columns, self.schema.neighbors), {} if where is None else where), columns)
         return model
 
@@ -352,17 +353,56 @@ class Session(Questions):
             )
         return self._run(model.score_procedure(self.schema, Price(epsilon, delta, rho)), {} if where is None else where)
 
+    def synthesize(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        bins: Mapping[str, int | Sequence[Any]] | None = None,
+        rows: int | None = None,
+        tables: int | None = None,
+        impossible: Sequence[str] | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
+        where: dict[str, Any] | str | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+    ) -> Synthetic:
+        """Synthetic tables of some columns: ``.table`` to look at, ``.analyse(function)`` for conclusions with intervals.
+
+        Numbers and dates need public ``bins`` (a number of them, or edges); short whole-number columns do without.
+        ``impossible`` are conditions that no row may meet, ``workload`` sets of columns that are to be right together.
+        Without a price nothing is paid: the tables are made of what the ledger holds of this version of the table.
+        """
+        from discreet.synthetic.released import from_releases
+        from discreet.synthetic.synthesizing import asked
+
+        filtered = {} if where is None else where
+        if epsilon is None and rho is None:
+            source = self._narrowed(filtered)
+            held = self.ledger.held(source, self.schema.neighbors)
+            return from_releases(held, columns, self.schema, bins=bins, rows=rows, tables=tables, impossible=impossible)
+        price, public = Price(epsilon, delta, rho), self._table(bool(where)).rows
+
+        def make(schema: Schema) -> Procedure[Synthetic]:
+            return asked(
+                schema=schema, columns=columns, bins=bins, rows=rows, tables=tables, impossible=impossible,
+                workload=workload, public_rows=public,
+            ).procedure(price)  # fmt: skip
+
+        self._need(columns or self.schema.columns, where, make)
+        self._check_whole(price, make(self.schema), filtered, "table")
+        return self._run(make(self.schema), filtered)
+
     def run(self, procedure: Procedure[R]) -> R:
         """What a procedure of one's own finds in this table; the ledger pays for each of its asks."""
         return self._run(procedure, {})
 
-    def _check_whole(self, model: PrivateModel, columns: Columns, where: dict[str, Any] | str) -> None:
-        """Refuse a fit of several questions that does not fit as a whole, before the first of them is paid for."""
-        price = model.price
+    def _check_whole(self, price: Price, procedure: Procedure[Any], where: dict[str, Any] | str, what: str = "fit") -> None:
+        """Refuse several questions that do not fit as a whole, before the first of them is paid for."""
         if price.is_infinite or self.ledger.preview(price.cost).fits:
             return
         relation = self.schema.neighbors
-        _, asked = plan(model.procedure(columns, relation), relation, self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS)
+        _, asked = plan(procedure, relation, self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS)
         would = self.ledger.preview(sum((_price(each, relation) for each in asked), Cost.nothing()))
         first, source = asked[0] if asked else None, self._narrowed(where)
         known = isinstance(first, Ask) and first.query.described and self.ledger.recall(first, source, relation) is not None
@@ -370,9 +410,9 @@ class Session(Questions):
             other = self.ledger.budget is not None and self.ledger.budget.rho is None and would.cost.epsilon is None
             remedy = "such a budget pays for epsilon, and for no rho: give epsilon" if other else "ask for less"
             if self.ledger.budget is not None and would.cost.delta and not self.ledger.budget.delta and would.cost.epsilon:
-                remedy = "such a budget has no delta, which this fit needs: make one with Budget(epsilon=..., delta=...)"
+                remedy = f"such a budget has no delta, which this {what} needs: make one with Budget(epsilon=..., delta=...)"
             raise BudgetExceeded(
-                f"the budget of the ledger {self.ledger.name!r} is {self.ledger.budget}: this fit asks for {would.cost}, "
+                f"the budget of the ledger {self.ledger.name!r} is {self.ledger.budget}: this {what} asks for {would.cost}, "
                 f"and {would.remaining} is left; {remedy}. Nothing was charged"
             )
 

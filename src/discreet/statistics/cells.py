@@ -176,7 +176,7 @@ def _block(
     """The cells of a block that fits into the cache: one line for each place, one column for each moment."""
     place: npt.NDArray[np.intp] = _NOWHERE if picks else np.zeros(size, np.intp)
     for i, factor in enumerate(picks):
-        code, found = _bin(factor, columns[factor.column]) if factor.kind == "bins" else _known(columns[factor.column])
+        code, found = picked(factor, columns[factor.column])
         if found is not None:
             valid = found if valid is None else valid & found
         if len(picks) > 1 or spreads:
@@ -201,9 +201,14 @@ def _block(
 _NOWHERE: npt.NDArray[np.intp] = np.empty(0, np.intp)
 
 
+def picked(factor: Factor, values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Mask | None]:
+    """The cell of each value, of a factor that picks one, and which values have one; None for all."""
+    return _bin(factor, values) if factor.kind == "bins" else _known(values)
+
+
 def _known(codes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Mask | None]:
     """Codes of categories, and which of them there are; None for all."""
-    return codes, codes >= 0 if codes.min() < 0 else None
+    return codes, codes >= 0 if codes.size and codes.min() < 0 else None
 
 
 def bins(factor: Factor, values: Any, xp: Any = np) -> Any:
