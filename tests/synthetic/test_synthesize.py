@@ -154,7 +154,7 @@ def test_refused_before_anything_is_paid(given: dict[str, Any], words: str) -> N
 
 def test_a_budget_too_small_for_the_whole_pays_for_no_part() -> None:
     asked = session(ds.Budget(rho="0.5"))
-    with pytest.raises(BudgetExceeded, match="this table asks for"):
+    with pytest.raises(BudgetExceeded, match="this request asks for"):
         asked.synthesize(["sex", "pregnant"], rho=1)
     assert not list(asked.ledger.events())
 

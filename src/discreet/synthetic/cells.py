@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from discreet.core.labels import canonical
 from discreet.core.moments import Date, Datetime
-from discreet.core.schema import Categories, Column, Integer, Schema, canonical
+from discreet.core.schema import Categories, Column, Integer, Schema
 from discreet.errors import InvalidRequest
 from discreet.sources import open_source
 from discreet.synthetic.domain import Attribute, Domain

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from discreet.core.query import Relation
 from discreet.core.schema import Categories, Integer, Schema
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.statistics.cells import Factor, picked
+from discreet.statistics.cells import Factor, places
 from discreet.statistics.histogram import bin_edges
 from discreet.statistics.question import Table, intervals
 
@@ -53,11 +53,11 @@ class Attribute:
     def places(self, batch: Any) -> tuple[Places, npt.NDArray[np.bool_] | None]:
         """The level of every row, and which rows have one; None for all."""
         name = self.factor.column
-        codes, known = picked(self.factor, batch.codes(name) if self.factor.kind == "category" else batch.numeric(name))
-        places = codes.astype(np.intp)
+        values = batch.codes(name) if self.factor.kind == "category" else batch.numeric(name)
+        levels, known = places([self.factor], {name: values}, batch.size)
         if known is None or not self.gaps:
-            return places, known
-        return np.where(known, places, self.factor.size), None
+            return levels, known
+        return np.where(known, levels, self.factor.size), None
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class Domain:
     def sizes(self) -> tuple[int, ...]:
         return tuple(a.size for a in self.attributes)
 
-    def cells(self, places: Sequence[int]) -> int:
+    def cells(self, table: Sequence[int]) -> int:
         """How many cells the table of some attributes has."""
-        return math.prod(self.sizes[i] for i in places)
+        return math.prod(self.sizes[i] for i in table)
 
     def pairs(self) -> list[tuple[int, ...]]:
         """Every two attributes."""
@@ -163,10 +163,10 @@ def _number(declared: Any, edge: Any) -> float:
 
 def check_sizes(domain: Domain, tables: Sequence[Sequence[int]]) -> None:
     """Refuse tables of counts that are too large, before anything is paid."""
-    sizes = {tuple(places): domain.cells(places) for places in tables}
-    for places, cells in sizes.items():
+    sizes = {tuple(each): domain.cells(each) for each in tables}
+    for table, cells in sizes.items():
         if cells > MOST_CELLS:
-            names = " × ".join(domain.names[i] for i in places)
+            names = " × ".join(domain.names[i] for i in table)
             raise InvalidRequest(
                 f"a table of counts must have at most {MOST_CELLS:,} cells, and {names} has {cells:,}",
                 key="bins",
