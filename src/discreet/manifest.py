@@ -39,8 +39,13 @@ HOMES: dict[str, dict[str, str]] = {
         "label_counts": "statistics.label_counts",
         "lifetimes": "statistics.lifetimes",
         "lot_gradient": "models.gradient.lot_gradient",
+<<<<<<< HEAD
         "person_gradients": "models.gradient.person_loss",
+=======
+        "marginal": "synthetic.queries",
+>>>>>>> main
         "minimiser": "models.queries.problem",
+        "misfit": "synthetic.queries",
         "nodes": "statistics.nodes",
         "people": "statistics.people",
         "people_by_key": "statistics.categories",
