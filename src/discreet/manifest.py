@@ -39,11 +39,7 @@ HOMES: dict[str, dict[str, str]] = {
         "label_counts": "statistics.label_counts",
         "lifetimes": "statistics.lifetimes",
         "lot_gradient": "models.gradient.lot_gradient",
-<<<<<<< HEAD
-        "person_gradients": "models.gradient.person_loss",
-=======
         "marginal": "synthetic.queries",
->>>>>>> main
         "minimiser": "models.queries.problem",
         "misfit": "synthetic.queries",
         "nodes": "statistics.nodes",
@@ -51,6 +47,7 @@ HOMES: dict[str, dict[str, str]] = {
         "people_by_key": "statistics.categories",
         "people_in_bins": "statistics.bounds",
         "person_cells": "statistics.person_cells",
+        "person_gradients": "models.gradient.person_loss",
         "person_values": "statistics.person_values",
         "popularity": "statistics.top",
         "problem": "models.queries.problem",
