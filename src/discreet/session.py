@@ -243,7 +243,7 @@ class Session(Questions):
         self,
         model: M,
         features: Sequence[str],
-        target: str,
+        target: str | None = None,
         *,
         weight: str | None = None,
         propensity: str | None = None,
@@ -251,9 +251,10 @@ class Session(Questions):
     ) -> M:
         """Fit a model of ``discreet.models`` to named columns, and return it. The ledger pays the model's price.
 
-        Bounds and classes are those of the schema. ``propensity`` is for treatment rules: what ``weight`` is divided by.
+        Bounds and classes are those of the schema. ``target`` is what is to be predicted; models such as ``KMeans`` have
+        none. ``propensity`` is for treatment rules: what ``weight`` is divided by.
         """
-        _check_model(model, self)
+        target = _check_model(model, self, target)
         rows = self._table(bool(where)).rows
 
         def make(schema: Schema) -> Procedure[Any]:
@@ -289,7 +290,7 @@ class Session(Questions):
             raise InvalidRequest(f"no keyword is called {unknown[0]!r}; a price is epsilon, delta or rho")
         made = read_candidates(candidates, model, price or None)
         for each in made:
-            _check_model(each, self)
+            _check_model(each, self, target)
         rows = self._table(bool(where)).rows
 
         def make(schema: Schema) -> Procedure[Any]:
@@ -306,7 +307,7 @@ class Session(Questions):
         self,
         model: PrivateModel,
         features: Sequence[str],
-        target: str,
+        target: str | None = None,
         *,
         weight: str | None = None,
         propensity: str | None = None,
@@ -315,7 +316,7 @@ class Session(Questions):
         """What a fit would cost, whether it fits, and its ridge; touches no data and does not change the model."""
         from discreet.models.estimators.privacy import asked_ridge_of
 
-        _check_model(model, self)
+        target = _check_model(model, self, target)
         self._narrowed({} if where is None else where)  # refuses a filter that names nothing
         guess = self.schema.expected_rows or _ROWS_WITHOUT_A_GUESS
         rows = guess if self._rows_are_public(bool(where)) else None
@@ -326,7 +327,7 @@ class Session(Questions):
         cost = sum((_price(each, self.schema.neighbors) for each in asked), self._finding_cost(hidden))
         would = self.ledger.preview(cost)
         ridge = None if getattr(fitted, "ridge", None) is None else float(fitted.ridge)
-        asked_ridge = None if ridge is None else asked_ridge_of(model.ridge, ridge)
+        asked_ridge = None if ridge is None else asked_ridge_of(model.ridge, ridge)  # type: ignore[attr-defined]
         return FitPreview(cost, would.fits, would.remaining, ridge, asked_ridge, tuple(asked))
 
     def score(
@@ -383,7 +384,7 @@ class Session(Questions):
 
         if isinstance(features, str):
             raise InvalidRequest(f"features is a list of columns, got {features!r}")
-        goal = self.schema[target]
+        goal = self.schema[target] if target else None
         if isinstance(goal, Categories) and goal.private:
             raise InvalidRequest(f"the classes of a target must be known, got {target!r}, whose labels are yet to be found")
         return Columns(self.schema, tuple(features), target, weight, rows, propensity)
@@ -464,8 +465,11 @@ def _price(asked: Ask | Open | Reopen, relation: Relation) -> Cost:
     return asked.mechanism.cost(asked.query.distance(relation))
 
 
-def _check_model(model: Any, session: Session) -> None:
-    """Refuse what is no private model, and what it says of the table or the noise against what the session says."""
+def _check_model(model: Any, session: Session, target: str | None) -> str:
+    """Refuse what is no private model, and what it says of the table or the noise against what the session says.
+
+    Returns the target, empty where the model has none.
+    """
     from discreet.models.estimators.private_model import PrivateModel
 
     if not isinstance(model, PrivateModel):
@@ -493,6 +497,11 @@ def _check_model(model: Any, session: Session) -> None:
             f"in a session noise comes from the session, got {name}(random_state={given['random_state']!r}); leave it out, "
             "or for tests make Session(..., ledger='test', seed=...)"
         )
+    if model.supervised and target is None:
+        raise InvalidRequest(f"{name} needs target=, the column it learns to predict; got none")
+    if not model.supervised and target is not None:
+        raise InvalidRequest(f"{name} learns from features alone, got target={target!r}; leave it out")
+    return target or ""
 
 
 def _size(batch: Any) -> int:

@@ -17,7 +17,7 @@ from discreet.models.design import Design, Floats
 class Privacy:
     """What a fit cost, under which relation, and whether its noise was private.
 
-    ``ridge`` is the one that was minimised with, ``asked_ridge`` the one asked for where it had to be raised; ``releases``
+    ``ridge`` is the one that was minimised with (None where nothing was minimised), ``asked_ridge`` the one asked for where it had to be raised; ``releases``
     are the noisy numbers that everything was read from, each with its own cost, law and ledger entry.
     """
 
@@ -25,7 +25,7 @@ class Privacy:
     relation: Relation
     private: bool
     method: str
-    ridge: float
+    ridge: float | None
     releases: tuple[Release, ...]
     asked_ridge: float | None = field(default=None, kw_only=True)
 
