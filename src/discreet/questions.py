@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Unpack
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, TypeVar, Unpack
 
+import discreet.hypotheses  # noqa: F401  whose tests are statistics too
+from discreet.core.cost import Cost
+from discreet.core.labels import Label
 from discreet.core.numbers import Number
 from discreet.core.price import Keywords
 from discreet.core.result import Result
-from discreet.core.schema import Label
+from discreet.core.runner import Procedure, plan
+from discreet.core.schema import Schema
+from discreet.errors import InvalidRequest
+from discreet.ledger.ledger import Preview as Afterwards
+from discreet.previews import Preview
+from discreet.request import ROWS_WITHOUT_A_GUESS, Request, Where, columns_named, separate
+from discreet.statistics import discovery
+from discreet.statistics.joint import ask, ask_each, ask_together
+from discreet.statistics.planning import expected_width
+from discreet.statistics.question import Table, build
+
+R = TypeVar("R")
 
 
 class Options(Keywords, total=False):
@@ -23,12 +39,122 @@ class Options(Keywords, total=False):
     where: dict[str, Label | Sequence[Label]] | str
 
 
-class Questions(ABC):
-    """Methods that name a statistic and its columns, and leave the rest to ``ask``."""
+class Asker(ABC):
+    """Whoever has requests answered: beside the table, or from afar. Both drive the same procedures.
+
+    ``schema`` is what is public about the table, with what was found of it so far.
+    """
+
+    schema: Schema
 
     @abstractmethod
-    def ask(self, statistic: str, *args: Any, where: dict[str, Any] | str | None = None, **options: Any) -> Result:
+    def _answer(self, request: Request[R]) -> R:
+        """What the procedure of a request returns, once it is paid for."""
+
+    @abstractmethod
+    def _afterwards(self, cost: Cost) -> Afterwards:
+        """Whether a cost would be paid, and what would be left."""
+
+    @abstractmethod
+    def _finding_cost(self, names: Sequence[str]) -> Cost:
+        """What finding columns with private bounds or labels would cost now."""
+
+    @abstractmethod
+    def _check_where(self, where: Where) -> None:
+        """Refuse a filter that names nothing, or is none."""
+
+    @property
+    def _guessed_rows(self) -> int:
+        return self.schema.expected_rows or ROWS_WITHOUT_A_GUESS
+
+    def _rows_are_public(self, filtered: bool) -> bool:
+        """Under replace the number of rows is public: of the whole table, and where one row is one person."""
+        return self.schema.neighbors == "replace" and self.schema.person is None and not filtered
+
+
+class Questions(Asker):
+    """Methods that name a statistic and its columns, and leave the rest to ``ask``."""
+
+    def ask(self, statistic: str, *args: Any, where: Where | None = None, **options: Any) -> Result:
         """Any registered statistic by its name."""
+        price, rest = separate(options)
+        finds = args if statistic in discovery.FINDERS else ()
+
+        def make(table: Table) -> Procedure[Result]:
+            question = build(statistic, replace(table, gaussian=price.is_gaussian), *args, **rest)
+            return ask(question, price, table.schema.neighbors)
+
+        words = {"ask": [{"statistic": statistic, "columns": list(args), **options}]}
+        names = () if finds else columns_named(args, rest)
+        return self._answer(Request(words, make, {} if where is None else where, names, finds))
+
+    def together(
+        self,
+        questions: Sequence[tuple[Any, ...]],
+        *,
+        shares: Sequence[Number] | None = None,
+        where: Where | None = None,
+        **price: Unpack[Keywords],
+    ) -> list[Result]:
+        """Several questions, each a tuple of a statistic's name and its columns, for one price and in one pass."""
+        for question in questions:
+            if isinstance(question, str) or not question:
+                raise InvalidRequest(f"a question is a tuple such as ('mean', 'age') or ('count',), got {question!r}")
+        paid, rest = separate(price)
+        if rest:
+            raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
+
+        def make(table: Table) -> Procedure[list[Result]]:
+            asked = [build(name, table, *columns) for name, *columns in questions]
+            return ask_together(asked, paid, table.schema.neighbors, shares)
+
+        words = {"together": {"questions": questions, "shares": shares, **price}}
+        names = [name for _, *columns in questions for name in columns]
+        return self._answer(Request(words, make, {} if where is None else where, names))
+
+    def quantiles(self, column: str, q: Sequence[Number], **options: Unpack[Options]) -> list[Result]:
+        """Several quantiles in one pass; what is spent is divided equally between them."""
+        where = options.pop("where", {})
+        price, rest = separate(options)
+        each = price.share(Fraction(1, max(1, len(q))))
+
+        def make(table: Table) -> Procedure[list[Result]]:
+            questions = [build("quantile", table, column, q=one, **rest) for one in q]
+            return ask_each(questions, each, table.schema.neighbors)
+
+        words = {"ask": [{"statistic": "quantile", "columns": [column], "q": one, "price": each, **rest} for one in q]}
+        return self._answer(Request(words, make, where, columns_named((column,), rest)))
+
+    def preview(
+        self,
+        statistic: str,
+        *args: Any,
+        where: Where | None = None,
+        spread: float | None = None,
+        width: float | None = None,
+        **options: Any,
+    ) -> Preview:
+        """What a question would cost, how wrong it is expected to be, whether it fits; touches no data.
+
+        Made up for the schema's ``expected_rows`` (1000 without it), values spread evenly between their bounds. For a
+        mean asked ``of="population"``, ``spread`` is a public guess of the standard deviation, and ``width`` a width wanted
+        of the 95 % interval: the preview then says how many rows, or which epsilon, it takes.
+        With what it costs to find the columns that have private bounds or labels, as if nothing were found.
+        """
+        price, rest = separate(options)
+        rows, relation = self._guessed_rows, self.schema.neighbors
+        public = rows if self._rows_are_public(bool(where)) else None
+        hidden = [] if statistic in discovery.FINDERS else discovery.needed(self.schema, columns_named(args, rest))
+        schema = discovery.stand_in(self.schema, hidden)
+        question = build(statistic, Table(schema, public, gaussian=price.is_gaussian), *args, **rest)
+        result, _ = plan(ask(question, price, relation), relation, rows)
+        cost = self._finding_cost(hidden) + result.cost
+        would = self._afterwards(cost)
+        told = [getattr(result.reading, word, None) for word in ("rank_error", "people_needed")]
+        ranks, people = (None if each is None else float(each(result.releases)) for each in told)
+        made = Preview(cost, result.expected_error, would.fits, would.remaining, ranks, people_needed=people)
+        wide = expected_width(result, rows, spread, width)
+        return replace(made, population_width=wide.width, rows_needed=wide.rows, epsilon_needed=wide.epsilon(price))
 
     def count(self, **options: Unpack[Options]) -> Result:
         """The number of rows, in all or by group."""

@@ -54,7 +54,7 @@ class FitJob:
     def model(self) -> Any:
         """The model, made and not fitted; a parameter it does not have is refused."""
         import discreet
-        from discreet.core.schema import closest
+        from discreet.core.labels import closest
 
         try:
             if self.kind not in KINDS:

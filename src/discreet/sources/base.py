@@ -12,9 +12,10 @@ from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
+from discreet.core.labels import Label, canonical, closest
 from discreet.core.numbers import Number, rational
 from discreet.core.random import Random, chosen
-from discreet.core.schema import Categories, Column, Label, Schema, canonical, closest
+from discreet.core.schema import Categories, Column, Schema
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.sources.batch import Batch, Rules
 from discreet.sources.ids import Identities, Words

@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from discreet.core.grid import quantise
+from discreet.core.labels import fold
 from discreet.core.moments import Date, Duration
-from discreet.core.schema import Categories, Integer, Real, Schema, fold
+from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.core.text import Text
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.expressions import Node, evaluating

@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from discreet.core import grid as quantum
 from discreet.core import numbers
+from discreet.core.bounded import check_apart
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import Relation, SumQuery, check_rows, distance_of_weights, queries
-from discreet.core.schema import check_apart
 from discreet.errors import InvalidRequest
 
 Kind = Literal["category", "bins", "linear", "square", "quartic", "level", "signed"]

@@ -15,13 +15,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from discreet.core.labels import closest
 from discreet.core.numbers import Number
 from discreet.core.price import Keywords, Price
 from discreet.core.query import Relation, check_relation
 from discreet.core.random import Random, chosen
 from discreet.core.result import Result
 from discreet.core.runner import Desk, NoLedger, Payer
-from discreet.core.schema import Categories, Column, Real, Schema, closest
+from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.sources import open_source
 from discreet.statistics.joint import ask, ask_each, ask_together

@@ -77,6 +77,42 @@ class ManyClasses(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         rows = self.columns_of(X)
         return self.predictor.predict(rows)
 
+    def paid_score(
+        self, X: Any, y: Any, *, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None
+    ) -> Result:
+        """The share of right predictions on private rows: a release that costs what is given, at ``ledger`` if there is one.
+
+        A model does better on the rows it was fitted to than on others: judge it on others.
+        """
+        table, schema, question = self.judged_on(X, y, RightDecisions)
+        return self.desk(table, schema).run(accuracy_of(question, Price(epsilon, delta, rho), schema.neighbors))
+
+    def score_procedure(self, schema: Schema, price: Price) -> Procedure[Result]:
+        """The paid score on a table with a schema, for a session."""
+        return accuracy_of(self.judged_in(schema, RightDecisions), price, schema.neighbors)
+
+    def judged_on(self, X: Any, y: Any, kind: type[J]) -> tuple[dict[str, Any], Schema, J]:
+        """Arrays as a table, its schema, and the question how the model decides on it."""
+        fresh = clone(self).set_params(classes=self.classes_.tolist(), bounds=self._declared_bounds)
+        fresh.__dict__.update({k: v for k, v in vars(self).items() if k in ("feature_names_in_", "n_features_in_")})
+        rows_of(fresh, X)
+        table, columns = fresh.read_arrays(X, y, None)
+        names = (*columns.features, columns.target)
+        rule = self.fitted_
+        coded = dict(zip(rule.columns, (table[name] for name in names), strict=True))
+        declared = {mine: columns.schema[name] for mine, name in zip(rule.columns, names, strict=True)}
+        schema = Schema(declared, neighbors=columns.schema.neighbors)
+        return coded, schema, kind(rule.columns, rule.classes, 1, rule.digest, rule)
+
+    def judged_in(self, schema: Schema, kind: type[J]) -> J:
+        """The question how the model decides on a table that is declared as the one it was fitted to."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        rule = self.fitted_
+        rule.check_declared(schema)
+        return kind(rule.columns, rule.classes, schema.max_rows or 1, rule.digest, rule)
+
     def public_score(self, X: Any, y: Any) -> float:
         """The share of right predictions on rows that are public: it is exact, and not private."""
         return float(np.mean(np.asarray(self.predict(X)) == np.asarray(y)))

@@ -17,12 +17,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from discreet.core.labels import closest
 from discreet.core.numbers import Number
 from discreet.core.price import Price
 from discreet.core.query import Relation, check_relation
 from discreet.core.random import chosen
 from discreet.core.runner import Desk, NoLedger, Procedure
-from discreet.core.schema import Column, Real, Schema, closest
+from discreet.core.schema import Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.estimators.arrays import checked_weights, read_bounds, rows_of
 from discreet.models.protocol import Columns
