@@ -125,9 +125,7 @@ def covariance(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", *
     return ask_of_arrays(two_columns(x, y, bounds), setting, "covariance", "x", "y", of=of)
 
 
-def covariance_matrix(
-    X: Any, *, bounds: Sequence[Bounds], positive: bool = True, **setting: Unpack[Setting]
-) -> Result:
+def covariance_matrix(X: Any, *, bounds: Sequence[Bounds], positive: bool = True, **setting: Unpack[Setting]) -> Result:
     """The covariances of all pairs of columns of ``X``, each clipped to its bounds: one release.
 
     ``positive`` puts eigenvalues that noise made negative to 0.

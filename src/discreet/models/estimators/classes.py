@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from discreet.core.schema import Categories, Column
+from discreet.core.numbers import Number
+from discreet.core.price import Price
+from discreet.core.query import check_relation
+from discreet.core.result import Result
+from discreet.core.runner import Procedure
+from discreet.core.schema import Categories, Column, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Floats
+from discreet.models.estimators.arrays import label_codes
 from discreet.models.estimators.private_model import PrivateModel
+from discreet.models.evaluate.coded_table import check_declared, coded_columns
+from discreet.models.evaluate.decisions import Judged, RightDecisions, accuracy_of
 from discreet.models.protocol import Columns
+
+J = TypeVar("J", bound=Judged)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -34,26 +44,8 @@ class ManyClasses(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return labels
 
     def _target(self, y: Any) -> tuple[Any, Column]:
-        from sklearn.utils.multiclass import check_classification_targets
-        from sklearn.utils.validation import column_or_1d
-
         labels = np.array(self._classes())
-        goal = column_or_1d(y, warn=True)
-        if goal.dtype.kind == "f" and not np.isfinite(goal).all():
-            found = "NaN" if np.isnan(goal).any() else "infinity"
-            raise InvalidRequest(
-                f"Input y contains {found}: it must hold the declared classes {labels.tolist()} only; leave out rows "
-                "without a label"
-            )
-        check_classification_targets(goal)
-        strange = ~np.isin(goal, labels)
-        if strange.any():
-            raise InvalidRequest(
-                f"y must hold the declared classes {labels.tolist()} only, got {goal[strange][:1].tolist()[0]!r}; declare "
-                "classes=[...] as they are written in y, or convert y"
-            )
-        order = np.argsort(labels)
-        return order[np.searchsorted(labels, goal, sorter=order)].astype(np.int64), Categories(tuple(range(len(labels))))
+        return label_codes(y, labels), Categories(tuple(range(len(labels))))
 
     def accept(self, fitted: Any, columns: Columns) -> None:
         super().accept(fitted, columns)
@@ -93,25 +85,24 @@ class ManyClasses(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def judged_on(self, X: Any, y: Any, kind: type[J]) -> tuple[dict[str, Any], Schema, J]:
         """Arrays as a table, its schema, and the question how the model decides on it."""
-        fresh = clone(self).set_params(classes=self.classes_.tolist(), bounds=self._declared_bounds)
-        fresh.__dict__.update({k: v for k, v in vars(self).items() if k in ("feature_names_in_", "n_features_in_")})
-        rows_of(fresh, X)
-        table, columns = fresh.read_arrays(X, y, None)
-        names = (*columns.features, columns.target)
-        rule = self.fitted_
-        coded = dict(zip(rule.columns, (table[name] for name in names), strict=True))
-        declared = {mine: columns.schema[name] for mine, name in zip(rule.columns, names, strict=True)}
-        schema = Schema(declared, neighbors=columns.schema.neighbors)
-        return coded, schema, kind(rule.columns, rule.classes, 1, rule.digest, rule)
+        rows = self.predictor.rows(self.columns_of(X))  # refuses what cannot be predicted from before anything is paid
+        rule, codes = self.fitted_.rule, label_codes(y, self.classes_)
+        if len(codes) != len(rows):
+            raise InvalidRequest(f"X and y must have as many rows, got {len(rows)} and {len(codes)}")
+        table, columns = coded_columns(rule.inputs, rows)
+        schema = Schema(
+            columns | {rule.target: Categories(tuple(range(rule.classes)))}, neighbors=check_relation(self.neighbors)
+        )
+        return table | {rule.target: codes}, schema, kind.of(rule, 1)
 
     def judged_in(self, schema: Schema, kind: type[J]) -> J:
         """The question how the model decides on a table that is declared as the one it was fitted to."""
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        rule = self.fitted_
-        rule.check_declared(schema)
-        return kind(rule.columns, rule.classes, schema.max_rows or 1, rule.digest, rule)
+        rule = self.fitted_.rule
+        check_declared(rule.inputs, rule.target, tuple(self.classes_.tolist()), schema)
+        return kind.of(rule, schema.max_rows or 1)
 
     def public_score(self, X: Any, y: Any) -> float:
         """The share of right predictions on rows that are public: it is exact, and not private."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +17,16 @@ METHOD = "noisy sums"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FittedSums:
+class FittedSums(ABC):
     """What was released of a model: noisy sums, and what was paid for them."""
 
     releases: tuple[Release, ...]
     relation: Relation
+
+    @property
+    @abstractmethod
+    def declared(self) -> Any:
+        """What was declared of the columns that were read, and the most ``rows`` of a person."""
 
     @property
     def privacy(self) -> Privacy:

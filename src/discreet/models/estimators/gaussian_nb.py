@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from discreet.core import grid as quantum
 from discreet.core.query import Relation
 from discreet.core.runner import Procedure
 from discreet.models.design import Floats
 from discreet.models.estimators.classes import ManyClasses
 from discreet.models.estimators.from_sums import FittedSums, FromSums
+from discreet.models.evaluate.decisions import Rule, digest_of
 from discreet.models.protocol import Columns
 from discreet.models.publish.gaussian_predictor import GaussianPredictor
 from discreet.models.publish.predictor import Input
@@ -28,6 +32,51 @@ class FittedGaussians(FittedSums):
     priors: Floats
     means: Floats
     variances: Floats
+
+    @property
+    def declared(self) -> BoundedRows:
+        return self.bounded
+
+    @property
+    def rule(self) -> Rule:
+        """How it is judged."""
+        return GaussianRule(self.bounded, self.predictor(range(len(self.priors))))
+
+    def predictor(self, classes: Sequence[Any]) -> GaussianPredictor:
+        """What predicts from rows of the table."""
+        inputs = tuple(Input(f.column, (f.lo, f.hi)) for f in self.bounded.numbers)
+        means = self.bounded.middles + self.bounded.halves * self.means
+        return GaussianPredictor(inputs, tuple(classes), means, self.bounded.halves**2 * self.variances, self.priors)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianRule:
+    """How Gaussian densities decide about private rows."""
+
+    bounded: BoundedRows
+    predictor: GaussianPredictor
+
+    @property
+    def inputs(self) -> Sequence[Input]:
+        return self.predictor.inputs
+
+    @property
+    def target(self) -> str:
+        assert self.bounded.target is not None
+        return self.bounded.target.column
+
+    @property
+    def classes(self) -> int:
+        return len(self.predictor.classes)
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.predictor.means, self.predictor.variances, self.predictor.priors)
+
+    def decide(self, batch: Any) -> tuple[Any, Any]:
+        codes, truth = self.bounded.read(batch, quantum.ONE)
+        x = self.bounded.middles + self.bounded.halves * (codes / quantum.ONE)
+        return truth, self.predictor.scores(x).argmax(axis=1)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -67,8 +116,8 @@ class GaussianNB(ManyClasses, FromSums):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        inputs = tuple(Input(f.column, (f.lo, f.hi)) for f in self.fitted_.bounded.numbers)
-        return GaussianPredictor(inputs, tuple(self.classes_.tolist()), self.theta_, self.var_, self.class_prior_)
+        fitted: FittedGaussians = self.fitted_
+        return fitted.predictor(self.classes_.tolist())
 
 
 def _gaussians(found: Moments) -> tuple[Floats, Floats, Floats]:

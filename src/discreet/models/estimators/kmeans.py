@@ -49,6 +49,10 @@ class FittedCentres(FittedSums):
     entry: Entry | None
 
     @property
+    def declared(self) -> BoundedRows:
+        return self.bounded
+
+    @property
     def privacy(self) -> Privacy:
         private = self.cost.is_finite and all(r.private for r in self.releases)
         return RoundsPrivacy(self.cost, self.relation, private, METHOD, None, (), self.entry)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Self
 
@@ -19,6 +19,7 @@ from discreet.models.design import Design, Floats
 from discreet.models.estimators.classes import ManyClasses
 from discreet.models.estimators.gradient_descent import Descends, privacy_of
 from discreet.models.estimators.privacy import Privacy
+from discreet.models.evaluate.network_rule import NetworkRule
 from discreet.models.gradient.clipping import to_numpy
 from discreet.models.gradient.device import DeviceTable, namespace
 from discreet.models.gradient.engine import Trained
@@ -42,6 +43,11 @@ class FittedNetwork:
     def theta(self) -> Any:
         """All parameters, as one vector."""
         return self.trained.flat
+
+    @property
+    def rule(self) -> NetworkRule:
+        """How it is judged."""
+        return NetworkRule(replace(self.design, weight=None), self.network, self.trained.flat)
 
     @property
     def privacy(self) -> Privacy:

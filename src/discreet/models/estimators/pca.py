@@ -34,6 +34,10 @@ class FittedComponents(FittedSums):
     values: Floats
     vectors: Floats
 
+    @property
+    def declared(self) -> BoundedRows:
+        return self.bounded
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PCA(TransformerMixin, Unsupervised):  # type: ignore[misc]

@@ -17,8 +17,9 @@ from discreet.models.design import Design, Floats
 class Privacy:
     """What a fit cost, under which relation, and whether its noise was private.
 
-    ``ridge`` is the one that was minimised with (None where nothing was minimised), ``asked_ridge`` the one asked for where it had to be raised; ``releases``
-    are the noisy numbers that everything was read from, each with its own cost, law and ledger entry.
+    ``ridge`` is the one that was minimised with (None where nothing was), ``asked_ridge`` the one asked for where it had
+    to be raised; ``releases`` are the noisy numbers that everything was read from, each with its own cost, law and ledger
+    entry.
     """
 
     cost: Cost

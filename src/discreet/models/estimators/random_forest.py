@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -18,6 +19,7 @@ from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Floats
 from discreet.models.estimators.classes import ManyClasses
 from discreet.models.estimators.from_sums import FittedSums, FromSums
+from discreet.models.evaluate.decisions import Rule, digest_of
 from discreet.models.protocol import Columns
 from discreet.models.publish.forest_predictor import ForestPredictor
 from discreet.models.publish.predictor import Input
@@ -32,6 +34,46 @@ class FittedForest(FittedSums):
 
     query: LeafCounts
     leaves: Floats
+
+    @property
+    def declared(self) -> LeafCounts:
+        return self.query
+
+    @property
+    def rule(self) -> Rule:
+        """How it is judged."""
+        return ForestRule(self.query, self.leaves)
+
+
+@dataclass(frozen=True, eq=False)
+class ForestRule:
+    """How random trees with shares in their leaves decide about private rows."""
+
+    query: LeafCounts
+    leaves: Floats
+
+    @property
+    def inputs(self) -> Sequence[Input]:
+        return tuple(Input(f.column, None if f.labels else (f.lo, f.hi), f.labels) for f in self.query.features)
+
+    @property
+    def target(self) -> str:
+        return self.query.target.column
+
+    @property
+    def classes(self) -> int:
+        return self.query.shape[2]
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.leaves, self.query.forest.key)
+
+    def decide(self, batch: Any) -> tuple[Any, Any]:
+        values, truth = self.query.read(batch)
+        score = np.zeros((len(values), self.classes))
+        for shares, leaf in zip(self.leaves, self.query.leaves(values), strict=True):
+            score += shares[leaf]
+        return truth, score.argmax(axis=1)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -82,7 +124,7 @@ class RandomForestClassifier(ManyClasses, FromSums):
 
         check_is_fitted(self)
         query: LeafCounts = self.fitted_.query
-        inputs = tuple(Input(f.column, None if f.labels else (f.lo, f.hi), f.labels) for f in query.features)
+        inputs = tuple(self.fitted_.rule.inputs)
         first = np.concatenate([[0], np.cumsum([i.size for i in inputs])])
         lows, highs = (np.array([getattr(f, end) for f in query.features]) for end in ("lo", "hi"))
         labels = np.array([bool(f.labels) for f in query.features])

@@ -8,12 +8,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from discreet.core.query import Relation
+from discreet.core.cost import Cost
+from discreet.core.query import Relation, check_relation
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
 from discreet.models.design import Floats
 from discreet.models.estimators.arrays import rows_of
 from discreet.models.estimators.from_sums import FittedSums, Unsupervised
+from discreet.models.estimators.privacy import Privacy
 from discreet.models.protocol import Columns
 from discreet.models.publish.affine_predictor import AffinePredictor
 from discreet.models.publish.predictor import Input
@@ -30,6 +32,10 @@ class FittedScales(FittedSums):
     bounded: BoundedRows
     mean: Floats
     variance: Floats
+
+    @property
+    def declared(self) -> BoundedRows:
+        return self.bounded
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -60,7 +66,8 @@ class StandardScaler(TransformerMixin, Unsupervised):  # type: ignore[misc]
         if not (np.isfinite(self.mean_).all() and (self.scale_ > 0).all() and np.isfinite(self.scale_).all()):
             raise InvalidRequest(f"mean must be finite and scale positive, got mean={self.mean!r}, scale={self.scale!r}")
         self._finish(list(self._names(rows.shape[1])), ends)
-        self.privacy_, self.fitted_to_table_ = None, False
+        self.privacy_ = Privacy(Cost.nothing(), check_relation(self.neighbors), True, "public numbers", None, ())
+        self.fitted_to_table_ = False
         return self
 
     def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedScales]:
@@ -91,7 +98,9 @@ class StandardScaler(TransformerMixin, Unsupervised):  # type: ignore[misc]
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        inputs = tuple(Input(name, (lo, hi)) for name, (lo, hi) in zip(self.feature_names_, self.ends_.tolist(), strict=True))
+        inputs = tuple(
+            Input(name, (lo, hi)) for name, (lo, hi) in zip(self.feature_names_, self.ends_.tolist(), strict=True)
+        )
         return AffinePredictor(inputs, np.array(self.mean_), np.diag(1.0 / self.scale_))
 
     def transform(self, X: Any) -> Floats:

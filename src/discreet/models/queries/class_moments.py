@@ -11,15 +11,15 @@ import numpy as np
 
 from discreet.core import grid as quantum
 from discreet.core import numbers
+from discreet.core.ask import Ask
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
-from discreet.core.ask import Ask
 from discreet.core.price import Price
 from discreet.core.query import FineSum, Relation, queries
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
-from discreet.mechanisms.priced import law_of_sums
 from discreet.errors import InvalidRequest
+from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Floats
 from discreet.statistics.bounded_rows import BoundedRows
 from discreet.statistics.cells import Cells, Factor, Integers
@@ -127,9 +127,7 @@ def ask_moments(bounded: BoundedRows, price: Price, relation: Relation) -> Proce
     query = ClassMoments.of(bounded, relation)
     if not price.is_infinite:
         cells = class_cells(bounded)
-        pure: Any = law_of_sums(
-            Price(price.pure_epsilon), cells.distance(relation), cells.grid, [1] * bounded.size
-        )
+        pure: Any = law_of_sums(Price(price.pure_epsilon), cells.distance(relation), cells.grid, [1] * bounded.size)
         noise = float(np.max(pure.expected_error))
     if price.is_gaussian or price.is_infinite:
         law: Any = law_of_sums(price, query.distance(relation), query.grid)

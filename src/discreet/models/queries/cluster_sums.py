@@ -26,8 +26,8 @@ _RUN = 1 << 16  # rows at a time, so that their distances from all centres fit i
 class ClusterSums(FineSum):
     """For each of ``clusters`` centres the sums of (w, s_1 .. s_d) over the rows nearest to it, s in [-1, 1].
 
-    ``centres`` are public, on the scale of s; all rounds of a fit ask the same question at other centres. ``weight`` is w,
-    about sqrt(d).
+    ``centres`` are public, on the scale of s: they were made from earlier releases. They are no part of the document, so
+    that all rounds of a fit are steps of one plan. ``weight`` is w, about sqrt(d).
 
     ``distance`` in L2, with k rows a person: k sqrt(w^2 + d) under add/remove, k sqrt(max(4d, 2 w^2 + 2d)) under replace
     and both; in L1 k (w + d), and twice that.
@@ -51,11 +51,6 @@ class ClusterSums(FineSum):
     def at(self, centres: Floats) -> ClusterSums:
         """The same question at other centres."""
         return replace(self, centres=centres)
-
-    @property
-    def described(self) -> bool:
-        """Its document leaves out the centres: no answer serves for another round."""
-        return False
 
     @property
     def columns(self) -> tuple[str, ...]:

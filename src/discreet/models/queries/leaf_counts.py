@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -140,6 +140,15 @@ class LeafCounts(SumQuery):
         return Distance(times * trees * k, k * numbers.square_root_up(Fraction(times * trees)), k)
 
     def step(self, batch: Any) -> Integers:
+        values, classes = self.read(batch)
+        total = np.empty(self.shape, np.int64)
+        wide = self.shape[1] * self.shape[2]
+        for tree, leaf in enumerate(self.leaves(values)):
+            total[tree] = np.bincount(leaf * self.shape[2] + classes, minlength=wide).reshape(self.shape[1:])
+        return total
+
+    def read(self, batch: Any) -> tuple[Floats, Integers]:
+        """Places of numbers in steps and numbers of labels, and the class, of every row that counts."""
         there = np.ones(batch.size, np.bool_)
         values = np.empty((batch.size, len(self.features)))
         for place, feature in enumerate(self.features):
@@ -154,20 +163,19 @@ class LeafCounts(SumQuery):
         kept = batch.kept(self.columns)
         if kept is not None:
             there &= kept
-        values, classes = values[there], classes[there]
-        labels = np.array([f.kind == "category" for f in self.features])
-        total = np.empty(self.shape, np.int64)
-        wide = self.shape[1] * self.shape[2]
-        for tree, (column, cut) in enumerate(self.splits):
+        return values[there], classes[there]
+
+    def leaves(self, values: Floats) -> Iterator[Integers]:
+        """Tree by tree the leaf of each row."""
+        labels, every = np.array([f.kind == "category" for f in self.features]), np.arange(len(values))
+        for column, cut in self.splits:
             node = np.zeros(len(values), np.int64)
             steps = np.where(labels[column], cut, np.floor(cut * quantum.ONE))
             for _ in range(self.forest.depth):
-                mine, own = column[node], values[np.arange(len(values)), column[node]]
-                right = np.where(labels[mine], own == steps[node], own > steps[node])
-                node = 2 * node + 1 + right
-            leaf = node - (self.shape[1] - 1)
-            total[tree] = np.bincount(leaf * self.shape[2] + classes, minlength=wide).reshape(self.shape[1:])
-        return total
+                mine = column[node]
+                own = values[every, mine]
+                node = 2 * node + 1 + np.where(labels[mine], own == steps[node], own > steps[node])
+            yield node - (self.shape[1] - 1)
 
     def blank(self, rows: int) -> Exact:
         """As if every leaf held the same number of every class."""
