@@ -18,7 +18,7 @@ from discreet.errors import InvalidRequest
 from discreet.models.design import Floats
 from discreet.models.estimators.arrays import label_codes
 from discreet.models.estimators.private_model import PrivateModel
-from discreet.models.evaluate.coded_table import check_declared, coded_columns
+from discreet.models.evaluate.coded_table import check_inputs, coded_columns
 from discreet.models.evaluate.decisions import Judged, RightDecisions, accuracy_of
 from discreet.models.protocol import Columns
 
@@ -101,7 +101,7 @@ class ManyClasses(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
         check_is_fitted(self)
         rule = self.fitted_.rule
-        check_declared(rule.inputs, rule.target, tuple(self.classes_.tolist()), schema)
+        check_inputs(rule.inputs, rule.target, tuple(self.classes_.tolist()), schema)
         return kind.of(rule, schema.max_rows or 1)
 
     def public_score(self, X: Any, y: Any) -> float:

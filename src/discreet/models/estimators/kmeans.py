@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import TransformerMixin
 
 from discreet.core import numbers
 from discreet.core.ask import Account, Ask, Open
@@ -59,7 +60,7 @@ class FittedCentres(FittedSums):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class KMeans(Unsupervised):
+class KMeans(TransformerMixin, Unsupervised):  # type: ignore[misc]
     """Lloyd's algorithm: in each of ``rounds`` every centre moves to the noisy mean of the rows nearest to it.
 
     The first centres are public, spread over the middle of the ``bounds`` far from one another. A round releases the
@@ -134,6 +135,10 @@ class KMeans(Unsupervised):
         """The distance of each row from each centre, in halves of the bounds."""
         rows = self.columns_of(X)
         return self.predictor.transform(rows)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """kmeans0, kmeans1, ...: the distances that ``transform`` gives."""
+        return np.array([f"kmeans{i}" for i in range(len(self.cluster_centers_))], dtype=object)
 
 
 def first_centres(clusters: int, size: int) -> Floats:

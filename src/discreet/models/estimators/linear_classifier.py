@@ -211,7 +211,7 @@ class LinearClassifier(Coefficients, ClassifierMixin, LossModel):  # type: ignor
     def score_procedure(self, schema: Schema, price: Price) -> Procedure[Result]:
         """The paid score on a table with a schema, for a session."""
         design = self._scored_design()
-        check_declared(design.inputs, design.target.column, design.target.classes, schema)
+        check_declared(design, schema)
         return score_of(replace(design, rows=schema.max_rows or 1), self.fitted_.theta, price, schema.neighbors)
 
     def _scored_design(self) -> Design:

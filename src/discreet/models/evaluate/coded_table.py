@@ -48,7 +48,12 @@ def coded_columns(inputs: Sequence[Input], rows: Floats) -> tuple[dict[str, Any]
     return table, columns
 
 
-def check_declared(inputs: Sequence[Input], target: str, classes: tuple[Any, ...], schema: Schema) -> None:
+def check_declared(design: Design, schema: Schema) -> None:
+    """A table is judged under the declarations of the fit."""
+    check_inputs(design.inputs, design.target.column, design.target.classes, schema)
+
+
+def check_inputs(inputs: Sequence[Input], target: str, classes: tuple[Any, ...], schema: Schema) -> None:
     """A table is judged under the declarations of the fit: others would give the same codes another meaning."""
     known = [(i.column, i.labels or i.bounds, "bounds or labels") for i in inputs]
     for column, expected, kind in [*known, (target, classes, "classes")]:

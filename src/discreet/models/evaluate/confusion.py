@@ -239,7 +239,7 @@ def _counts(model: Any, X: Any, y: Any, bins: int, price: Price) -> tuple[Releas
     question = question_of(model, bins)
     if y is None:
         _check_session(X)
-        check_declared(question.design.inputs, question.design.target.column, question.design.target.classes, X.schema)
+        check_declared(question.design, X.schema)
         question = replace(question, design=replace(question.design, rows=X.schema.max_rows or 1))
         return X.run(counts_of(question, price, X.schema.neighbors)), question.design
     labels, truth = model.classes_.tolist(), np.asarray(y)
