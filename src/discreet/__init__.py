@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet import local as local
     from discreet import models as models
     from discreet import protect as protect
+    from discreet import synthetic as synthetic
     from discreet.accounting import calibrate as calibrate
     from discreet.core.ask import Ask as Ask
     from discreet.core.ask import Open as Open
@@ -131,7 +132,7 @@ _HOMES = {
         "discreet.statistics.functions",
     ),
 }
-_MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local", "models", "protect")
+_MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local", "models", "protect", "synthetic")
 
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 

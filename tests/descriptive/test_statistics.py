@@ -478,7 +478,8 @@ BAD_REQUESTS: list[Any] = [
     lambda s: s.together([], epsilon=1),
     lambda s: s.together(["count"], epsilon=1),
     lambda s: s.together([("count",)], epsilon=1, foo=1),
-    lambda s: s.mean("x", epsilon=1, where="sex == 'f'"),
+    lambda s: s.mean("x", epsilon=1, where="sex == 'nobody'"),
+    lambda s: s.mean("x", epsilon=1, where="sex ="),
     lambda s: s.mean("x", epsilon=1, foo=1),
     lambda s: s.pooled_variance("x", by="x", epsilon=1),
 ]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ from discreet.models.protocol import Columns
 from discreet.models.queries.regression_sums import RegressionSums
 from discreet.statistics.joint import ask, ask_together
 from discreet.statistics.question import Table, build
+from discreet.synthetic.synthesizing import Request
 
 SCHEMA: dict[str, Column] = {
     "x": Real(-1, 1),
@@ -149,6 +151,14 @@ def _of_tests(columns: Columns, relation: Relation) -> Procedure[Any]:
     return ask(question, Price(epsilon=1), relation)
 
 
+def _synthetic(columns: Columns, relation: Relation) -> Procedure[Any]:
+    """A workload longer than is measured at once, so that a tree and more tables are chosen."""
+    names = [*columns.features, columns.target, "w"]
+    sets = [each for size in (2, 3, 4) for each in combinations(names, size)]
+    request = Request(columns.schema, names, bins={"x": 2, "z": 2, "w": 2}, workload=sets, tables=2)
+    return request.procedure(Price(rho="0.5"))
+
+
 def _score(columns: Columns, relation: Relation) -> Procedure[Any]:
     return score_of(_design(columns, weight=columns.weight), (1.0, 0.0), Price(epsilon=1), relation)
 
@@ -228,6 +238,9 @@ EXAMS = [
     Exam("together", _together, target="z", kind="statistic", cost=0.02),
     Exam("test of tests", _of_tests, kind="statistic", cost=0.2),
     Exam("test of tests, by positions", _of_tests, kind="statistic", relation="replace", cost=0.2),
+    Exam("synthetic tables", _synthetic, features=("x", "z"), weight="w", kind="synthetic", relation="replace", delta=0.01,
+         cost=0.02),
+    Exam("synthetic tables", _synthetic, features=("x", "z"), weight="w", kind="synthetic", whole=True, delta=0.01, cost=20),
     Exam("paid score", _score, cost=0.02),
     Exam("paid score with weights", _score, weight="w", relation="replace", cost=0.02),
     Exam("confusion matrix", _confusion(0), cost=0.02),
