@@ -19,7 +19,7 @@ from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
 from discreet.models.estimators.privacy import FittedLinear, asked_ridge_of
-from discreet.models.estimators.private_model import Perturbed, PrivateModel
+from discreet.models.estimators.private_model import LossModel, Perturbed
 from discreet.models.evaluate.determination import determination_of
 from discreet.models.protocol import Columns
 from discreet.models.publish.number_predictor import NumberPredictor
@@ -48,7 +48,7 @@ class FittedRegression(FittedLinear):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NumberModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
+class NumberModel(RegressorMixin, LossModel):  # type: ignore[misc]
     """A model of a number between public ``target_bounds``."""
 
     target_bounds: Any = None
