@@ -45,6 +45,7 @@ BELOW = {
 ALL = {*BELOW} - {"audit"}
 BELOW["report"] = ALL
 BELOW["jobs"] = ALL | {"report", "session", "__version__"}
+BELOW["service"] = BELOW["jobs"] | {"jobs"}
 
 
 def imports(path: Path) -> set[str]:
