@@ -26,7 +26,7 @@ BELOW = {
     "statistics": {"core", "errors", "mechanisms", "accounting", "sources"},
     "hypotheses": {"core", "errors", "mechanisms", "accounting", "sources", "statistics"},
     "local": {"core", "errors", "mechanisms", "accounting", "sources"},
-    "models": {"core", "errors", "mechanisms", "accounting", "sources"},
+    "models": {"core", "errors", "mechanisms", "accounting", "sources", "statistics"},
     "inference": {"core", "errors", "mechanisms", "accounting", "statistics"},
     "synthetic": {"core", "errors", "mechanisms", "accounting", "sources", "statistics", "inference"},
     "protect": {"core", "errors", "sources", "ledger"},

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from discreet.statistics.functions import correlation as correlation
     from discreet.statistics.functions import count as count
     from discreet.statistics.functions import covariance as covariance
+    from discreet.statistics.functions import covariance_matrix as covariance_matrix
     from discreet.statistics.functions import crosstab as crosstab
     from discreet.statistics.functions import distribution as distribution
     from discreet.statistics.functions import histogram as histogram
@@ -114,6 +115,7 @@ _HOMES = {
             "variance",
             "std",
             "covariance",
+            "covariance_matrix",
             "correlation",
             "pooled_variance",
             "pooled_covariance",

@@ -41,6 +41,7 @@ ASKED: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "variance": [(("x",), {}), (("x",), {"by": "sex"}), (("x",), POPULATION), (("x",), {"by": "sex", **POPULATION})],
     "std": [(("x",), {}), (("x",), POPULATION)],
     "covariance": [(("x", "y"), {}), (("x", "y"), {"by": "sex"}), (("x", "y"), POPULATION)],
+    "covariance_matrix": [(("x", "y", "visits"), {}), (("x",), {"positive": False})],
     "correlation": [(("x", "y"), {}), (("x", "y"), POPULATION)],
     "pooled_variance": [(("x",), {"by": "town"}), (("x",), {"by": "town", **POPULATION})],
     "pooled_covariance": [(("x", "y"), {"by": "town"}), (("x", "y"), {"by": "town", **POPULATION})],
