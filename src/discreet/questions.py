@@ -276,6 +276,10 @@ class Questions(Asker):
         """The covariance of two columns."""
         return self.ask("covariance", x, y, **options)
 
+    def covariance_matrix(self, *columns: str, **options: Any) -> Result:
+        """The covariances of all pairs of columns, from one release."""
+        return self.ask("covariance_matrix", *columns, **options)
+
     def correlation(self, x: str, y: str, **options: Unpack[Options]) -> Result:
         """Pearson's correlation of two columns."""
         return self.ask("correlation", x, y, **options)

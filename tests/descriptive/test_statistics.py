@@ -41,6 +41,7 @@ ASKED: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "variance": [(("x",), {}), (("x",), {"by": "sex"}), (("x",), POPULATION), (("x",), {"by": "sex", **POPULATION})],
     "std": [(("x",), {}), (("x",), POPULATION)],
     "covariance": [(("x", "y"), {}), (("x", "y"), {"by": "sex"}), (("x", "y"), POPULATION)],
+    "covariance_matrix": [(("x", "y", "visits"), {}), (("x",), {"positive": False})],
     "correlation": [(("x", "y"), {}), (("x", "y"), POPULATION)],
     "pooled_variance": [(("x",), {"by": "town"}), (("x",), {"by": "town", **POPULATION})],
     "pooled_covariance": [(("x", "y"), {"by": "town"}), (("x", "y"), {"by": "town", **POPULATION})],
@@ -477,7 +478,8 @@ BAD_REQUESTS: list[Any] = [
     lambda s: s.together([], epsilon=1),
     lambda s: s.together(["count"], epsilon=1),
     lambda s: s.together([("count",)], epsilon=1, foo=1),
-    lambda s: s.mean("x", epsilon=1, where="sex == 'f'"),
+    lambda s: s.mean("x", epsilon=1, where="sex == 'nobody'"),
+    lambda s: s.mean("x", epsilon=1, where="sex ="),
     lambda s: s.mean("x", epsilon=1, foo=1),
     lambda s: s.pooled_variance("x", by="x", epsilon=1),
 ]

@@ -42,6 +42,7 @@ ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "variance": (("x",), {}),
     "std": (("x",), {}),
     "covariance": (("x", "y"), {}),
+    "covariance_matrix": (("x", "y"), {}),
     "correlation": (("x", "y"), {}),
     "pooled_variance": (("x",), {"by": "g"}),
     "pooled_covariance": (("x", "y"), {"by": "g"}),
