@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from discreet.models.estimators.random_forest import RandomForestClassifier as RandomForestClassifier
     from discreet.models.estimators.sgd_classifier import SGDClassifier as SGDClassifier
     from discreet.models.estimators.sgd_regressor import SGDRegressor as SGDRegressor
+    from discreet.models.estimators.softmax_regression import SoftmaxRegression as SoftmaxRegression
     from discreet.models.estimators.standard_scaler import StandardScaler as StandardScaler
     from discreet.models.estimators.tuning import tune as tune
     from discreet.models.evaluate.confusion import confusion_matrix as confusion_matrix
@@ -64,6 +65,7 @@ _HOMES = {
     "LogisticRegression": "discreet.models.estimators.logistic_regression",
     "OutcomeWeightedLearner": "discreet.models.estimators.outcome_weighted",
     "PCA": "discreet.models.estimators.pca",
+    "SoftmaxRegression": "discreet.models.estimators.softmax_regression",
     "StandardScaler": "discreet.models.estimators.standard_scaler",
     "document": "discreet.models.publish.document",
     "load": "discreet.models.publish.predictor",
