@@ -134,7 +134,8 @@ class SoftmaxRegression(ManyClasses, LossModel):
         design: Design = self.fitted_.design
         lines = np.array([design.of_labels(line) for line in self.coef_])
         layer = np.vstack([lines.T, self.intercept_])
-        return NetworkPredictor(design.inputs, np.ones(len(layer) - 1), (layer,), tuple(self.classes_.tolist()))
+        classes = tuple(self.classes_.tolist())
+        return NetworkPredictor(design.inputs, np.ones(len(layer) - 1), (layer,), classes=classes)
 
     def decision_function(self, X: Any) -> Floats:
         """The score of every class, for each row."""
