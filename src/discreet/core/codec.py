@@ -37,7 +37,8 @@ def written(value: Any) -> Any:
 
 def fields_written(value: Any) -> dict[str, Any]:
     """The fields of a dataclass, but for those that do not count when two are compared."""
-    return {name: written(getattr(value, name)) for name in _compared(type(value))}
+    cls: type = type(value)
+    return {name: written(getattr(value, name)) for name in _compared(cls)}
 
 
 @lru_cache(maxsize=1024)

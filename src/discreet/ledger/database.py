@@ -253,7 +253,7 @@ class Database:
             self._durable = durable
 
     def _arrived(self) -> None:
-        """Do what waited for the disk: a wait covers whatever was committed before it. Where it fails, a later one does it."""
+        """Do what waited for the disk: a wait covers whatever was committed before it. If it fails, a later one serves."""
         awaited, self._awaited = self._awaited, []
         with suppress(OSError, LedgerUnavailable):
             for act in awaited:
