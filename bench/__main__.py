@@ -19,6 +19,7 @@ STUDIES = (
     "protect",
     "models",
     "models_files",
+    "small_tables",
     "intervals",
     "gradient",
     "inference",

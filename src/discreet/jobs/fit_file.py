@@ -23,6 +23,7 @@ KINDS = {
     "sgd": "SGDClassifier",
     "network": "MLPClassifier",
     "softmax": "SoftmaxRegression",
+    "poisson": "PoissonRegressor",
     "naive_bayes": "GaussianNB",
     "forest": "RandomForestClassifier",
     "kmeans": "KMeans",
