@@ -22,6 +22,7 @@ STUDIES = (
     "intervals",
     "gradient",
     "inference",
+    "synthetic",
 )
 RESULTS = Path(__file__).parent / "results.json"
 
