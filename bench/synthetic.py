@@ -2,7 +2,7 @@
 
 Nine columns (age by year), complete rows, add/remove, epsilon 1 and delta 1e-9. Distances are average total variation over
 all one- and two-way marginals of the table's rows. Beside ours: independent columns without noise, a bootstrap of the real
-table, and what was recorded elsewhere of MST on ``mbi``.
+table, and what was recorded elsewhere of MST on ``mbi``. Seconds are those of one processor, whatever else the machine does.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ def distances(real: Codes, made: Codes) -> dict[str, float]:
 
 
 def once(table: dict[str, Any], schema: ds.Schema, real: Codes, seed: int) -> dict[str, float]:
-    start = time.perf_counter()
+    start, worked = time.perf_counter(), time.process_time()
     session = ds.Session(table, schema, budget=ds.Budget(**PRICE), ledger="test", seed=seed)
     made = session.synthesize(list(table), **PRICE).table
-    seconds = time.perf_counter() - start
+    spent = {"seconds": time.perf_counter() - start, "processor seconds": time.process_time() - worked}
     back = {name: np.array(made.column(name).to_pylist()) for name in table}
-    return distances(real, codes(back, schema)) | {"seconds": seconds}
+    return distances(real, codes(back, schema)) | spent
 
 
 def baselines(table: dict[str, Any], schema: ds.Schema, real: Codes) -> dict[str, Any]:
@@ -126,13 +126,13 @@ def classifier(table: dict[str, Any], schema: ds.Schema) -> dict[str, float]:
 
 
 def wide(table: dict[str, Any]) -> float:
-    """Seconds for all fifteen columns."""
+    """Processor seconds for all fifteen columns."""
     names = tuple(table)
     schema = declared(table, names)
-    start = time.perf_counter()
+    start = time.process_time()
     session = ds.Session(arrays(table, names), schema, budget=ds.Budget(**PRICE), ledger="test", seed=1)
     assert session.synthesize(list(names), bins=BINS, **PRICE).table.num_rows
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def run() -> dict[str, Any]:
@@ -151,7 +151,7 @@ def run() -> dict[str, Any]:
         **baselines(table, schema, real),
         "recorded": RECORDED,
         "accuracy": classifier(table, schema),
-        "fifteen columns, seconds": wide(whole) if real_rows else None,
+        "fifteen columns, processor seconds": wide(whole) if real_rows else None,
     }
 
 
@@ -160,7 +160,7 @@ def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
     rows = [
         ("one-way total variation", ours["one-way"], "<=", 0.006),
         ("two-way total variation", ours["two-way"], "<=", 0.036),
-        ("seconds of a table", ours["seconds"], "<=", 20.0),
+        ("processor seconds of a table", ours["processor seconds"], "<=", 10.0),
         (
             "accuracy on synthetic rows above the larger class",
             accuracy["synthetic rows"] - accuracy["larger class"],
@@ -168,6 +168,7 @@ def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
             0.02,
         ),
     ]
-    if result["fifteen columns, seconds"] is not None:
-        rows.append(("seconds for fifteen columns", result["fifteen columns, seconds"], "<=", 60.0))
+    wide = result["fifteen columns, processor seconds"]
+    if wide is not None:
+        rows.append(("processor seconds for fifteen columns", wide, "<=", 60.0))
     return rows
