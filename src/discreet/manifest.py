@@ -70,6 +70,7 @@ HOMES: dict[str, dict[str, str]] = {
         "found_bounds": "statistics.bounds",
         "found_keys": "statistics.categories",
         "hits": "models.evaluate.accuracy",
+        "matrix_accuracy": "models.evaluate.confusion",
         "kruskal": "hypotheses.ranks",
         "ks_2samp": "hypotheses.distributions",
         "linregress": "hypotheses.association",

@@ -24,6 +24,8 @@ GROUPS = (
     "plan",
     "release",
     "fit",
+    "model_commands",
+    "local",
     "infer",
     "ledger",
     "protect",

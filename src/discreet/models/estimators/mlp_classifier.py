@@ -11,15 +11,19 @@ from sklearn.base import ClassifierMixin
 
 from discreet.core import numbers
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.query import Relation, check_relation
 from discreet.core.release import Release
+from discreet.core.result import Result
 from discreet.core.runner import Desk, Procedure
 from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
+from discreet.models.estimators.decision import Decides
 from discreet.models.estimators.gradient_descent import Descends, privacy_of
 from discreet.models.estimators.privacy import Privacy
 from discreet.models.estimators.private_model import PrivateModel
+from discreet.models.evaluate.confusion import MatrixAccuracy, accuracy_of, confusion_matrix, question_of
 from discreet.models.gradient.clipping import to_numpy
 from discreet.models.gradient.device import DeviceTable, namespace
 from discreet.models.gradient.engine import Trained
@@ -51,7 +55,7 @@ class FittedNetwork:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[misc]
+class MLPClassifier(Decides, Descends, ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """A network of linear layers with ``activation`` between them, by private stochastic gradient descent.
 
     ``hidden_layer_sizes`` are the widths of its hidden layers, by default two of 100; two classes have one logistic output,
@@ -97,6 +101,7 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
         self.coefs_ = [layer[:-1] for layer in layers]
         self.intercepts_ = [layer[-1] for layer in layers]
         self.classes_ = np.array(fitted.design.target.classes)
+        self.threshold_ = 0.0
         self.feature_names_ = fitted.design.names
         self.n_layers_ = len(layers) + 1
         self.privacy_ = fitted.privacy
@@ -170,8 +175,9 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
         layers = tuple(fitted.network.layers(fitted.trained.flat))
         radius = None if fitted.design.radius is None else 1.0
         return NetworkPredictor(
-            fitted.design.inputs, fitted.design.units, layers, tuple(self.classes_.tolist()), self.activation, radius
-        )
+            fitted.design.inputs, fitted.design.units, layers, tuple(self.classes_.tolist()), self.activation, radius,
+            self.threshold_,
+        )  # fmt: skip
 
     def columns_of(self, X: Any) -> Any:
         """As for other models; arrays of another library come to NumPy."""
@@ -190,10 +196,21 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
     def predict(self, X: Any) -> Any:
         """The class of each row."""
         score = self.decision_function(X)
-        return self.classes_[(score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1)]
+        return self.classes_[(score > self.threshold_).astype(int) if score.ndim == 1 else score.argmax(axis=1)]
 
     score = PrivateModel.score
 
     def public_score(self, X: Any, y: Any) -> float:
         """The share of right predictions on rows that are public: it is exact, and not private."""
         return float(np.mean(np.asarray(self.predict(X)) == np.asarray(y)))
+
+    def paid_score(
+        self, X: Any, y: Any, *, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None
+    ) -> Result:
+        """The share of right predictions on private rows: a release that costs what is given, at ``ledger`` if any."""
+        found = confusion_matrix(self, X, y, epsilon=epsilon, delta=delta, rho=rho)
+        return Result(MatrixAccuracy(found.rows), (found.release,), found.cost)
+
+    def score_procedure(self, schema: Schema, price: Price) -> Procedure[Result]:
+        """The paid score on a table with a schema, for a session."""
+        return accuracy_of(question_of(self), schema, price)

@@ -6,9 +6,9 @@ counts to which a person contributes once for each of its rows.
 
 from __future__ import annotations
 
-import hashlib
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,18 +19,24 @@ from discreet.core.exact import Exact
 from discreet.core.numbers import Number
 from discreet.core.price import Price
 from discreet.core.query import Relation, distance_of_weights, queries
+from discreet.core.random import chosen
 from discreet.core.release import Release
-from discreet.core.runner import Procedure
+from discreet.core.result import Reading, Result, readings
+from discreet.core.runner import Desk, NoLedger, Procedure
+from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Design
+from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.evaluate.axes import drawn_on
 from discreet.models.evaluate.coded_table import check_declared, coded_table
+from discreet.models.evaluate.judged import Judged, by_scores, judged
+from discreet.models.evaluate.rates import Rates, noise_deviation
+from discreet.models.evaluate.roc import BINS, Roc
 from discreet.models.gradient.network import BLOCK, Network, Room
-from discreet.models.losses import Logistic
+from discreet.models.publish.predictor import Predictor
 from discreet.models.queries.design_sum import DesignSum
-
-BINS = 64  # cells of a score
+from discreet.sources import open_source
 
 
 @queries("judged_counts")
@@ -38,8 +44,8 @@ BINS = 64  # cells of a score
 class ConfusionCounts(DesignSum):
     """How many rows of each true class a model puts where: into each class, or into each of ``bins`` cells of its score.
 
-    A score z is cut into even cells of 1 / (1 + e^(-z / 3)). The model is told apart from others by the digest of its
-    parameters.
+    A score z is cut into even cells of 1 / (1 + e^(-z / 3)); of two classes the second is one
+    above ``threshold``. The model is told apart from others by the digest of its parameters.
 
     ``distance``: with k rows a person, k under add/remove in every norm; under replace and both 2k in L1, sqrt(2) k in L2.
 
@@ -52,6 +58,7 @@ class ConfusionCounts(DesignSum):
     network: Network
     digest: str
     bins: int = 0
+    threshold: float = 0.0
     flat: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -82,7 +89,7 @@ class ConfusionCounts(DesignSum):
             share = 0.5 * (1.0 + np.tanh(scores[:, 0] / 6.0))  # wider than a probability: sure scores stay apart
             place = np.minimum((share * self.bins).astype(np.intp), self.bins - 1)
         else:
-            place = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+            place = (scores[:, 0] > self.threshold).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
         wide = self.shape[1]
         return np.bincount(truth * wide + place, minlength=self.classes * wide).reshape(self.shape)
 
@@ -90,21 +97,72 @@ class ConfusionCounts(DesignSum):
         return Exact(np.full(self.shape, rows // (self.shape[0] * self.shape[1]), np.int64))
 
 
+@readings("matrix_accuracy")
+@dataclass(frozen=True)
+class MatrixAccuracy(Reading):
+    """The share on the diagonal of a noisy confusion matrix; ``rows`` is the most rows of one person."""
+
+    rows: int = 1
+
+    def _rates(self, releases: Sequence[Release]) -> Rates:
+        classes = len(np.asarray(releases[0].value))
+        right = np.eye(classes).ravel()
+        return Rates(releases[0], np.stack([right, 1 - right, 0 * right, 0 * right]), self.rows)
+
+    def value(self, releases: Sequence[Release]) -> Any:
+        return self._rates(releases)["accuracy"]
+
+    def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
+        return self._rates(releases).interval("accuracy", level)
+
+    @property
+    def about_population(self) -> bool:
+        return True
+
+    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
+        return self._rates(releases).interval("accuracy", level, "population")
+
+    def expected_error(self, releases: Sequence[Release]) -> Any:
+        """To first order in the noise."""
+        counts = np.maximum(np.asarray(releases[0].value, np.float64), 0.0)
+        total, hits = float(counts.sum()), float(np.trace(counts))
+        if total <= 0:
+            return 1.0
+        wrong = total - hits
+        size = math.sqrt(len(counts) * wrong**2 + (counts.size - len(counts)) * hits**2) / total**2
+        return min(1.0, noise_deviation(releases[0]) * size)
+
+
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """Noisy counts: lines are true classes, columns predicted ones."""
+    """Noisy counts: lines are true classes, columns predicted ones. ``rows`` is the most rows of one person."""
 
     counts: Any
     classes: tuple[Any, ...]
     cost: Cost
     release: Release
+    rows: int = 1
 
     @property
     def accuracy(self) -> float:
         """The share on the diagonal, within [0, 1]; a half where no count is left."""
-        counts = np.maximum(self.counts, 0.0)
-        total = float(counts.sum())
-        return float(np.trace(counts)) / total if total > 0 else 0.5
+        return float(MatrixAccuracy(self.rows).value([self.release]))
+
+    def rates(self, positive: Any = None) -> Rates:
+        """True and false alarms, precision, F and the like, with intervals: of the second class, or of ``positive`` against
+        the rest.
+        """
+        wanted = self.classes[1] if positive is None and len(self.classes) == 2 else positive
+        if wanted not in self.classes:
+            raise InvalidRequest(f"positive must be one of the classes {list(self.classes)}, got {positive!r}")
+        yes = np.array([label == wanted for label in self.classes], np.float64)
+        four = [np.outer(a, b).ravel() for a in (1 - yes, yes) for b in (1 - yes, yes)]
+        return Rates(self.release, np.stack(four), self.rows)
+
+    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+        """Two ends for every count, over the noise alone."""
+        reach = float(np.max(self.release.mechanism.error(level)))  # type: ignore[attr-defined]
+        return np.maximum(self.counts - reach, 0.0), np.maximum(self.counts + reach, 0.0)
 
     def plot(self, axes: Any = None) -> Any:
         """The matrix as a picture; returns the axes."""
@@ -121,49 +179,6 @@ class Confusion:
         return axes
 
 
-@dataclass(frozen=True, eq=False)
-class Roc:
-    """A ROC curve from noisy histograms of scores: ``false_alarms`` and ``hits`` as the threshold falls from 1 to 0."""
-
-    counts: Any
-    cost: Cost
-    release: Release
-
-    @cached_property
-    def _curves(self) -> tuple[Any, Any]:
-        counts = np.maximum(np.asarray(self.counts, np.float64), 0.0)[:, ::-1]
-        totals = counts.sum(axis=1, keepdims=True)
-        even = np.full_like(counts, 1 / counts.shape[1])
-        shares = np.divide(counts, totals, out=even, where=totals > 0)
-        no, yes = np.concatenate([np.zeros((2, 1)), np.cumsum(shares, axis=1)], axis=1)
-        return no, yes
-
-    @property
-    def false_alarms(self) -> Any:
-        """The share of the first class above each threshold."""
-        return self._curves[0]
-
-    @property
-    def hits(self) -> Any:
-        """The share of the second class above each threshold."""
-        return self._curves[1]
-
-    @property
-    def area(self) -> float:
-        """The area under the curve, by trapezoids."""
-        return float(np.trapezoid(self.hits, self.false_alarms))
-
-    def plot(self, axes: Any = None, label: str = "") -> Any:
-        """The curve as a picture; returns the axes."""
-        axes = drawn_on(axes)
-        axes.plot(self.false_alarms, self.hits, label=f"{label} area {self.area:.3f}".strip())
-        axes.plot([0, 1], [0, 1], color="grey", ls=":", lw=1)
-        axes.set_xlabel("false alarms")
-        axes.set_ylabel("hits")
-        axes.legend(frameon=False)
-        return axes
-
-
 def confusion_matrix(
     model: Any,
     X: Any,
@@ -172,15 +187,17 @@ def confusion_matrix(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
+    ledger: Any = None,
 ) -> Confusion:
     """The confusion matrix of a fitted classifier on private rows: a release that costs what is given.
 
     ``X`` and ``y`` are arrays, or ``X`` is a Session whose table is declared as the one of the fit; its ledger then pays.
+    ``model`` may be a published one (``load``), and on arrays anything with ``decision_function`` and two classes, which
+    ``ledger`` pays for.
     """
-    release, design = _counts(model, X, y, 0, Price(epsilon, delta, rho))
+    release, design, classes = _counts(model, X, y, 0, Price(epsilon, delta, rho), ledger)
     assert release.cost is not None
-    classes = tuple(model.classes_.tolist()) if y is not None else design.target.classes
-    return Confusion(np.asarray(release.value, np.float64), classes, release.cost, release)
+    return Confusion(np.asarray(release.value, np.float64), classes, release.cost, release, design.rows)
 
 
 def roc_curve(
@@ -192,50 +209,67 @@ def roc_curve(
     delta: Number | None = None,
     rho: Number | None = None,
     bins: int = BINS,
+    ledger: Any = None,
 ) -> Roc:
     """The ROC curve of a fitted classifier of two classes on private rows: a release that costs what is given."""
     if isinstance(bins, bool) or not isinstance(bins, int) or bins < 2:
         raise InvalidRequest(f"bins must be a whole number of at least 2, got {bins!r}")
-    release, _ = _counts(model, X, y, bins, Price(epsilon, delta, rho))
+    release, design, classes = _counts(model, X, y, bins, Price(epsilon, delta, rho), ledger)
     assert release.cost is not None
-    return Roc(np.asarray(release.value, np.float64), release.cost, release)
+    return Roc(np.asarray(release.value, np.float64), release.cost, release, classes, design.rows)
 
 
 def question_of(model: Any, bins: int = 0) -> ConfusionCounts:
-    """What is asked about a fitted model: a linear one is a network without hidden layers."""
-    from sklearn.utils.validation import check_is_fitted
-
-    check_is_fitted(model)
-    fitted = model.fitted_
-    design = replace(fitted.design, weight=None)
-    if not design.target.classes:
-        raise InvalidRequest(f"only classifiers are judged so, got {type(model).__name__}; use paid_score")
-    network = getattr(fitted, "network", None) or Network((design.width, 1), Logistic(), bias=False)
-    flat = np.asarray(fitted.theta, np.float64)
-    return ConfusionCounts(design, network, hashlib.sha256(flat.tobytes()).hexdigest(), bins, flat)
+    """What is asked about a fitted or published model: a linear one is a network without hidden layers."""
+    return _question(judged(model), bins)
 
 
-def _counts(model: Any, X: Any, y: Any, bins: int, price: Price) -> tuple[Release, Design]:
-    """The release of ``question_of`` on a session's table, or on arrays; and the design of what was counted."""
-    question = question_of(model, bins)
+def _question(one: Judged, bins: int) -> ConfusionCounts:
+    return ConfusionCounts(one.design, one.network, one.digest, bins, one.threshold, one.flat)
+
+
+def _counts(model: Any, X: Any, y: Any, bins: int, price: Price, ledger: Any) -> tuple[Release, Design, tuple[Any, ...]]:
+    """The counts of a model on a session's table, or on arrays; the design of what was counted, and the classes."""
     if y is None:
+        one = judged(model)
+        question = _question(one, bins)
         if not hasattr(X, "ledger") or not hasattr(X, "schema"):
             raise InvalidRequest(f"give X and y, or a Session alone, got {type(X).__name__} without y")
         check_declared(question.design, X.schema)
         question = replace(question, design=replace(question.design, rows=X.schema.max_rows or 1))
-        return X.run(counts_of(question, price, X.schema.neighbors)), question.design
-    labels, truth = model.classes_.tolist(), np.asarray(y)
+        return X.run(counts_of(question, price, X.schema.neighbors)), question.design, question.design.target.classes
+    neighbors: Any = getattr(model, "neighbors", "add_remove")
+    if isinstance(model, PrivateModel):
+        one, rows = judged(model), model.predictor.rows(model.columns_of(X))
+    elif isinstance(model, Predictor):
+        one, rows = judged(model), model.rows(X)
+    else:
+        one, rows = by_scores(model, X)
+    labels, truth = list(one.classes), np.asarray(y)
     codes = np.full(len(truth), -1)
     for code, label in enumerate(labels):
         codes[truth == label] = code
-    rows = model.predictor.rows(model.columns_of(X))
     if len(truth) == len(rows) and (codes < 0).any():
         raise InvalidRequest(f"y must hold the declared classes {labels} only, got {truth[codes < 0][0]!r}")
-    table, schema, design = coded_table(question.design, rows, codes, model.neighbors)
-    return model.desk(table, schema).run(counts_of(replace(question, design=design), price, schema.neighbors)), design
+    table, schema, design = coded_table(one.design, rows, codes, neighbors)
+    asked = counts_of(replace(_question(one, bins), design=design), price, schema.neighbors)
+    if isinstance(model, PrivateModel) and ledger is None:
+        return model.desk(table, schema).run(asked), design, tuple(labels)
+    desk = Desk(open_source(table, schema), NoLedger() if ledger is None else ledger, chosen(None), schema.neighbors)
+    return desk.run(asked), design, tuple(labels)
 
 
 def counts_of(question: ConfusionCounts, price: Price, relation: Relation) -> Procedure[Release]:
     """The noisy counts: one release."""
     release: Release = yield Ask(question, law_of_sums(price, question.distance(relation)))
     return release
+
+
+def accuracy_of(question: ConfusionCounts, schema: Schema, price: Price) -> Procedure[Result]:
+    """The share of rows of a table that are put right: read off one confusion matrix."""
+    check_declared(question.design, schema)
+    rows = schema.max_rows or 1
+    asked = replace(question, design=replace(question.design, rows=rows))
+    release = yield from counts_of(asked, price, schema.neighbors)
+    assert release.cost is not None
+    return Result(MatrixAccuracy(rows), (release,), release.cost)

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.core.codec import written
 from discreet.errors import UnsupportedFormat
-from discreet.models.publish.predictor import Floats, Input, Predictor, register
+from discreet.models.publish.predictor import Floats, Input, Predictor, number, register
 
 _SMALLEST_UNIT = 1e-100  # what a column is divided by: nothing finite leaves the doubles by it
 
@@ -28,6 +28,7 @@ class NetworkPredictor(Predictor):
     classes: tuple[Any, ...]
     activation: str = "relu"
     radius: float | None = None
+    threshold: float = 0.0
 
     @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def decision_function(self, X: Any) -> Floats:
@@ -56,7 +57,7 @@ class NetworkPredictor(Predictor):
     def predict(self, X: Any) -> Any:
         """The class of each row."""
         score = self.decision_function(X)
-        return np.array(self.classes)[(score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1)]
+        return np.array(self.classes)[(score > self.threshold).astype(int) if score.ndim == 1 else score.argmax(axis=1)]
 
     def to_dict(self) -> dict[str, Any]:
         """What a document holds of it."""
@@ -68,6 +69,7 @@ class NetworkPredictor(Predictor):
             "classes": list(self.classes),
             "activation": self.activation,
             "radius": self.radius,
+            "threshold": self.threshold,
         }
 
     @classmethod
@@ -91,5 +93,6 @@ class NetworkPredictor(Predictor):
             or not all(isinstance(c, str | int | float) for c in classes)
         ):
             raise UnsupportedFormat(f"a network with {width} outputs does not fit the classes {list(classes)}")
+        line = number(doc.get("threshold", 0.0))
         radius = None if doc["radius"] is None else float(doc["radius"])
-        return cls(inputs, units, layers, classes, str(doc["activation"]), radius, document=document)
+        return cls(inputs, units, layers, classes, str(doc["activation"]), radius, line, document=document)
