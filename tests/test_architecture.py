@@ -21,12 +21,14 @@ BELOW = {
     "mechanisms": {"core", "errors"},
     "accounting": {"core", "errors", "mechanisms"},
     "sources": {"core", "errors", "expressions"},
+    "sql": {"core", "errors", "expressions"},
     "ledger": {"core", "errors", "mechanisms", "accounting"},
     "statistics": {"core", "errors", "mechanisms", "accounting", "sources"},
     "hypotheses": {"core", "errors", "mechanisms", "accounting", "sources", "statistics"},
     "local": {"core", "errors", "mechanisms", "accounting", "sources"},
-    "models": {"core", "errors", "mechanisms", "accounting", "sources"},
+    "models": {"core", "errors", "mechanisms", "accounting", "sources", "statistics"},
     "inference": {"core", "errors", "local", "mechanisms", "accounting", "statistics"},
+    "synthetic": {"core", "errors", "mechanisms", "accounting", "sources", "statistics", "inference"},
     "protect": {"core", "errors", "sources", "ledger"},
     "audit": {
         "core",
@@ -39,11 +41,13 @@ BELOW = {
         "hypotheses",
         "local",
         "models",
+        "synthetic",
     },
 }
 ALL = {*BELOW} - {"audit"}
 BELOW["report"] = ALL
 BELOW["jobs"] = ALL | {"report", "session", "__version__"}
+BELOW["service"] = BELOW["jobs"] | {"jobs"}
 
 
 def imports(path: Path) -> set[str]:

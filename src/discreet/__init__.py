@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet import local as local
     from discreet import models as models
     from discreet import protect as protect
+    from discreet import synthetic as synthetic
     from discreet.accounting import calibrate as calibrate
     from discreet.core.ask import Ask as Ask
     from discreet.core.ask import Open as Open
@@ -52,11 +53,15 @@ if TYPE_CHECKING:
     from discreet.mechanisms import TruncatedKeys as TruncatedKeys
     from discreet.mechanisms import Tulap as Tulap
     from discreet.session import Session as Session
+    from discreet.sources.joining import Lookup as Lookup
+    from discreet.sources.joining import People as People
+    from discreet.sources.joining import join as join
     from discreet.statistics.functions import bounds as bounds
     from discreet.statistics.functions import categories as categories
     from discreet.statistics.functions import correlation as correlation
     from discreet.statistics.functions import count as count
     from discreet.statistics.functions import covariance as covariance
+    from discreet.statistics.functions import covariance_matrix as covariance_matrix
     from discreet.statistics.functions import crosstab as crosstab
     from discreet.statistics.functions import distribution as distribution
     from discreet.statistics.functions import histogram as histogram
@@ -75,6 +80,8 @@ __version__ = "0.1.0"
 
 # Where each public name lives. Modules are named by themselves.
 _HOMES = {
+    "People": "discreet.sources.joining",
+    "join": "discreet.sources.joining",
     "Ask": "discreet.core.ask",
     "Budget": "discreet.core.budget",
     "Cost": "discreet.core.cost",
@@ -86,6 +93,7 @@ _HOMES = {
     "Gaussian": "discreet.mechanisms",
     "Laplace": "discreet.mechanisms",
     "Ledger": "discreet.ledger",
+    "Lookup": "discreet.sources.joining",
     "Open": "discreet.core.ask",
     "OptimalKeys": "discreet.mechanisms",
     "RandomizedResponse": "discreet.mechanisms",
@@ -117,6 +125,7 @@ _HOMES = {
             "variance",
             "std",
             "covariance",
+            "covariance_matrix",
             "correlation",
             "pooled_variance",
             "pooled_covariance",
@@ -133,7 +142,7 @@ _HOMES = {
         "discreet.statistics.functions",
     ),
 }
-_MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local", "models", "protect")
+_MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local", "models", "protect", "synthetic")
 
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 

@@ -101,7 +101,7 @@ def test_networks_have_a_paid_score_and_published_ones_are_judged(tmp_path: Path
     assert float(score) == pytest.approx(net.public_score(x, y))
     noisy = net.paid_score(x, y, epsilon=5)
     assert noisy.interval()[0] <= float(score) <= noisy.interval()[1]  # ε 5: the noise is one row or so
-    assert noisy.interval(of="population")[1] - noisy.interval(of="population")[0] > 0.04
+
     net.publish(tmp_path / "n.json")
     same = confusion_matrix(load(tmp_path / "n.json"), x, y, epsilon=math.inf)
     assert same.accuracy == pytest.approx(float(score), abs=0.002)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from discreet.core.schema import Categories, Label, canonical
+from discreet.core.categories import Categories
+from discreet.core.labels import Label, canonical
 from discreet.errors import InvalidRequest
 from discreet.expressions import Known
 

@@ -11,6 +11,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.expressions import Known, Node, read
 
@@ -69,8 +70,6 @@ class Derivation:
         if name == self._person:
             raise InvalidRequest(f"an expression must not read the person column {name!r}; name other columns")
         if name not in self._columns:
-            from discreet.core.schema import closest
-
             raise UnknownName(f"an expression names no column {name!r}{closest(name, self._columns)}")
         self.node(name)
         made: Known = self._columns[name].known

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
+from discreet.core.labels import closest
 from discreet.errors import InvalidRequest
 
 # One byte is one letter in each of these, and ASCII is itself: so a record is read alike whatever stands beside it.
@@ -66,6 +67,18 @@ class Dialect:
         if "" in texts:
             raise InvalidRequest("missing must not hold the empty text: an empty cell is missing anyway; leave it out")
         object.__setattr__(self, "missing", tuple(sorted(set(texts))))
+
+    @classmethod
+    def of(cls, given: Any) -> Dialect:
+        """A dialect from its keys; refuses keys that it does not have."""
+        if isinstance(given, Dialect):
+            return given
+        if not isinstance(given, Mapping):
+            raise InvalidRequest(f"dialect must be a Dialect or its keys, got {given!r}")
+        for key in given:
+            if key not in KEYS:
+                raise InvalidRequest(f"a dialect has no {key!r}{closest(str(key), KEYS)}")
+        return cls(**given)
 
     @cached_property
     def is_plain(self) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from discreet.core.schema import Real
+from discreet.core.bounded import Real
 from discreet.errors import InvalidRequest
 from discreet.expressions import Known, calendar
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from discreet.core.schema import Categories
+from discreet.core.categories import Categories
 from discreet.errors import InvalidRequest
 from discreet.expressions import Known
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from discreet.core.random import system
 from discreet.core.release import Release
+from discreet.core.x64 import doubles, jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import doubles, jax, jnp
 from discreet.inference.evidence.groups import Groups, grouped
 from discreet.inference.evidence.releases import Input, ReportEvidence, as_releases, gather
 from discreet.inference.models.base import Array, DataModel, Theta

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core.release import Release
+from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import jax, jnp
 from discreet.inference.evidence.laws import density
 from discreet.inference.evidence.releases import as_releases, flat_values
 from discreet.inference.evidence.statistic import Reader, translate

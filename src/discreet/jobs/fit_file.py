@@ -23,7 +23,13 @@ KINDS = {
     "sgd": "SGDClassifier",
     "network": "MLPClassifier",
     "grpua": "GRPUA",
+    "naive_bayes": "GaussianNB",
+    "forest": "RandomForestClassifier",
+    "kmeans": "KMeans",
+    "pca": "PCA",
+    "scaler": "StandardScaler",
 }
+UNSUPERVISED = ("kmeans", "pca", "scaler")  # which have no target
 # Parameters of models that are said elsewhere: by the schema, by the ledger, or not at all outside tests.
 _ELSEWHERE = ("bounds", "target_bounds", "classes", "neighbors", "ledger", "random_state", "verbose")
 _TOP = {"table", "version", "schema", "ledger", "name", "who", "budget", "same_people"}
@@ -43,7 +49,7 @@ class FitJob:
 
     base: ReleaseFile
     kind: str
-    target: str
+    target: str | None
     features: tuple[str, ...]
     weight: str | None
     propensity: str | None
@@ -54,23 +60,27 @@ class FitJob:
 
     def model(self) -> Any:
         """The model, made and not fitted; a parameter it does not have is refused."""
-        import discreet
-        from discreet.core.schema import closest
-
         try:
-            if self.kind not in KINDS:
-                raise UnknownName(f"no model is called {self.kind!r}{closest(self.kind, KINDS)}")
-            made = getattr(discreet.models, KINDS[self.kind])
-            known = [name for name in inspect.signature(made).parameters if name not in _ELSEWHERE]
-            given = dict(self.parameters)
-            for name in given:
-                if name in _ELSEWHERE:
-                    raise InvalidRequest(f"{name!r} is public and comes from the schema or the ledger; leave it out")
-                if name not in known:
-                    raise UnknownName(f"{self.kind} takes no {name!r}{closest(name, known)}")
-            return made(**given)
+            return model_of(self.kind, self.parameters)
         except DiscreetError as problem:
             raise problem.at(self.place) from None
+
+
+def model_of(kind: str, parameters: Mapping[str, Any]) -> Any:
+    """The model that a word of ``KINDS`` stands for, with these parameters."""
+    import discreet
+    from discreet.core.labels import closest
+
+    if kind not in KINDS:
+        raise UnknownName(f"no model is called {kind!r}{closest(kind, KINDS)}")
+    made = getattr(discreet.models, KINDS[kind])
+    known = [name for name in inspect.signature(made).parameters if name not in _ELSEWHERE]
+    for name in parameters:
+        if name in _ELSEWHERE:
+            raise InvalidRequest(f"{name!r} is public and comes from the schema or the ledger; leave it out")
+        if name not in known:
+            raise UnknownName(f"{kind} takes no {name!r}{closest(name, known)}")
+    return made(**parameters)
 
 
 def from_file(path: Path, out: Path | None) -> FitJob:
@@ -83,7 +93,7 @@ def from_file(path: Path, out: Path | None) -> FitJob:
     release_file.check_keys(named, _MODEL, place, "model")
     rest = {key: value for key, value in model.items() if key not in _MODEL}
     for key in ("kind", "target", "features"):
-        if not named.get(key):
+        if not named.get(key) and not (key == "target" and named["kind"] in UNSUPERVISED):
             raise UnsupportedFormat(f"{place('model')}a model needs {key!r}, got none; add it")
     written = path.resolve().parent / doc["out"] if "out" in doc else path.with_suffix(".json")
     return _fit(base, named, rest, out or written, place("model"))
@@ -127,7 +137,7 @@ def _fit(base: ReleaseFile, asked: Mapping[str, Any], parameters: Mapping[str, A
     return FitJob(
         base=base,
         kind=asked["kind"],
-        target=asked["target"],
+        target=asked.get("target"),
         features=tuple(names),
         weight=asked.get("weight"),
         propensity=given if isinstance(given, str) else None,

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.core import toml
-from discreet.core.schema import closest
+from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.protect.access import Access
 from discreet.protect.anonymous import Anonymized

@@ -32,6 +32,7 @@ _KNOWN = {
     "name": (str,),
     "title": (str,),
     "who": (str,),
+    "language": (str,),
     "budget": (dict,),
     "same_people": (bool,),
     **dict.fromkeys(("delimiter", "decimal", "thousands", "encoding", "quote"), (str,)),
@@ -91,6 +92,7 @@ class ReleaseFile:
     budget: Budget | None
     same_people: bool
     items: tuple[Item, ...]
+    language: str = "en"
     places: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -99,7 +101,7 @@ def read(path: Path) -> ReleaseFile:
     base, doc, place = read_with(path, {"ask": (list,)}, "release file")
     if not doc.get("ask"):
         raise UnsupportedFormat(f"{place()}a release file needs 'ask', got none; add it, as in `discreet demo`")
-    return replace(base, items=tuple(_item(number, ask, place) for number, ask in enumerate(doc["ask"])))
+    return replace(base, items=tuple(item_of(number, ask, place) for number, ask in enumerate(doc["ask"])))
 
 
 def read_with(path: Path, more: Mapping[str, tuple[type, ...]], kind: str) -> tuple[ReleaseFile, dict[str, Any], Place]:
@@ -128,6 +130,7 @@ def read_with(path: Path, more: Mapping[str, tuple[type, ...]], kind: str) -> tu
         budget=_budget(doc.get("budget"), place),
         same_people=doc.get("same_people", False),
         items=(),
+        language=_language(doc.get("language", "en"), place("language")),
         places={key: place(key) for key in _KNOWN},
     )
     return base, doc, place
@@ -156,12 +159,22 @@ def _text(value: str, name: str, place: str) -> str:
     return value
 
 
+def _language(value: str, place: str) -> str:
+    from discreet.report.language import LANGUAGES
+
+    if value not in LANGUAGES:
+        raise InvalidRequest(
+            f"{place}language must be one of {', '.join(LANGUAGES)}, got {value!r}; leave it out for English"
+        )
+    return value
+
+
 def _table(value: str | list[Any], folder: Path, place: str) -> str | list[str]:
-    """Paths and patterns, from where the release file lies."""
+    """Paths and patterns, from where the release file lies; the address of a database as it is."""
     given = [value] if isinstance(value, str) else value
     if any(not isinstance(each, str) for each in given):
         raise UnsupportedFormat(f"{place}table must be a path or a list of paths, got {value!r}")
-    paths = [str(folder / each) for each in given]
+    paths = [each if "://" in each else str(folder / each) for each in given]
     return paths[0] if isinstance(value, str) else paths
 
 
@@ -199,7 +212,8 @@ def _budget(value: dict[str, Any] | None, place: Place) -> Budget | None:
         raise problem.at(place("budget")) from None
 
 
-def _item(number: int, doc: Any, place: Place) -> Item:
+def item_of(number: int, doc: Any, place: Place) -> Item:
+    """One question, from the keys that a release file has for it."""
     check_keys(doc, _ASK, place, "ask", number)
     at = place("ask", number)
     if "statistic" not in doc:
@@ -216,7 +230,7 @@ def _item(number: int, doc: Any, place: Place) -> Item:
     return Item(
         statistic=doc["statistic"],
         columns=tuple(names),
-        title=doc.get("title") or _plain_title(doc["statistic"], names, doc.get("by"), doc.get("where", {})),
+        title=doc.get("title") or plain_title(doc["statistic"], names, doc.get("by"), doc.get("where", {})),
         spend=spend,
         by=doc.get("by"),
         where=doc.get("where", {}),
@@ -225,7 +239,7 @@ def _item(number: int, doc: Any, place: Place) -> Item:
     )
 
 
-def _plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any] | str) -> str:
+def plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any] | str) -> str:
     """What is asked, in plain words, where the file gives no title."""
     words = [statistic.replace("_", " ").capitalize()]
     if columns:

@@ -38,6 +38,8 @@ def tuned(
     wanted: FitJob, candidates: Sequence[Mapping[str, Any]], working: Working = lambda words: nullcontext()
 ) -> dict[str, Any]:
     """Check everything, pay once, fit and choose, publish; what was done, as one document."""
+    if wanted.target is None:
+        raise InvalidRequest(f"tuning is for models with a target, got {wanted.kind!r}; use `discreet fit`")
     models = [replace(wanted, parameters={**wanted.parameters, **one}).model() for one in candidates]
     with folder_for(wanted.out.parent, [wanted.out.name]) as write, asking.open_ledger(wanted.base, create=True) as ledger:
         asking.open_table(wanted.base)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.labels import closest
 from discreet.core.numbers import Number, rational
-from discreet.core.schema import closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.protect.diversity import Demand, arranged
 from discreet.protect.hierarchies import Hierarchy

@@ -15,8 +15,8 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from discreet.core.labels import closest
 from discreet.core.numbers import Number
-from discreet.core.schema import closest
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import DOMAIN
 from sqlalchemy.exc import IntegrityError, InternalError, NotSupportedError, ProgrammingError, SAWarning
 from sqlalchemy.types import Date, DateTime, NullType, Time, TypeEngine
 
-from discreet.core.schema import closest
+from discreet.core.labels import closest
 from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt, LedgerUnavailable, UnknownName
 from discreet.ledger.database import Database
 from discreet.protect.holdings import Finder, Found, Gone, Holding, under

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-from discreet.core.schema import closest
+from discreet.core.labels import closest
 from discreet.errors import InvalidRequest
 
 Case = Literal["keep", "fold"]

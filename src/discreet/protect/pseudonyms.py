@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from discreet.core.schema import closest
+from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.protect.keys import FileKeys, KeyStore
 from discreet.protect.names import VAULT, Field, fields, partner_name, public_name

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from discreet.core.schema import closest
+from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.protect.shuffle import Shuffle, forgotten
 from discreet.protect.writing import compact, writer

@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from discreet.core.schema import closest
+from discreet.core.labels import closest
 from discreet.errors import InvalidRequest
 from discreet.protect.hierarchies import Hierarchy
 from discreet.sources.cells import label

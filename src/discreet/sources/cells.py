@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.core.dialect import PLAIN, Dialect
-from discreet.core.schema import canonical, fold
+from discreet.core.labels import canonical, fold
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]

@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from discreet.core import grid as quantum
 from discreet.core import numbers
+from discreet.core.bounded import check_apart
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import Relation, SumQuery, check_rows, distance_of_weights, queries
-from discreet.core.schema import check_apart
 from discreet.errors import InvalidRequest
 
 Kind = Literal["category", "bins", "linear", "square", "quartic", "level", "signed"]
@@ -115,6 +115,10 @@ class Cells(SumQuery):
         """Whole numbers where every factor picks a cell, fine steps where one spreads."""
         return quantum.UNIT if any(f.is_number for f in self.factors) else Fraction(1)
 
+    @property
+    def counts_rows(self) -> bool:
+        return all(f.kind not in ("level", "signed") for f in self.factors)
+
     def distance(self, relation: Relation) -> Distance:
         k = Fraction(self.rows)
         number = next((f for f in self.factors if f.kind in ("level", "signed")), None)
@@ -157,6 +161,10 @@ def _add_up(query: Cells, batch: Any, kept: Mask | None) -> Integers:
         quick = _one_number(spreads[0], batch.numeric(spreads[0].column))
         if quick is not None:
             return quick
+    if not picks and kept is None and [f.kind for f in spreads] == ["linear", "linear"]:
+        both = _two_numbers(spreads, *(batch.numeric(f.column) for f in spreads))
+        if both is not None:
+            return both
     columns = {f.column: batch.codes(f.column) if f.kind == "category" else batch.numeric(f.column) for f in query.factors}
     # Cells are listed with the numbers last; the query's own order may differ.
     order = sorted(range(len(query.factors)), key=lambda i: query.factors[i].is_number)
@@ -174,17 +182,12 @@ def _block(
     picks: Sequence[Factor], spreads: Sequence[Factor], columns: dict[str, Any], size: int, valid: Mask | None
 ) -> Integers:
     """The cells of a block that fits into the cache: one line for each place, one column for each moment."""
-    place: npt.NDArray[np.intp] = _NOWHERE if picks else np.zeros(size, np.intp)
-    for i, factor in enumerate(picks):
-        code, found = _bin(factor, columns[factor.column]) if factor.kind == "bins" else _known(columns[factor.column])
-        if found is not None:
-            valid = found if valid is None else valid & found
-        if len(picks) > 1 or spreads:
-            code = code.astype(np.intp, copy=False)
-        place = place * factor.size + code if i else code
-    places = math.prod(f.size for f in picks)
+    place, found = places(picks, columns, size, wide=bool(spreads))
+    if found is not None:
+        valid = found if valid is None else valid & found
+    count = math.prod(f.size for f in picks)
     if not spreads:
-        return np.bincount(place if valid is None else place[valid], minlength=places)[:, None]
+        return np.bincount(place if valid is None else place[valid], minlength=count)[:, None]
     codes = [codes_of(f, columns[f.column]) for f in spreads]
     for code in codes:
         gone = np.isnan(code)
@@ -195,7 +198,26 @@ def _block(
     weights = [np.full(place.size, quantum.ONE)]
     for factor, code in zip(spreads, codes, strict=True):
         weights = [part for weight in weights for part in cut(factor, weight, code)]
-    return np.stack([np.bincount(place, weights=w, minlength=places) for w in weights], -1).astype(np.int64)
+    return np.stack([np.bincount(place, weights=w, minlength=count) for w in weights], -1).astype(np.int64)
+
+
+def places(
+    picks: Sequence[Factor], columns: dict[str, Any], size: int, wide: bool = True
+) -> tuple[npt.NDArray[Any], Mask | None]:
+    """The cell of every row among those that picking factors make, and which rows have one; None for all.
+
+    ``wide``: in whole numbers of 64 bits, also where fewer would do.
+    """
+    place: npt.NDArray[Any] = _NOWHERE if picks else np.zeros(size, np.intp)
+    valid: Mask | None = None
+    for i, factor in enumerate(picks):
+        code, found = _bin(factor, columns[factor.column]) if factor.kind == "bins" else _known(columns[factor.column])
+        if found is not None:
+            valid = found if valid is None else valid & found
+        if len(picks) > 1 or wide:
+            code = code.astype(np.intp, copy=False)
+        place = place * factor.size + code if i else code
+    return place, valid
 
 
 _NOWHERE: npt.NDArray[np.intp] = np.empty(0, np.intp)
@@ -203,7 +225,7 @@ _NOWHERE: npt.NDArray[np.intp] = np.empty(0, np.intp)
 
 def _known(codes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Mask | None]:
     """Codes of categories, and which of them there are; None for all."""
-    return codes, codes >= 0 if codes.min() < 0 else None
+    return codes, codes >= 0 if codes.min(initial=0) < 0 else None
 
 
 def bins(factor: Factor, values: Any, xp: Any = np) -> Any:
@@ -310,6 +332,32 @@ def _one_number(factor: Factor, values: Floats) -> Integers | None:
         return np.array([whole - top, top])
     both = second
     return np.array([whole - 2 * top + both, 2 * (top - both), both])
+
+
+def _two_numbers(factors: Sequence[Factor], x: Floats, y: Floats) -> Integers | None:
+    """The four cells of two linear factors, without a cell's array for each; None where a value is missing.
+
+    It adds up the very parts that ``cut`` makes: a weight of 2**BITS is cut into 2**BITS - a and a, exactly, and each of the
+    two by the share of b, where a and b are the codes; so a row adds the same on either way, whatever stands beside it.
+    """
+    one, count = quantum.ONE, x.size
+    room = np.empty((3, min(count, quantum.STEP)))
+    first = high = low = 0
+    for start in range(0, count, quantum.STEP):
+        rows = slice(start, min(start + quantum.STEP, count))
+        a, share, part = (line[: rows.stop - start] for line in room)
+        codes_of(factors[0], x[rows], a)
+        codes_of(factors[1], y[rows], share)
+        share *= 1 / one
+        np.multiply(a, share, out=part)
+        sums = [float(a.sum()), float(np.rint(part, out=part).sum())]  # 2**14 rows of 2**30 at most: exact
+        np.subtract(one, a, out=a)
+        a *= share
+        sums.append(float(np.rint(a, out=a).sum()))
+        if any(map(math.isnan, sums)):
+            return None
+        first, high, low = (total + int(more) for total, more in zip((first, high, low), sums, strict=True))
+    return np.array([[int(one) * count - first - low, low], [first - high, high]])
 
 
 def rounded_product(a: Floats, b: Floats, out: Floats | None = None) -> Floats:

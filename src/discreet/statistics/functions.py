@@ -15,13 +15,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from discreet.core.labels import closest
 from discreet.core.numbers import Number
 from discreet.core.price import Keywords, Price
 from discreet.core.query import Relation, check_relation
 from discreet.core.random import Random, chosen
 from discreet.core.result import Result
 from discreet.core.runner import Desk, NoLedger, Payer
-from discreet.core.schema import Categories, Column, Real, Schema, closest
+from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.sources import open_source
 from discreet.statistics.joint import ask, ask_each, ask_together
@@ -122,6 +123,19 @@ def std(x: Any, *, bounds: Bounds, of: str = "table", **setting: Unpack[Setting]
 def covariance(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]) -> Result:
     """The covariance of ``x`` and ``y``, each clipped to its bounds."""
     return ask_of_arrays(two_columns(x, y, bounds), setting, "covariance", "x", "y", of=of)
+
+
+def covariance_matrix(X: Any, *, bounds: Sequence[Bounds], positive: bool = True, **setting: Unpack[Setting]) -> Result:
+    """The covariances of all pairs of columns of ``X``, each clipped to its bounds: one release.
+
+    ``positive`` puts eigenvalues that noise made negative to 0.
+    """
+    array = np.asarray(X, np.float64)
+    if array.ndim != 2 or np.shape(bounds) != (array.shape[1], 2):
+        raise InvalidRequest(f"X must have two axes and bounds a pair (lo, hi) for each column, got shape {array.shape}")
+    names = [f"x{i}" for i in range(array.shape[1])]
+    columns: dict[str, tuple[Any, Column]] = {n: (array[:, i], declared(bounds[i])) for i, n in enumerate(names)}
+    return ask_of_arrays(columns, setting, "covariance_matrix", *names, positive=positive)
 
 
 def correlation(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]) -> Result:

@@ -13,8 +13,8 @@ from discreet.core.cost import Cost
 from discreet.core.mechanism import Mechanism, Sensitivity
 from discreet.core.random import Random
 from discreet.core.release import Release
+from discreet.core.x64 import jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import jnp
 from discreet.inference.models.base import Array, Records
 from discreet.local.frequency import FrequencyOracle
 from discreet.local.law import LocalMechanism

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from discreet.core.release import Release
 from discreet.core.releases import Releases
 from discreet.core.result import Result
+from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.inference._jax import jax, jnp
 from discreet.inference.evidence.laws import Density, density, response_matrix
 from discreet.inference.evidence.local_reports import LocalLaw, as_release, lines, log_chances
 from discreet.inference.evidence.statistic import Reader, Statistic, translate

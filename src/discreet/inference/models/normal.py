@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.inference._jax import jax, jnp
+from discreet.core.x64 import jax, jnp
 from discreet.inference.models.base import (
     Array,
     NoiseModel,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal
 
-from discreet.inference._jax import jax
+from discreet.core.x64 import jax
 
 Effort = Literal["least", "some", "most"]
 _KNOWN: OrderedDict[tuple[str, str], Callable[..., Any]] = OrderedDict()

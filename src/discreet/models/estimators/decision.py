@@ -10,7 +10,7 @@ from discreet.errors import InvalidRequest
 from discreet.models.evaluate.roc import Threshold
 
 
-class Decides:
+class Thresholded:
     """A classifier whose threshold can be moved after the fit; what the threshold cost becomes part of what the model cost.
 
     Proof: a threshold read off a release is post-processing of it, so model and release together cost the sum of both.

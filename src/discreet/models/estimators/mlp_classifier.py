@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from discreet.core import numbers
 from discreet.core.numbers import Number
-from discreet.core.price import Price
 from discreet.core.query import Relation, check_relation
 from discreet.core.release import Release
-from discreet.core.result import Result
 from discreet.core.runner import Desk, Procedure
-from discreet.core.schema import Categories, Column, Real, Schema
+from discreet.core.schema import Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
-from discreet.models.estimators.decision import Decides
+from discreet.models.estimators.classes import ManyClasses
+from discreet.models.estimators.decision import Thresholded
 from discreet.models.estimators.gradient_descent import Descends, privacy_of
 from discreet.models.estimators.privacy import Privacy
-from discreet.models.estimators.private_model import PrivateModel
-from discreet.models.evaluate.confusion import MatrixAccuracy, accuracy_of, confusion_matrix, question_of
+from discreet.models.evaluate.network_rule import NetworkRule
 from discreet.models.gradient.clipping import to_numpy
 from discreet.models.gradient.device import DeviceTable, namespace
 from discreet.models.gradient.engine import Trained
@@ -49,13 +46,35 @@ class FittedNetwork:
         return self.trained.flat
 
     @property
+    def rule(self) -> NetworkRule:
+        """How it is judged."""
+        return NetworkRule(replace(self.design, weight=None), self.network, self.trained.flat)
+
+    @property
     def privacy(self) -> Privacy:
         """What it cost."""
         return privacy_of(self.trained, self.releases, self.relation, self.ridge)
 
+    @property
+    def layers(self) -> dict[str, Any]:
+        """What a published network holds of it, whatever it predicts."""
+        layers = tuple(self.network.layers(self.trained.flat))
+        radius = None if self.design.radius is None else 1.0
+        return {"inputs": self.design.inputs, "units": self.design.units, "layers": layers, "radius": radius}
+
+    def set_layers(self, model: Any) -> None:
+        """Set the attributes of scikit-learn's networks."""
+        layers = self.network.layers(self.trained.flat)
+        model.coefs_ = [layer[:-1] for layer in layers]
+        model.intercepts_ = [layer[-1] for layer in layers]
+        model.feature_names_ = self.design.names
+        model.n_layers_ = len(layers) + 1
+        model.privacy_ = self.privacy
+        model.fitted_ = self
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MLPClassifier(Decides, Descends, ClassifierMixin, PrivateModel):  # type: ignore[misc]
+class MLPClassifier(Thresholded, ManyClasses, Descends):
     """A network of linear layers with ``activation`` between them, by private stochastic gradient descent.
 
     ``hidden_layer_sizes`` are the widths of its hidden layers, by default two of 100; two classes have one logistic output,
@@ -71,7 +90,6 @@ class MLPClassifier(Decides, Descends, ClassifierMixin, PrivateModel):  # type: 
 
     hidden_layer_sizes: Any = (100, 100)
     activation: Activation = "relu"
-    classes: Any = None
     radius: Number | None = None
     iterate: Literal["last", "average"] = "last"
     start: int = 0
@@ -97,37 +115,9 @@ class MLPClassifier(Decides, Descends, ClassifierMixin, PrivateModel):  # type: 
         return FittedNetwork(design, network, trained, ridge, relation, bought)
 
     def _set_fitted(self, fitted: FittedNetwork) -> None:
-        layers = fitted.network.layers(fitted.trained.flat)
-        self.coefs_ = [layer[:-1] for layer in layers]
-        self.intercepts_ = [layer[-1] for layer in layers]
         self.classes_ = np.array(fitted.design.target.classes)
         self.threshold_ = 0.0
-        self.feature_names_ = fitted.design.names
-        self.n_layers_ = len(layers) + 1
-        self.privacy_ = fitted.privacy
-        self.fitted_ = fitted
-
-    def _classes(self) -> tuple[Any, ...]:
-        """The public labels of arrays."""
-        if self.classes is None:
-            raise InvalidRequest("MLPClassifier needs public classes=[...]; they are never read off the data")
-        labels = tuple(np.asarray(self.classes).tolist())
-        if len(labels) < 2 or len(set(labels)) != len(labels):
-            raise InvalidRequest(f"classes must be at least two different labels, got {list(labels)}")
-        return labels
-
-    def _target(self, y: Any) -> tuple[Any, Column]:
-        from sklearn.utils.multiclass import check_classification_targets
-        from sklearn.utils.validation import column_or_1d
-
-        labels = np.array(self._classes())
-        goal = column_or_1d(y, warn=True)
-        check_classification_targets(goal)
-        strange = ~np.isin(goal, labels)
-        if strange.any():
-            raise InvalidRequest(f"y must hold the declared classes {labels.tolist()} only, got {goal[strange][0]!r}")
-        order = np.argsort(labels)
-        return order[np.searchsorted(labels, goal, sorter=order)].astype(np.int64), Categories(tuple(range(len(labels))))
+        fitted.set_layers(self)
 
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Self:
         xp = namespace(X)
@@ -138,12 +128,6 @@ class MLPClassifier(Decides, Descends, ClassifierMixin, PrivateModel):  # type: 
         else:
             raise InvalidRequest("weights are for NumPy arrays, got arrays of another library; leave them out")
         return self
-
-    def accept(self, fitted: FittedNetwork, columns: Columns) -> None:
-        super().accept(fitted, columns)
-        if columns.arrays:
-            # Inside, the classes of arrays are 0, 1, ...: labels may be of kinds that no schema declares.
-            self.classes_ = np.array(self._classes())
 
     def _fit_device(self, X: Any, y: Any, xp: Any) -> None:
         """Arrays of another library: the same run, on rows that stay where they are."""
@@ -172,12 +156,13 @@ class MLPClassifier(Decides, Descends, ClassifierMixin, PrivateModel):  # type: 
 
         check_is_fitted(self)
         fitted: FittedNetwork = self.fitted_
-        layers = tuple(fitted.network.layers(fitted.trained.flat))
-        radius = None if fitted.design.radius is None else 1.0
-        return NetworkPredictor(
-            fitted.design.inputs, fitted.design.units, layers, tuple(self.classes_.tolist()), self.activation, radius,
-            self.threshold_,
-        )  # fmt: skip
+        labels = tuple(self.classes_.tolist())
+        return NetworkPredictor(**fitted.layers, activation=self.activation, classes=labels, threshold=self.threshold_)
+
+    @property
+    def _rule(self) -> NetworkRule:
+        fitted: FittedNetwork = self.fitted_
+        return replace(fitted.rule, threshold=self.threshold_)
 
     def columns_of(self, X: Any) -> Any:
         """As for other models; arrays of another library come to NumPy."""
@@ -187,30 +172,3 @@ class MLPClassifier(Decides, Descends, ClassifierMixin, PrivateModel):  # type: 
         """The score of each row: one number for two classes, positive for the second; one for each of more."""
         rows = self.columns_of(X)
         return self.predictor.decision_function(rows)
-
-    def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class, for each row."""
-        rows = self.columns_of(X)
-        return self.predictor.predict_proba(rows)
-
-    def predict(self, X: Any) -> Any:
-        """The class of each row."""
-        score = self.decision_function(X)
-        return self.classes_[(score > self.threshold_).astype(int) if score.ndim == 1 else score.argmax(axis=1)]
-
-    score = PrivateModel.score
-
-    def public_score(self, X: Any, y: Any) -> float:
-        """The share of right predictions on rows that are public: it is exact, and not private."""
-        return float(np.mean(np.asarray(self.predict(X)) == np.asarray(y)))
-
-    def paid_score(
-        self, X: Any, y: Any, *, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None
-    ) -> Result:
-        """The share of right predictions on private rows: a release that costs what is given, at ``ledger`` if any."""
-        found = confusion_matrix(self, X, y, epsilon=epsilon, delta=delta, rho=rho)
-        return Result(MatrixAccuracy(found.rows), (found.release,), found.cost)
-
-    def score_procedure(self, schema: Schema, price: Price) -> Procedure[Result]:
-        """The paid score on a table with a schema, for a session."""
-        return accuracy_of(question_of(self), schema, price)

@@ -6,8 +6,6 @@ counts to which a person contributes once for each of its rows.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,22 +16,22 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.exact import Exact
 from discreet.core.numbers import Number
 from discreet.core.price import Price
-from discreet.core.query import Relation, distance_of_weights, queries
+from discreet.core.query import Relation, SumQuery, distance_of_weights, queries
 from discreet.core.random import chosen
 from discreet.core.release import Release
-from discreet.core.result import Reading, Result, readings
 from discreet.core.runner import Desk, NoLedger, Procedure
-from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Design
 from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.evaluate.axes import drawn_on
 from discreet.models.evaluate.coded_table import check_declared, coded_table
+from discreet.models.evaluate.decisions import Decides, Decisions
 from discreet.models.evaluate.judged import Judged, by_scores, judged
-from discreet.models.evaluate.rates import Rates, noise_deviation
+from discreet.models.evaluate.network_rule import NetworkRule
+from discreet.models.evaluate.rates import Rates
 from discreet.models.evaluate.roc import BINS, Roc
-from discreet.models.gradient.network import BLOCK, Network, Room
+from discreet.models.gradient.network import Network
 from discreet.models.publish.predictor import Predictor
 from discreet.models.queries.design_sum import DesignSum
 from discreet.sources import open_source
@@ -79,58 +77,18 @@ class ConfusionCounts(DesignSum):
         return distance_of_weights(self.design.rows, relation)
 
     def step(self, batch: Any) -> Any:
-        rows = self.design.block(batch)
-        x = self.network.widen(rows.x)
-        filled = np.zeros((-(-len(x) // BLOCK) * BLOCK, x.shape[1]))
-        filled[: len(x)] = x
-        scores = self.network.forward(self.flat, filled, np, Room())[-1][: len(x)]
-        truth = ((rows.y > 0) if self.classes == 2 else rows.y).astype(np.intp)
+        rule = NetworkRule(self.design, self.network, self.flat, self.threshold)
         if self.bins:
+            truth, scores = rule.scores(batch)
             share = 0.5 * (1.0 + np.tanh(scores[:, 0] / 6.0))  # wider than a probability: sure scores stay apart
             place = np.minimum((share * self.bins).astype(np.intp), self.bins - 1)
         else:
-            place = (scores[:, 0] > self.threshold).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+            truth, place = rule.decide(batch)
         wide = self.shape[1]
         return np.bincount(truth * wide + place, minlength=self.classes * wide).reshape(self.shape)
 
     def blank(self, rows: int) -> Exact:
         return Exact(np.full(self.shape, rows // (self.shape[0] * self.shape[1]), np.int64))
-
-
-@readings("matrix_accuracy")
-@dataclass(frozen=True)
-class MatrixAccuracy(Reading):
-    """The share on the diagonal of a noisy confusion matrix; ``rows`` is the most rows of one person."""
-
-    rows: int = 1
-
-    def _rates(self, releases: Sequence[Release]) -> Rates:
-        classes = len(np.asarray(releases[0].value))
-        right = np.eye(classes).ravel()
-        return Rates(releases[0], np.stack([right, 1 - right, 0 * right, 0 * right]), self.rows)
-
-    def value(self, releases: Sequence[Release]) -> Any:
-        return self._rates(releases)["accuracy"]
-
-    def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
-        return self._rates(releases).interval("accuracy", level)
-
-    @property
-    def about_population(self) -> bool:
-        return True
-
-    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
-        return self._rates(releases).interval("accuracy", level, "population")
-
-    def expected_error(self, releases: Sequence[Release]) -> Any:
-        """To first order in the noise."""
-        counts = np.maximum(np.asarray(releases[0].value, np.float64), 0.0)
-        total, hits = float(counts.sum()), float(np.trace(counts))
-        if total <= 0:
-            return 1.0
-        wrong = total - hits
-        size = math.sqrt(len(counts) * wrong**2 + (counts.size - len(counts)) * hits**2) / total**2
-        return min(1.0, noise_deviation(releases[0]) * size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +104,8 @@ class Confusion:
     @property
     def accuracy(self) -> float:
         """The share on the diagonal, within [0, 1]; a half where no count is left."""
-        return float(MatrixAccuracy(self.rows).value([self.release]))
+        total = float(self.counts.sum())
+        return min(1.0, max(0.0, float(np.trace(self.counts)) / total)) if total > 0 else 0.5
 
     def rates(self, positive: Any = None) -> Rates:
         """True and false alarms, precision, F and the like, with intervals: of the second class, or of ``positive`` against
@@ -195,9 +154,15 @@ def confusion_matrix(
     ``model`` may be a published one (``load``), and on arrays anything with ``decision_function`` and two classes, which
     ``ledger`` pays for.
     """
-    release, design, classes = _counts(model, X, y, 0, Price(epsilon, delta, rho), ledger)
+    price = Price(epsilon, delta, rho)
+    if isinstance(model, Decides):
+        release, rows = _decisions(model, X, y, price)
+        classes = tuple(model.classes_.tolist())
+    else:
+        release, design, classes = _counts(model, X, y, 0, price, ledger)
+        rows = design.rows
     assert release.cost is not None
-    return Confusion(np.asarray(release.value, np.float64), classes, release.cost, release, design.rows)
+    return Confusion(np.asarray(release.value, np.float64), classes, release.cost, release, rows)
 
 
 def roc_curve(
@@ -219,6 +184,23 @@ def roc_curve(
     return Roc(np.asarray(release.value, np.float64), release.cost, release, classes, design.rows)
 
 
+def _decisions(model: Decides, X: Any, y: Any, price: Price) -> tuple[Release, int]:
+    """The counts of a classifier that is judged by its own rule, and the most rows of one person."""
+    if y is None:
+        _check_session(X)
+        where, question, relation = X, model.judged_in(X.schema, Decisions), X.schema.neighbors
+    else:
+        table, schema, question = model.judged_on(X, y, Decisions)
+        where, relation = model.desk(table, schema), schema.neighbors
+    made: Release = where.run(counts_of(question, price, relation))
+    return made, question.rows
+
+
+def _check_session(given: Any) -> None:
+    if not hasattr(given, "ledger") or not hasattr(given, "schema"):
+        raise InvalidRequest(f"give X and y, or a Session alone, got {type(given).__name__} without y")
+
+
 def question_of(model: Any, bins: int = 0) -> ConfusionCounts:
     """What is asked about a fitted or published model: a linear one is a network without hidden layers."""
     return _question(judged(model), bins)
@@ -233,8 +215,7 @@ def _counts(model: Any, X: Any, y: Any, bins: int, price: Price, ledger: Any) ->
     if y is None:
         one = judged(model)
         question = _question(one, bins)
-        if not hasattr(X, "ledger") or not hasattr(X, "schema"):
-            raise InvalidRequest(f"give X and y, or a Session alone, got {type(X).__name__} without y")
+        _check_session(X)
         check_declared(question.design, X.schema)
         question = replace(question, design=replace(question.design, rows=X.schema.max_rows or 1))
         return X.run(counts_of(question, price, X.schema.neighbors)), question.design, question.design.target.classes
@@ -259,17 +240,7 @@ def _counts(model: Any, X: Any, y: Any, bins: int, price: Price, ledger: Any) ->
     return desk.run(asked), design, tuple(labels)
 
 
-def counts_of(question: ConfusionCounts, price: Price, relation: Relation) -> Procedure[Release]:
+def counts_of(question: SumQuery, price: Price, relation: Relation) -> Procedure[Release]:
     """The noisy counts: one release."""
     release: Release = yield Ask(question, law_of_sums(price, question.distance(relation)))
     return release
-
-
-def accuracy_of(question: ConfusionCounts, schema: Schema, price: Price) -> Procedure[Result]:
-    """The share of rows of a table that are put right: read off one confusion matrix."""
-    check_declared(question.design, schema)
-    rows = schema.max_rows or 1
-    asked = replace(question, design=replace(question.design, rows=rows))
-    release = yield from counts_of(asked, price, schema.neighbors)
-    assert release.cost is not None
-    return Result(MatrixAccuracy(rows), (release,), release.cost)

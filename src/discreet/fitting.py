@@ -1,0 +1,227 @@
+"""Models of a session: fitted, tuned and scored for a price that the session's ledger pays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from discreet.core.ask import Ask, Open, Reopen
+from discreet.core.cost import Cost
+from discreet.core.numbers import Number
+from discreet.core.price import Price
+from discreet.core.query import Relation
+from discreet.core.result import Result
+from discreet.core.runner import Procedure, plan
+from discreet.core.schema import Categories, Schema
+from discreet.errors import InvalidRequest
+from discreet.previews import FitPreview
+from discreet.questions import Asker
+from discreet.request import Request, Where
+from discreet.statistics import discovery
+from discreet.statistics.question import Table
+
+if TYPE_CHECKING:
+    from discreet.models.estimators.private_model import PrivateModel
+    from discreet.models.protocol import Columns
+
+M = TypeVar("M", bound="PrivateModel")
+F = TypeVar("F")
+
+
+class Fitting(Asker):
+    """Methods that take a model of ``discreet.models`` and the names of columns."""
+
+    def fit(
+        self,
+        model: M,
+        features: Sequence[str],
+        target: str | None = None,
+        *,
+        weight: str | None = None,
+        propensity: str | None = None,
+        where: Where | None = None,
+    ) -> M:
+        """Fit a model of ``discreet.models`` to named columns, and return it. The ledger pays the model's price.
+
+        Bounds and classes are those of the schema. ``target`` is what is to be predicted; models such as ``KMeans`` have
+        none. ``propensity`` is for treatment rules: what ``weight`` is divided by.
+        """
+        target = _check_model(model, self, target)
+        _check_columns(self.schema, features, target)
+        named = (features, target, weight, propensity)
+
+        def make(table: Table) -> Procedure[tuple[Any, Columns]]:
+            columns = _columns(table, *named)
+            return _with(model.procedure(columns, table.schema.neighbors), columns)
+
+        words = {"fit": _words(*named) | {"model": model}}
+        names = (*features, target, weight, propensity)
+        fitted, columns = self._answer(Request(words, make, {} if where is None else where, names, whole=model.price))
+        model.accept(fitted, columns)
+        return model
+
+    def tune(
+        self,
+        candidates: Sequence[Any],
+        features: Sequence[str],
+        target: str,
+        *,
+        weight: str | None = None,
+        propensity: str | None = None,
+        model: PrivateModel | None = None,
+        where: Where | None = None,
+        selection_epsilon: Number | None = None,
+        **price: Any,
+    ) -> Any:
+        """The best of several models, chosen and fitted privately; see ``discreet.models.tune``. The ledger pays once.
+
+        ``weight`` and ``propensity`` are as in ``fit``; candidates are then judged by their weights too.
+        """
+        from discreet.models.estimators.tuning import read_candidates, tuning
+
+        if unknown := [word for word in price if word not in ("epsilon", "delta", "rho")]:
+            raise InvalidRequest(f"no keyword is called {unknown[0]!r}; a price is epsilon, delta or rho")
+        made = read_candidates(candidates, model, price or None)
+        for each in made:
+            _check_model(each, self, target)
+        _check_columns(self.schema, features, target)
+        named = (features, target, weight, propensity)
+
+        def make(table: Table) -> Procedure[tuple[Any, Columns]]:
+            columns = _columns(table, *named)
+            return _with(tuning(made, columns, table.schema.neighbors, selection_epsilon), columns)
+
+        words = {"tune": _words(*named) | {"candidates": made, "selection_epsilon": selection_epsilon}}
+        names = (*features, target, weight, propensity)
+        winner, columns = self._answer(Request(words, make, {} if where is None else where, names))
+        winner.model.accept(winner.fitted, columns)
+        return winner.settle()
+
+    def preview_fit(
+        self,
+        model: PrivateModel,
+        features: Sequence[str],
+        target: str | None = None,
+        *,
+        weight: str | None = None,
+        propensity: str | None = None,
+        where: Where | None = None,
+    ) -> FitPreview:
+        """What a fit would cost, whether it fits, and its ridge; touches no data and does not change the model."""
+        from discreet.models.estimators.privacy import asked_ridge_of
+
+        target = _check_model(model, self, target)
+        _check_columns(self.schema, features, target)
+        self._check_where({} if where is None else where)
+        rows, relation = self._guessed_rows, self.schema.neighbors
+        public = rows if self._rows_are_public(bool(where)) else None
+        hidden = discovery.needed(self.schema, (*features, target, weight, propensity))
+        columns = _columns(Table(self.schema, public), features, target, weight, propensity)
+        columns = replace(columns, schema=discovery.stand_in(self.schema, hidden))
+        fitted, asked = plan(model.procedure(columns, relation), relation, rows)
+        cost = sum((charged(each, relation) for each in asked), self._finding_cost(hidden))
+        would = self._afterwards(cost)
+        ridge = None if getattr(fitted, "ridge", None) is None else float(fitted.ridge)
+        asked_ridge = None if ridge is None else asked_ridge_of(model.get_params(deep=False)["ridge"], ridge)
+        return FitPreview(cost, would.fits, would.remaining, ridge, asked_ridge, tuple(asked))
+
+    def score(
+        self,
+        model: Any,
+        *,
+        where: Where | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+    ) -> Result:
+        """The share of rows on which a fitted classifier is right, or the value of a treatment rule: a paid release.
+
+        The table is declared as the one that the model was fitted to; a model does better on that one than on others.
+        """
+        from discreet.models.protocol import Scorable
+
+        if not isinstance(model, Scorable):
+            raise InvalidRequest(
+                f"score is for classifiers of discreet.models with two classes, got {type(model).__name__}; a regression "
+                "has paid_score on arrays"
+            )
+        price = Price(epsilon, delta, rho)
+        words = {"score": {"model": model, "epsilon": epsilon, "delta": delta, "rho": rho}}
+
+        def make(table: Table) -> Procedure[Result]:
+            return model.score_procedure(table.schema, price)
+
+        return self._answer(Request(words, make, {} if where is None else where))
+
+
+def _check_columns(schema: Schema, features: Sequence[str], target: str) -> None:
+    """Refuse features that are no list, and a target whose classes are yet to be found: finding them is not a fit's."""
+    if isinstance(features, str):
+        raise InvalidRequest(f"features is a list of columns, got {features!r}")
+    goal = schema[target] if target else None
+    if isinstance(goal, Categories) and goal.private:
+        raise InvalidRequest(f"the classes of a target must be known, got {target!r}, whose labels are yet to be found")
+
+
+def _columns(table: Table, features: Sequence[str], target: str, weight: str | None, propensity: str | None) -> Columns:
+    from discreet.models.protocol import Columns
+
+    return Columns(table.schema, tuple(features), target, weight, table.rows, propensity)
+
+
+def _words(features: Sequence[str], target: str, weight: str | None, propensity: str | None) -> dict[str, Any]:
+    return {"features": features, "target": target, "weight": weight, "propensity": propensity}
+
+
+def _with(procedure: Procedure[F], columns: Columns) -> Procedure[tuple[F, Columns]]:
+    """What a procedure finds, with the columns that it was made for."""
+    return (yield from procedure), columns
+
+
+def charged(asked: Ask | Open | Reopen, relation: Relation) -> Cost:
+    """What the ledger would be charged; steps of a prepaid account are free."""
+    if isinstance(asked, Open):
+        return asked.cost
+    if isinstance(asked, Reopen) or asked.account is not None:
+        return Cost.nothing()
+    return asked.mechanism.cost(asked.query.distance(relation))
+
+
+def _check_model(model: Any, session: Fitting, target: str | None) -> str:
+    """Refuse what is no private model, and what it says of the table or the noise against what the session says.
+
+    Returns the target, empty where the model has none.
+    """
+    from discreet.models.estimators.private_model import PrivateModel
+
+    if not isinstance(model, PrivateModel):
+        kind = (
+            f"the class {model.__name__}" if isinstance(model, type) else f"{type(model).__module__}.{type(model).__name__}"
+        )
+        raise InvalidRequest(
+            f"a session fits models of discreet.models, got {kind}; use one of them, such as LogisticRegression(epsilon=1)"
+        )
+    name, given = type(model).__name__, model.get_params(deep=False)
+    for word in ("bounds", "target_bounds", "classes"):
+        if given.get(word) is not None:
+            raise InvalidRequest(
+                f"in a session {word} come from the schema, got {name}({word}={given[word]!r}); leave it out"
+            )
+    if given.get("neighbors", "add_remove") not in ("add_remove", session.schema.neighbors):
+        raise InvalidRequest(
+            f"in a session neighbors is that of the schema, {session.schema.neighbors!r}, got "
+            f"{name}(neighbors={given['neighbors']!r}); leave it out, or declare it in the schema"
+        )
+    if given.get("ledger") is not None and given["ledger"] is not getattr(session, "ledger", None):
+        raise InvalidRequest(f"in a session the session's ledger pays, got another in {name}(ledger=...); leave it out")
+    if given.get("random_state") is not None:
+        raise InvalidRequest(
+            f"in a session noise comes from the session, got {name}(random_state={given['random_state']!r}); leave it out, "
+            "or for tests make Session(..., ledger='test', seed=...)"
+        )
+    if model.supervised and target is None:
+        raise InvalidRequest(f"{name} needs target=, the column it learns to predict; got none")
+    if not model.supervised and target is not None:
+        raise InvalidRequest(f"{name} learns from features alone, got target={target!r}; leave it out")
+    return target or ""
