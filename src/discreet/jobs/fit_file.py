@@ -23,6 +23,7 @@ KINDS = {
     "sgd": "SGDClassifier",
     "network": "MLPClassifier",
     "grpua": "GRPUA",
+    "softmax": "SoftmaxRegression",
     "naive_bayes": "GaussianNB",
     "forest": "RandomForestClassifier",
     "kmeans": "KMeans",

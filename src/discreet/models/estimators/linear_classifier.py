@@ -105,7 +105,7 @@ class LinearClassifier(Thresholded, Coefficients, ClassifierMixin, LossModel):  
         if len(design.target.classes) != 2:
             raise InvalidRequest(
                 f"the target {columns.target!r} must be declared as Categories of two labels, "
-                f"got {list(design.target.classes) or 'a number'}"
+                f"got {list(design.target.classes) or 'a number'}; for more of them use SoftmaxRegression or GaussianNB"
             )
         return design
 
