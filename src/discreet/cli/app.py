@@ -25,11 +25,15 @@ GROUPS = (
     "release",
     "ask",
     "fit",
+    "model_commands",
+    "local",
     "infer",
     "synthesize",
     "ledger",
     "protect",
     "audit",
+    "serve",
+    "access",
 )
 for group in GROUPS:
     import_module(f"discreet.cli.{group}").register(app)
