@@ -21,6 +21,7 @@ BELOW = {
     "mechanisms": {"core", "errors"},
     "accounting": {"core", "errors", "mechanisms"},
     "sources": {"core", "errors", "expressions"},
+    "sql": {"core", "errors", "expressions"},
     "ledger": {"core", "errors", "mechanisms", "accounting"},
     "statistics": {"core", "errors", "mechanisms", "accounting", "sources"},
     "hypotheses": {"core", "errors", "mechanisms", "accounting", "sources", "statistics"},
@@ -44,6 +45,7 @@ BELOW = {
 ALL = {*BELOW} - {"audit"}
 BELOW["report"] = ALL
 BELOW["jobs"] = ALL | {"report", "session", "__version__"}
+BELOW["service"] = BELOW["jobs"] | {"jobs"}
 
 
 def imports(path: Path) -> set[str]:

@@ -125,6 +125,33 @@ class Questions(Asker):
         words = {"ask": [{"statistic": "quantile", "columns": [column], "q": one, "price": each, **rest} for one in q]}
         return self._answer(Request(words, make, where, columns_named((column,), rest)))
 
+    def sql(self, statement: str, **options: Any) -> Result | list[Result]:
+        """What a SELECT asks, as in ``SELECT sex, AVG(bmi) FROM visits WHERE age >= 60 GROUP BY sex``; see ``discreet.sql``.
+
+        One aggregate has one result. Several have a list: they are paid together and share the price equally.
+        """
+        from discreet.sql import translate
+
+        for word in ("by", "where"):
+            if word in options:
+                raise InvalidRequest(f"a statement says {word} itself, got {word}= too; write it into the statement")
+        asked = translate(statement, self.schema)
+        if len(asked) == 1:
+            return self.ask(asked[0].statistic, *asked[0].columns, **asked[0].keywords, **options)
+        price, rest = separate(options)
+        share = price.share(Fraction(1, len(asked)))
+
+        def make(table: Table) -> Procedure[list[Result]]:
+            whole = replace(table, gaussian=share.is_gaussian)
+            some = replace(whole, rows=None)  # of rows that fulfil a condition the number is private
+            questions = [build(e.statistic, some if e.where else whole, *e.columns, **e.arguments, **rest) for e in asked]
+            rows = [tuple((name, (true,)) for name, true in e.condition(table.schema).items()) for e in asked]
+            return ask_each(questions, share, table.schema.neighbors, rows)
+
+        told = [{"statistic": e.statistic, "columns": list(e.columns), "price": share, **e.keywords, **rest} for e in asked]
+        names = [name for each in asked for name in columns_named(each.columns, each.arguments)]
+        return self._answer(Request({"ask": told}, make, {}, names))
+
     def preview(
         self,
         statistic: str,

@@ -18,8 +18,8 @@ from discreet.core.schema import Schema
 from tests.cli.conftest import Run
 
 COMMANDS = (
-    (), ("demo",), ("schema",), ("schema", "new"), ("schema", "check"), ("plan",), ("release",), ("fit",), ("ledger",),
-    ("ledger", "show"), ("ledger", "verify"),
+    (), ("demo",), ("schema",), ("schema", "new"), ("schema", "check"), ("plan",), ("release",), ("ask",), ("fit",),
+    ("ledger",), ("ledger", "show"), ("ledger", "verify"),
 )  # fmt: skip
 
 

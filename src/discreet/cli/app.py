@@ -23,6 +23,7 @@ GROUPS = (
     "schema",
     "plan",
     "release",
+    "ask",
     "fit",
     "infer",
     "ledger",

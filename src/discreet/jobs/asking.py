@@ -223,15 +223,26 @@ def counted_rows(file: ReleaseFile, source: BaseSource) -> int:
     return rows
 
 
+def posed(item: Item, source: BaseSource, rows: int | None) -> tuple[Question, Price, tuple[Ask, ...], BaseSource]:
+    """The question that an item puts to a table, its price, what it asks, and the rows it is about.
+
+    Everything is refused here that can be refused from declarations: no record is in reach. ``rows`` is the number of rows
+    of the whole table, where it is public.
+    """
+    schema = source.schema
+    where = schema.condition(item.where) if isinstance(item.where, str) else item.where
+    narrowed = source.where(**where) if where else source
+    spend = Price(**item.spend)
+    question = _build(item, Table(schema, None if item.where else rows, gaussian=spend.is_gaussian))
+    asks = tuple(replace(each, where=narrowed.restriction) for each in question.asks(spend, schema.neighbors))
+    return question, spend, asks, narrowed
+
+
 def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, rows: int | None) -> Prepared:
+    relation = file.schema.neighbors
     try:
         with reading("an ask"):  # a number beyond all bounds, say, of which no law can be made
-            where = source.schema.condition(item.where) if isinstance(item.where, str) else item.where
-            narrowed = source.where(**where) if where else source
-            spend, relation = Price(**item.spend), file.schema.neighbors
-            whole = rows if public_rows(file) and not item.where else None
-            question = _build(item, Table(file.schema, whole, gaussian=spend.is_gaussian))
-            asks = tuple(replace(each, where=narrowed.restriction) for each in question.asks(spend, relation))
+            question, spend, asks, narrowed = posed(item, source, rows if public_rows(file) else None)
             costs = tuple(each.mechanism.cost(each.query.distance(relation)) for each in asks)
         for cost in costs:
             ledger.preview(cost)  # refuses what no ledger pays for

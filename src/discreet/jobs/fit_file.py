@@ -53,23 +53,27 @@ class FitJob:
 
     def model(self) -> Any:
         """The model, made and not fitted; a parameter it does not have is refused."""
-        import discreet
-        from discreet.core.labels import closest
-
         try:
-            if self.kind not in KINDS:
-                raise UnknownName(f"no model is called {self.kind!r}{closest(self.kind, KINDS)}")
-            made = getattr(discreet.models, KINDS[self.kind])
-            known = [name for name in inspect.signature(made).parameters if name not in _ELSEWHERE]
-            given = dict(self.parameters)
-            for name in given:
-                if name in _ELSEWHERE:
-                    raise InvalidRequest(f"{name!r} is public and comes from the schema or the ledger; leave it out")
-                if name not in known:
-                    raise UnknownName(f"{self.kind} takes no {name!r}{closest(name, known)}")
-            return made(**given)
+            return model_of(self.kind, self.parameters)
         except DiscreetError as problem:
             raise problem.at(self.place) from None
+
+
+def model_of(kind: str, parameters: Mapping[str, Any]) -> Any:
+    """The model that a word of ``KINDS`` stands for, with these parameters."""
+    import discreet
+    from discreet.core.labels import closest
+
+    if kind not in KINDS:
+        raise UnknownName(f"no model is called {kind!r}{closest(kind, KINDS)}")
+    made = getattr(discreet.models, KINDS[kind])
+    known = [name for name in inspect.signature(made).parameters if name not in _ELSEWHERE]
+    for name in parameters:
+        if name in _ELSEWHERE:
+            raise InvalidRequest(f"{name!r} is public and comes from the schema or the ledger; leave it out")
+        if name not in known:
+            raise UnknownName(f"{kind} takes no {name!r}{closest(name, known)}")
+    return made(**parameters)
 
 
 def from_file(path: Path, out: Path | None) -> FitJob:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core.cost import Cost
+from discreet.core.result import Result
 from discreet.jobs import asking
-from discreet.jobs.asking import Prepared
 from discreet.jobs.release_file import ReleaseFile
 from discreet.report.numbers import plain
 
@@ -30,7 +30,7 @@ def planned(file: ReleaseFile) -> dict[str, Any]:
                 | {
                     "cost": str(each.cost),
                     "price": price(each.cost),
-                    **errors(each, rows),
+                    **errors(asking.expected(each, rows)),
                     "known": each.known,
                     "fits": after.fits,
                     "left": str(after.remaining) if after.fits else "does not fit",
@@ -58,9 +58,8 @@ def price(cost: Cost) -> dict[str, str | None]:
     return {key: doc[key] for key in ("epsilon", "delta", "rho")}
 
 
-def errors(prepared: Prepared, rows: int) -> dict[str, Any]:
+def errors(result: Result) -> dict[str, Any]:
     """The expected error of an answer, in words and as a number: in its own unit, or in ranks for a quantile."""
-    result = asking.expected(prepared, rows)
     seen = getattr(result.reading, "seen_effect", None)
     effect = None if seen is None else seen(result.releases)
     if effect is not None:

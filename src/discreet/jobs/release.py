@@ -25,32 +25,37 @@ Working = Callable[[str], AbstractContextManager[None]]  # shows that something 
 
 
 def released(file: ReleaseFile, folder: Path, working: Working = lambda words: nullcontext()) -> dict[str, Any]:
-    """Check everything, pay, answer, write; the document that was written.
-
-    Questions are prepared once, by the ledger that pays or, where it has yet to be made, by one in memory: nothing is made
-    for a file with an error. Only what rests on bounds or labels that are found first is prepared again with them.
-    """
+    """Check everything, pay, answer, write; the document that was written."""
     with folder_for(folder, [DOCUMENT, PAGE]) as write:
-        source = asking.open_table(file)
-        with asking.open_ledger(file, create=False) as trial, working("checking"):
-            rows = asking.counted_rows(file, source) if asking.public_rows(file) else None
-            finding = asking.prepare_finding(file, source, trial)
-            own = asking.prepare(*asking.with_found(file, source), trial, rows)
-            asking.check_budget(file, finding + own, trial)
-        with asking.open_ledger(file, create=True) as ledger:
-            before, note = ledger.spent(), asking.asked_before(file, finding, ledger)
-            with working("reading the table"):
-                found = asking.run(finding, source, ledger)
-                told, named = asking.with_found(file, source, found)
-                if told is not file:
-                    own = asking.prepare(told, named, ledger, rows)
-                note = asking.asked_before(told, own, ledger) or note
-                results = found + asking.run(own, named, ledger)
-            doc = describe(told, finding + own, results, ledger, before) | {"note": note}
+        doc, results = answered(file, working)
         # First the answers, which were paid for; the page is made from them and can be made again.
         write(DOCUMENT, json.dumps(doc, indent=1) + "\n")
         write(PAGE, render(doc, results))
     return doc
+
+
+def answered(file: ReleaseFile, working: Working = lambda words: nullcontext()) -> tuple[dict[str, Any], list[Result]]:
+    """Check everything, pay and answer: the document of the answers, and the answers.
+
+    Questions are prepared once, by the ledger that pays or, where it has yet to be made, by one in memory: nothing is made
+    for a file with an error. Only what rests on bounds or labels that are found first is prepared again with them.
+    """
+    source = asking.open_table(file)
+    with asking.open_ledger(file, create=False) as trial, working("checking"):
+        rows = asking.counted_rows(file, source) if asking.public_rows(file) else None
+        finding = asking.prepare_finding(file, source, trial)
+        own = asking.prepare(*asking.with_found(file, source), trial, rows)
+        asking.check_budget(file, finding + own, trial)
+    with asking.open_ledger(file, create=True) as ledger:
+        before, note = ledger.spent(), asking.asked_before(file, finding, ledger)
+        with working("reading the table"):
+            found = asking.run(finding, source, ledger)
+            told, named = asking.with_found(file, source, found)
+            if told is not file:
+                own = asking.prepare(told, named, ledger, rows)
+            note = asking.asked_before(told, own, ledger) or note
+            results = found + asking.run(own, named, ledger)
+        return describe(told, finding + own, results, ledger, before) | {"note": note}, results
 
 
 def describe(

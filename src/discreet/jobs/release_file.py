@@ -99,7 +99,7 @@ def read(path: Path) -> ReleaseFile:
     base, doc, place = read_with(path, {"ask": (list,)}, "release file")
     if not doc.get("ask"):
         raise UnsupportedFormat(f"{place()}a release file needs 'ask', got none; add it, as in `discreet demo`")
-    return replace(base, items=tuple(_item(number, ask, place) for number, ask in enumerate(doc["ask"])))
+    return replace(base, items=tuple(item_of(number, ask, place) for number, ask in enumerate(doc["ask"])))
 
 
 def read_with(path: Path, more: Mapping[str, tuple[type, ...]], kind: str) -> tuple[ReleaseFile, dict[str, Any], Place]:
@@ -199,7 +199,8 @@ def _budget(value: dict[str, Any] | None, place: Place) -> Budget | None:
         raise problem.at(place("budget")) from None
 
 
-def _item(number: int, doc: Any, place: Place) -> Item:
+def item_of(number: int, doc: Any, place: Place) -> Item:
+    """One question, from the keys that a release file has for it."""
     check_keys(doc, _ASK, place, "ask", number)
     at = place("ask", number)
     if "statistic" not in doc:
@@ -216,7 +217,7 @@ def _item(number: int, doc: Any, place: Place) -> Item:
     return Item(
         statistic=doc["statistic"],
         columns=tuple(names),
-        title=doc.get("title") or _plain_title(doc["statistic"], names, doc.get("by"), doc.get("where", {})),
+        title=doc.get("title") or plain_title(doc["statistic"], names, doc.get("by"), doc.get("where", {})),
         spend=spend,
         by=doc.get("by"),
         where=doc.get("where", {}),
@@ -225,7 +226,7 @@ def _item(number: int, doc: Any, place: Place) -> Item:
     )
 
 
-def _plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any] | str) -> str:
+def plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any] | str) -> str:
     """What is asked, in plain words, where the file gives no title."""
     words = [statistic.replace("_", " ").capitalize()]
     if columns:

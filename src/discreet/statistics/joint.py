@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -29,9 +29,16 @@ def ask(question: Question, price: Price, relation: Relation) -> Procedure[Resul
     return Result(question.reading, tuple(releases), sum((r.cost for r in releases[1:]), releases[0].cost))
 
 
-def ask_each(questions: Sequence[Question], price: Price, relation: Relation) -> Procedure[list[Result]]:
-    """Ask questions that each pay ``spend`` for themselves, in one transaction and one pass."""
+def ask_each(
+    questions: Sequence[Question], price: Price, relation: Relation, rows: Sequence[Any] | None = None
+) -> Procedure[list[Result]]:
+    """Ask questions that each pay ``price`` for themselves, in one transaction; ``rows``: what each is restricted to.
+
+    One pass for all that are about the same rows; without ``rows`` they are about all of them.
+    """
     asks = [question.asks(price, relation) for question in questions]
+    if rows is not None:
+        asks = [tuple(replace(ask, where=where) for ask in group) for group, where in zip(asks, rows, strict=True)]
     releases = iter((yield tuple(ask for group in asks for ask in group)))
     own = [tuple(next(releases) for _ in group) for group in asks]
     return [Result(q.reading, rs, sum((r.cost for r in rs[1:]), rs[0].cost)) for q, rs in zip(questions, own, strict=True)]

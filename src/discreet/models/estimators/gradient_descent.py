@@ -129,7 +129,7 @@ class Descends(PrivateModel):
         """The clip norm, or 1 for one that is still to be bought."""
         return 1.0 if isinstance(self.clip, ClipQuantile) else float(numbers.positive(self.clip, "clip"))
 
-    def _settings(self, columns: Columns) -> tuple[int, int, int]:
+    def settings(self, columns: Columns) -> tuple[int, int, int]:
         """Expected rows, expected size of a lot, and steps."""
         expected = self._expected(columns)
         lot = min(LOT, expected) if self.lot_size is None else self.lot_size
@@ -149,7 +149,7 @@ class Descends(PrivateModel):
         """Buy the clip norm where it is to be bought, then descend, or go on with what a checkpoint holds."""
         if self.epsilon is None:
             raise InvalidRequest(f"{type(self).__name__} needs epsilon and delta; none has a default")
-        expected, lot, steps = self._settings(columns)
+        expected, lot, steps = self.settings(columns)
         asked = self.clip if isinstance(self.clip, ClipQuantile) else None
         epsilon = self.epsilon if asked is None else left_of(self.epsilon, asked)
         path = None if self.checkpoint is None else Path(self.checkpoint)

@@ -34,17 +34,17 @@ class GRPUA(SGDClassifier):
     Proof: see ``discreet.models.gradient.engine.descend``.
     """
 
-    def _settings(self, columns: Columns) -> tuple[int, int, int]:
+    def settings(self, columns: Columns) -> tuple[int, int, int]:
         if self.lot_size not in (None, 1):
             raise InvalidRequest(f"GRPUA takes one record a step, got lot_size={self.lot_size}; use SGDClassifier for more")
-        expected, _, _ = super()._settings(columns)
+        expected, _, _ = super().settings(columns)
         steps = math.ceil(self.epochs * expected) if self.steps is None else self.steps
         return expected, 1, steps
 
     def _sizes(self, scale: float, clip: float, design: Design, columns: Columns, relation: Relation) -> StepSize:
         if self.learning_rate != "auto":
             return super()._sizes(scale, clip, design, columns, relation)
-        ridge, (expected, _, steps) = float(numbers.non_negative(self.ridge, "ridge")), self._settings(columns)
+        ridge, (expected, _, steps) = float(numbers.non_negative(self.ridge, "ridge")), self.settings(columns)
         if ridge:
             return StronglyConvex(ridge / expected, scale / clip)
         noise = 0.0

@@ -1,0 +1,221 @@
+"""A mailbox: tables that one side writes and the other reads.
+
+On SQLite a mailbox is a file with one writing user. ``front/`` belongs to the front and ``desk/`` to the desk, both with
+mode 2750 and a common group, so each can read the other's file and change only its own. On PostgreSQL both are schemas of
+one database, and roles do what modes do there (``grant_roles``).
+
+A reader of an SQLite file opens it with ``mode=ro``. That needs the log that a living or crashed writer leaves; after a
+clean end there is none, and the file, which nobody writes then, is read as ``immutable``.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Column, Connection, Engine, Integer, MetaData, String, Table, create_engine, event, select
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.pool import NullPool
+from sqlalchemy.schema import CreateIndex, CreateSchema, CreateTable
+
+from discreet.errors import InvalidRequest, UnsupportedFormat
+
+FOLDER_MODE = 0o2750
+_WAIT = 30.0  # seconds for a lock
+
+
+class Unavailable(InvalidRequest):
+    """A mailbox cannot be opened, or not be written by this user."""
+
+
+class Box:
+    """One mailbox at an address, for its writer or for a reader."""
+
+    def __init__(self, address: str, name: str, metadata: MetaData, schema: int, *, write: bool) -> None:
+        self.name, self.write = name, write
+        self._metadata, self._schema = metadata, schema
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self.postgres = address.startswith("postgresql")
+        self._path = None if self.postgres else Path(address) / name / f"{'inbox' if name == 'front' else 'outbox'}.db"
+        self._engine = _postgres(address, name) if self._path is None else _sqlite(self._path, write)
+        if write:
+            self._create()
+
+    @property
+    def path(self) -> Path | None:
+        """The file, where it is one."""
+        return self._path
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._drop()
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One transaction, durable at its end; threads of a process take turns."""
+        if not self.write:
+            raise Unavailable(f"the mailbox {self.name!r} was opened for reading; its other side writes it")
+        with self._transaction() as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        with self._lock:
+            try:
+                with self._opened().begin():
+                    yield self._opened()
+            except DBAPIError as problem:
+                self._drop()
+                raise Unavailable(f"the mailbox {self.name!r} cannot be used: {problem.orig}") from None
+
+    def read(self, statement: Any, values: Any = None) -> list[Any]:
+        """The rows of a statement. A reader that finds no log reads the file as it lies."""
+        try:
+            with self._transaction() as connection:
+                return list(connection.execute(statement, values or {}))
+        except Unavailable:
+            if self.write or self._path is None or not self._path.exists():
+                raise
+        engine = _immutable(self._path)
+        try:
+            with engine.connect() as connection:
+                return list(connection.execute(statement, values or {}))
+        except DBAPIError as problem:
+            raise Unavailable(f"the mailbox {self.name!r} cannot be read: {problem.orig}") from None
+        finally:
+            engine.dispose()
+
+    def _opened(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        self._engine.dispose()
+
+    def _create(self) -> None:
+        meta = self._metadata.tables[_qualified(self._metadata, "meta")]
+        with self.writing() as connection:
+            if self.postgres:
+                connection.execute(CreateSchema(self.name, if_not_exists=True))
+            for table in self._metadata.sorted_tables:
+                connection.execute(CreateTable(table, if_not_exists=True))
+                for index in table.indexes:
+                    connection.execute(CreateIndex(index, if_not_exists=True))
+            found = connection.execute(select(meta.c.value).where(meta.c.name == "schema")).scalar()
+            if found is None:
+                connection.execute(meta.insert(), {"name": "schema", "value": str(self._schema)})
+            elif int(found) > self._schema:
+                raise UnsupportedFormat(
+                    f"the mailbox {self.name!r} has schema {found}, and this package knows up to {self._schema}",
+                    remedy="upgrade discreet",
+                )
+            elif int(found) < self._schema:
+                raise UnsupportedFormat(
+                    f"the mailbox {self.name!r} has schema {found}, and this package writes {self._schema}",
+                    remedy="run discreet serve upgrade",
+                )
+
+
+def meta_table(metadata: MetaData) -> Table:
+    """Facts about a mailbox by their names; ``schema`` is the number of its own."""
+    return Table(
+        "meta", metadata, Column("name", String(40), primary_key=True), Column("value", String(2000), nullable=False)
+    )
+
+
+# SQLite numbers rows by itself only in a column of type INTEGER.
+def numbered() -> Column[int]:
+    """A column that numbers its rows as they come."""
+    return Column("n", Integer, primary_key=True, autoincrement=True)
+
+
+def prepare_folders(boxes: Path, private: Path, *, front: int = -1, desk: int = -1, group: int = -1) -> None:
+    """Make the folders of both mailboxes with their modes and, as root, their owners."""
+    for folder, owner, mode in (
+        (boxes / "front", front, FOLDER_MODE),
+        (boxes / "desk", desk, FOLDER_MODE),
+        (private, desk, 0o700),
+    ):
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() == 0 and owner >= 0:
+            os.chown(folder, owner, group)
+        if os.geteuid() in (0, folder.stat().st_uid):
+            folder.chmod(mode)
+
+
+def grant_roles(address: str, front: str, desk: str) -> None:
+    """On PostgreSQL: what each role may do. Run by the database's owner, once both mailboxes were made."""
+    both = {"front": (front, desk), "desk": (desk, front)}
+    engine = _postgres(address, "front")
+    with engine.begin() as connection:
+        for schema, (writer, reader) in both.items():
+            for role in (front, desk):
+                connection.exec_driver_sql(f'GRANT USAGE ON SCHEMA "{schema}" TO "{role}"')
+            connection.exec_driver_sql(
+                f'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "{schema}" TO "{writer}"'
+            )
+            connection.exec_driver_sql(f'GRANT USAGE ON ALL SEQUENCES IN SCHEMA "{schema}" TO "{writer}"')
+            connection.exec_driver_sql(f'GRANT SELECT ON ALL TABLES IN SCHEMA "{schema}" TO "{reader}"')
+    engine.dispose()
+
+
+def _qualified(metadata: MetaData, table: str) -> str:
+    return table if metadata.schema is None else f"{metadata.schema}.{table}"
+
+
+def _sqlite(path: Path, write: bool) -> Engine:
+    if not path.parent.is_dir():
+        raise Unavailable(f"the mailbox {path} has no folder; run discreet serve check, or make the folders first")
+
+    def connect() -> Any:
+        if not write:
+            return sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=_WAIT, check_same_thread=False)
+        before = os.umask(0o027)
+        try:
+            raw = sqlite3.connect(path, timeout=_WAIT, check_same_thread=False)
+            raw.execute("PRAGMA journal_mode=WAL")
+            raw.execute("PRAGMA synchronous=FULL")
+            raw.execute("PRAGMA foreign_keys=ON")
+        finally:
+            os.umask(before)
+        return raw
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+    @event.listens_for(engine, "connect")
+    def _plain(raw: Any, _: Any) -> None:
+        raw.isolation_level = None
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    return engine
+
+
+def _immutable(path: Path) -> Engine:
+    def connect() -> Any:
+        return sqlite3.connect(f"file:{path}?immutable=1", uri=True, check_same_thread=False)
+
+    return create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+
+def _postgres(address: str, name: str) -> Engine:
+    try:
+        url = address.replace("postgresql://", "postgresql+psycopg://", 1)
+        return create_engine(url, poolclass=NullPool, isolation_level="READ COMMITTED")
+    except (ImportError, OperationalError) as problem:
+        raise Unavailable(
+            f"mailboxes on PostgreSQL need a driver, and {problem}; install discreet with [postgres]"
+        ) from None

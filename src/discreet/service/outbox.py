@@ -1,0 +1,218 @@
+"""The outbox: what the desk writes and the front reads.
+
+The front:
+
+    outbox = Outbox(config.front_boxes, write=False)
+    who = outbox.identify(tokens.digest(token), now)     # Identity(token, analyst, name), or None: unknown, expired, revoked
+    outbox.still(who.token, now)                         # the same by the number that a session keeps
+    outbox.tables(), outbox.table(name)                  # Published: schema, version, population, rows where public, is_open
+    outbox.grants(analyst)                               # Grant: table, cap, spent and left
+    outbox.states(refs), outbox.requests(analyst)        # Asked: state, due, digest; one's own only
+    outbox.answer(ref)                                   # Answer(text, signature) once it is due; None before
+    outbox.catalogue(), outbox.fact("key"), outbox.fact("heartbeat")
+
+States: ``queued`` (taken, waits its turn; ``due`` is when it is expected), ``approval`` (waits for the custodian),
+``scheduled`` (answered at ``due``), and at last one of ``FINAL``: an answer, or a word that says nothing of the table.
+A reference that the desk has not taken yet is not here: the front shows it as ``sent``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from discreet.core.schema import Schema
+from discreet.service.boxes import Box
+from discreet.service.outbox_tables import SCHEMA, Tables
+
+WAITING = ("queued", "approval", "scheduled")
+FINAL = ("answered", "refused_cap", "closed", "denied", "revoked", "expired", "withheld")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Whose token it is."""
+
+    token: int
+    analyst: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Published:
+    """What is public about a table. ``rows`` is there only where the relation makes the number of rows public."""
+
+    name: str
+    population: str
+    schema: Schema
+    version: str
+    rows: int | None
+    is_open: bool
+
+
+@dataclass(frozen=True)
+class Grant:
+    """An analyst's share of a population's budget, for one table; amounts are objects of epsilon, delta and rho as text."""
+
+    id: int
+    analyst: int
+    table: str
+    account: int
+    cap: Mapping[str, Any]
+    spent: Mapping[str, Any]
+    left: Mapping[str, Any]
+    purpose: str
+    approve_above: Mapping[str, Any] | None
+    expires: float | None
+    revoked: bool
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that the desk has taken."""
+
+    ref: str
+    n: int
+    analyst: int
+    table: str
+    state: str
+    due: float | None
+    digest: str
+    at: float
+    price: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The text of an answer as it was signed."""
+
+    text: str
+    signature: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        made: dict[str, Any] = json.loads(self.text)
+        return made
+
+
+class Outbox:
+    """The rows that the desk writes. Reading is here; what the desk changes goes through ``box.writing`` and ``t``."""
+
+    def __init__(self, address: str, *, write: bool) -> None:
+        self.t = Tables(address.startswith("postgresql"))
+        self.box = Box(address, "desk", self.t.metadata, SCHEMA, write=write)
+
+    def close(self) -> None:
+        self.box.close()
+
+    def identify(self, sha256: str, now: float) -> Identity | None:
+        """Whose token it is; None where it is unknown, expired or revoked, or the analyst is."""
+        return self._identity(self.t.tokens.c.sha256 == sha256, now)
+
+    def still(self, token: int, now: float) -> Identity | None:
+        """The same, by the number of the token."""
+        return self._identity(self.t.tokens.c.n == token, now)
+
+    def _identity(self, which: Any, now: float) -> Identity | None:
+        k, a = self.t.tokens, self.t.analysts
+        wanted = select(k.c.n, a.c.n.label("analyst"), a.c.name, k.c.expires, k.c.revoked, a.c.active)
+        found = self.box.read(wanted.join(a, a.c.n == k.c.analyst).where(which))
+        if not found or found[0].revoked or not found[0].active or _past(found[0].expires, now):
+            return None
+        return Identity(found[0].n, found[0].analyst, found[0].name)
+
+    def tokens_of(self, analyst: int) -> list[int]:
+        """The numbers of an analyst's tokens, past ones too: what they submitted is the analyst's history."""
+        k = self.t.tokens
+        return [row.n for row in self.box.read(select(k.c.n).where(k.c.analyst == analyst))]
+
+    def tables(self) -> list[Published]:
+        """Every table of the service."""
+        return [_published(row) for row in self.box.read(self._tables().order_by(self.t.tables.c.name))]
+
+    def table(self, name: str) -> Published | None:
+        """The table of that name."""
+        found = self.box.read(self._tables().where(self.t.tables.c.name == name))
+        return _published(found[0]) if found else None
+
+    def _tables(self) -> Any:
+        t, p = self.t.tables, self.t.populations
+        wanted = select(t, p.c.open.label("population_open"))
+        return wanted.outerjoin(p, p.c.name == t.c.population)
+
+    def grants(self, analyst: int | None = None) -> list[Grant]:
+        """The grants of an analyst, or all."""
+        g, s = self.t.grants, self.t.statements
+        wanted = select(g, s.c.spent, s.c.left_json).outerjoin(s, s.c.grant_id == g.c.n).order_by(g.c.n)
+        return [_grant(row) for row in self.box.read(wanted if analyst is None else wanted.where(g.c.analyst == analyst))]
+
+    def grant_for(self, analyst: int, table: str, now: float) -> Grant | None:
+        """The grant that pays for an analyst's questions to a table: the newest that holds."""
+        mine = [g for g in self.grants(analyst) if g.table == table and not g.revoked and not _past(g.expires, now)]
+        return mine[-1] if mine else None
+
+    def states(self, refs: Sequence[str]) -> dict[str, Asked]:
+        """The requests of these references that the desk has taken."""
+        r = self.t.requests
+        found = self.box.read(select(r).where(r.c.ref.in_(list(refs))))
+        return {row.ref: _asked(row) for row in found}
+
+    def requests(self, analyst: int, most: int = 200) -> list[Asked]:
+        """An analyst's requests, newest first."""
+        r = self.t.requests
+        return [
+            _asked(row) for row in self.box.read(select(r).where(r.c.analyst == analyst).order_by(r.c.n.desc()).limit(most))
+        ]
+
+    def queue(self) -> list[Asked]:
+        """The requests that wait, oldest first."""
+        r = self.t.requests
+        return [_asked(row) for row in self.box.read(select(r).where(r.c.state.in_(WAITING)).order_by(r.c.n))]
+
+    def answer(self, ref: str) -> Answer | None:
+        """The answer of a request, once it is due."""
+        a = self.t.answers
+        found = self.box.read(select(a.c.document, a.c.signature).where(a.c.ref == ref))
+        return Answer(*found[0]) if found else None
+
+    def catalogue(self) -> list[dict[str, Any]]:
+        """The answers that the custodian published to all analysts."""
+        c = self.t.catalogue
+        return [dict(row._mapping) for row in self.box.read(select(c).order_by(c.c.at))]
+
+    def fact(self, name: str) -> str | None:
+        """A fact about the desk: ``key``, the public key of its signature; ``heartbeat``, when it was last seen to live."""
+        found = self.box.read(select(self.t.meta.c.value).where(self.t.meta.c.name == name))
+        return found[0].value if found else None
+
+    def set_fact(self, connection: Connection, name: str, value: str) -> None:
+        """Write a fact down."""
+        m = self.t.meta
+        if not connection.execute(m.update().where(m.c.name == name).values(value=value)).rowcount:
+            connection.execute(m.insert(), {"name": name, "value": value})
+
+
+def _past(expires: float | None, now: float) -> bool:
+    return expires is not None and expires <= now
+
+
+def _published(row: Any) -> Published:
+    schema = Schema.from_dict(json.loads(row.schema_json))
+    return Published(row.name, row.population, schema, row.version, row.rows, bool(row.open) and bool(row.population_open))
+
+
+def _grant(row: Any) -> Grant:
+    cap, spent, left = (json.loads(text) if text else {} for text in (row.cap, row.spent, row.left_json))
+    above = None if row.approve_above is None else json.loads(row.approve_above)
+    facts = (row.purpose, above, row.expires, bool(row.revoked))
+    return Grant(row.n, row.analyst, row.table_name, row.account, cap, spent, left, *facts)
+
+
+def _asked(row: Any) -> Asked:
+    return Asked(
+        row.ref, row.n, row.analyst, row.table_name, row.state, row.due, row.question_sha256, row.at, json.loads(row.price)
+    )

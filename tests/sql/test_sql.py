@@ -1,0 +1,179 @@
+"""SQL is translated into our questions, or refused with the nearest one; nothing that is written raises anything else."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from study import sql as study
+
+import discreet as ds
+from discreet.cli import main
+from discreet.errors import InvalidRequest, UnknownName
+from discreet.manifest import homes
+from discreet.sql import Asked, translate
+from tests.sql.statements import BIGQUERY, SCHEMA, SMARTNOISE, STATEMENTS, TUMULT
+
+NEAREST = "the nearest question is: "
+
+
+def test_sixty_statements_of_three_manners() -> None:
+    assert (len(SMARTNOISE), len(BIGQUERY), len(TUMULT), len(STATEMENTS)) == (20, 20, 20, 60)
+
+
+@pytest.mark.parametrize("statement", [s for s, told in STATEMENTS.items() if told is not None])
+def test_a_statement_is_answered_or_refused_with_the_nearest_question(statement: str) -> None:
+    wanted = STATEMENTS[statement]
+    if wanted[0] == "count_people" and "count_people" not in homes("statistic"):
+        wanted = ("only rows", "SELECT COUNT(*) FROM PUMS")
+    if len(wanted) == 5:
+        assert translate(statement, SCHEMA) == (Asked(*wanted),)
+        return
+    rule, nearest = wanted
+    with pytest.raises((InvalidRequest, UnknownName), match=r"^SQL: ") as caught:
+        translate(statement, SCHEMA)
+    assert rule in str(caught.value)
+    assert "\n" not in str(caught.value)
+    nearest = nearest if "count_people" in homes("statistic") else nearest.replace("COUNT(DISTINCT id)", "COUNT(*)")
+    assert str(caught.value).partition(NEAREST)[2] == nearest
+
+
+def test_several_aggregates_are_several_questions() -> None:
+    asked = translate("SELECT VAR_SAMP(age), CORR(age, bmi) FROM visits WHERE married", SCHEMA)
+    assert asked == (Asked("variance", ("age",), (), "married"), Asked("correlation", ("age", "bmi"), (), "married"))
+
+
+def test_two_spellings_are_one_question() -> None:
+    one = "SELECT AVG(age) FROM t WHERE 60 <= AGE AND sex = 'f' GROUP BY educ"
+    other = "select educ, avg(\"age\") a from x y where (y.sex in ('f')) and (NOT y.age < 60) group by 1"
+    assert translate(one, SCHEMA) == translate(other, SCHEMA)
+
+
+ROWS = 300
+_CONDITIONS = (
+    "age >= 60", "sex = 'f'", "NOT (age < 30 OR bmi > 40)", "age BETWEEN 20 AND 50", "sex IS NULL", "bmi IS NOT NULL",
+    "sex IN ('f') OR age IS NULL", "married IS NOT TRUE", "married IS FALSE", "COALESCE(age, 0) > 10", "-age < -50",
+    "ABS(age - 50) <= 10", "CASE WHEN age > 50 THEN 1 ELSE 0 END = 1", "sex <> 'f' AND NOT bmi >= 20", "married",
+    "NOT married", "sex LIKE 'f'", "bmi / 2 > age / 3", "age * 2 + 1 > bmi - 3", "married = TRUE OR sex = 'm'",
+)  # fmt: skip
+
+
+def _records() -> dict[str, list[Any]]:
+    rng = np.random.default_rng(5)
+    gone = rng.random((4, ROWS)) < 0.15
+    columns = {
+        "age": rng.integers(0, 111, ROWS).tolist(),
+        "bmi": rng.integers(10, 61, ROWS).astype(float).tolist(),
+        "sex": rng.choice(["f", "m"], ROWS).tolist(),
+        "married": (rng.random(ROWS) < 0.5).tolist(),
+    }
+    return {k: [None if g else v for v, g in zip(vs, row, strict=True)]
+            for (k, vs), row in zip(columns.items(), gone, strict=True)}  # fmt: skip
+
+
+def test_conditions_keep_the_rows_that_a_database_keeps() -> None:
+    """SQLite is the oracle: three-valued logic and all."""
+    records = _records()
+    schema = ds.Schema({k: v for k, v in SCHEMA.columns.items() if k in records})
+    session = ds.Session(records, schema, ledger="test")
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE t (age REAL, bmi REAL, sex TEXT, married BOOLEAN)")
+        database.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", list(zip(*records.values(), strict=True)))
+        for condition in _CONDITIONS:
+            statement = f"SELECT COUNT(*) FROM t WHERE {condition}"
+            (exact,) = database.execute(statement).fetchone()
+            found = session.sql(statement, epsilon=float("inf"))
+            assert isinstance(found, ds.Result)
+            assert float(found) == exact, condition
+        for aggregate in ("COUNT(age)", "SUM(bmi)", "AVG(bmi)", "SUM(CASE WHEN age > 50 THEN 1 ELSE 0 END)",
+                          "COUNT(CASE WHEN age > 50 THEN 1 END)", "COUNT(*) FILTER (WHERE age > 50)",
+                          "SUM(CASE WHEN married THEN bmi ELSE 0 END)",
+                          "AVG(CASE WHEN sex = 'f' THEN bmi END)"):  # fmt: skip
+            statement = f"SELECT {aggregate} FROM t WHERE age <> 7"
+            (exact,) = database.execute(statement).fetchone()
+            found = session.sql(statement, epsilon=float("inf"))
+            assert isinstance(found, ds.Result)
+            assert float(found) == pytest.approx(exact, rel=1e-6), aggregate
+    database.close()
+
+
+def test_several_aggregates_are_paid_together_and_the_ledger_has_the_canonical_question() -> None:
+    records = _records()
+    schema = ds.Schema({k: v for k, v in SCHEMA.columns.items() if k in records})
+    session = ds.Session(records, schema, ds.Budget(epsilon=1), version="one")
+    statement = "SELECT sex, AVG(bmi), COUNT(*) FILTER (WHERE married) FROM t WHERE age >= 60 GROUP BY sex"
+    told = session.sql(statement, epsilon=0.5)
+    assert isinstance(told, list)
+    assert [np.shape(each.value) for each in told] == [(2,), (2,)]
+    assert session.spent().epsilon == 0.5
+    again = session.mean("bmi", by="sex", where="age >= 60", epsilon=0.25)  # the same question, said otherwise
+    assert np.array_equal(again.value, told[0].value)
+    assert session.spent().epsilon == 0.5
+    assert "SELECT" not in "".join(event.question for event in session.ledger.events())
+    with pytest.raises(ds.errors.BudgetExceeded):
+        session.sql(statement.replace("60", "61"), epsilon=0.6)
+    with pytest.raises(InvalidRequest, match="says where itself"):
+        session.sql("SELECT COUNT(*)", epsilon=0.1, where="age > 3")
+    assert session.spent().epsilon == 0.5
+
+
+@pytest.mark.parametrize("setting", study.SETTINGS, ids=lambda setting: setting["text"])
+def test_whatever_is_written_is_translated_or_refused_in_one_line(
+    setting: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Some statements of the study ``sql``, which makes 10**5: exact, no false alarms."""
+    with caplog.at_level(logging.WARNING):
+        found = study.run(setting, 1, 500)
+    assert (found["statements"], found["traceback"], found["no nearest"]) == (500, 0, 0)
+    assert found["translated"] > (10 if setting["text"] == "by grammar" else -1)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "deep",
+    [
+        "SELECT COUNT(*) WHERE " + "NOT " * 900 + "married",
+        "SELECT COUNT(*) WHERE " + "(" * 1900,
+        "(" * 3000,
+        "SELECT AVG(age) " + "x" * 5000,
+        "",
+        "\n;;\n",
+    ],
+)
+def test_what_is_too_long_or_too_deep_is_refused(deep: str) -> None:
+    with pytest.raises((InvalidRequest, UnknownName)) as caught:
+        translate(deep, SCHEMA)
+    assert "\n" not in str(caught.value)
+
+
+def test_many_conditions_are_one() -> None:
+    (asked,) = translate("SELECT COUNT(*) WHERE " + " AND ".join(["age > 1"] * 250), SCHEMA)
+    assert asked.where == "age > 1"
+
+
+def test_the_command_asks_a_statement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.csv").write_text("x,sex\n1,f\n2,m\n")
+    file = tmp_path / "r.toml"
+    file.write_text(
+        'table = "t.csv"\nledger = "sqlite:///own.db"\n[budget]\nepsilon = 5\n[schema]\n'
+        'columns.x = { type = "real", bounds = [0, 5] }\ncolumns.sex = { type = "category", values = ["f", "m"] }\n'
+    )
+    asked = ["ask", str(file), "SELECT sex, AVG(x), COUNT(*) FROM t WHERE x > 0 GROUP BY sex", "--epsilon", "0.5"]
+    assert main([*asked, "--dry"]) == 0
+    assert "It fits: ε=4.5" in capsys.readouterr().out
+    assert main(asked) == 0
+    told = capsys.readouterr().out
+    assert "Mean of x by sex where x > 0" in told
+    assert "Paid now: ε=0.5. Left: ε=4.5." in told
+    assert main([*asked, "--json"]) == 0
+    doc = json.loads(capsys.readouterr().out)
+    assert [each["known"] for each in doc["asks"]] == [True, True]
+    assert main(["ask", str(file), "SELECT MAX(x) FROM t", "--epsilon", "1"]) != 0
+    assert "nearest question is: SELECT QUANTILE(x, 0.99) FROM t" in capsys.readouterr().err
+    assert main(["ask", str(file), "SELECT COUNT(*) FROM t"]) != 0
+    assert "a statement needs a price" in capsys.readouterr().err
