@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms import ThresholdedKeys as ThresholdedKeys
     from discreet.mechanisms import TruncatedKeys as TruncatedKeys
     from discreet.mechanisms import Tulap as Tulap
+    from discreet.service.remote import connect as connect
     from discreet.session import Session as Session
     from discreet.statistics.functions import bounds as bounds
     from discreet.statistics.functions import categories as categories
@@ -105,6 +106,7 @@ _HOMES = {
     "Duration": "discreet.core.moments",
     "Text": "discreet.core.text",
     "Session": "discreet.session",
+    "connect": "discreet.service.remote",
     **dict.fromkeys(
         (
             "count",

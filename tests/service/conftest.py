@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import discreet as ds
+
+if TYPE_CHECKING:
+    from tests.service.stand import Stand
 
 SCHEMA = ds.Schema(
     {
@@ -37,3 +41,12 @@ def boxes(tmp_path: Path) -> str:
     for name in ("front", "desk"):
         (tmp_path / "boxes" / name).mkdir(parents=True)
     return str(tmp_path / "boxes")
+
+
+@pytest.fixture(scope="session")
+def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+    """A front that listens, with a stand-in for the desk."""
+    from tests.service.stand import standing
+
+    with standing(tmp_path_factory.mktemp("stand"), slot=0.02, more="[limits]\nper_minute = 100000\n") as made:
+        yield made

@@ -16,7 +16,7 @@ from anyio import to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from discreet.errors import DiscreetError, UnknownName
+from discreet.errors import DiscreetError
 from discreet.service.boxes import Unavailable
 
 PAD = 4096
@@ -122,8 +122,6 @@ def attempt(work: Work, told: Told, call: Call, refused: Refused | None = None) 
         return work(call)
     except Refused as problem:
         return told(call, problem)
-    except UnknownName as problem:
-        return told(call, Refused.of(problem))
     except DiscreetError as problem:
         return told(call, Refused.of(problem))
 
@@ -139,7 +137,7 @@ async def received(request: Request, most: int) -> tuple[Call, Refused | None]:
             body += part
     except ClientDisconnect:
         refused = Refused(422, "the body ended too early", remedy="send it again")
-    headers = {name: value for name, value in request.headers.items()}
+    headers = dict(request.headers.items())
     named = {key: str(value) for key, value in request.path_params.items()}
     call = Call(request.method, request.url.path, dict(request.query_params), headers, request.cookies, body, named)
     return call, refused

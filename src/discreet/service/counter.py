@@ -10,11 +10,10 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
+from discreet.service.amounts import after
 from discreet.service.calls import Refused
 from discreet.service.helper import Helper
 from discreet.service.inbox import Inbox, Submission
@@ -194,18 +193,3 @@ class Counter:
             self._waiting[who.analyst] = left
         if len(left) >= self.limits.queued:
             raise Refused(429, f"at most {self.limits.queued} questions wait at a time", remedy="wait for an answer")
-
-
-def after(left: Mapping[str, Any], price: Mapping[str, Any]) -> dict[str, str | None] | None:
-    """What is left of an amount after a price, in the amount's own currencies; None where it does not suffice."""
-    made: dict[str, str | None] = {}
-    for word in ("epsilon", "delta", "rho"):
-        if left.get(word) is None:
-            continue
-        if price.get(word) is None:
-            return None
-        rest = Fraction(left[word]) - Fraction(price[word])
-        if rest < 0:
-            return None
-        made[word] = str(rest)
-    return made

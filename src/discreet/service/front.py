@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -34,7 +35,7 @@ def check_blind(config: Config) -> None:
     """
     if config.one_user:
         return
-    for path in config.secrets():
+    for path in _secret(config):
         try:
             with path.open("rb"):
                 pass
@@ -44,6 +45,26 @@ def check_blind(config: Config) -> None:
             f"the front must not be able to open a table or a ledger, and it can open {str(path)!r}",
             remedy="run it as a user of its own (see users in the service file), or write one_user = true",
         )
+
+
+def _secret(config: Config) -> Iterator[Path]:
+    """The files of tables and ledgers, and what the desk keeps for itself."""
+    for table in config.tables.values():
+        for name in [table.files] if isinstance(table.files, str) else table.files:
+            yield from _files(Path(name))
+    for population in config.populations.values():
+        yield Path(population.ledger.removeprefix("sqlite:///"))
+    yield from _files(config.private)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """A file, or all in a folder, or all that a pattern matches, as far as they can be seen."""
+    if path.is_dir():
+        yield from (each for each in path.rglob("*") if each.is_file())
+    elif "*" in path.name:
+        yield from path.parent.glob(path.name)
+    else:
+        yield path
 
 
 def application(config: Config) -> Starlette:

@@ -54,7 +54,9 @@ class Helper:
             except (OSError, ValueError, TimeoutError) as problem:
                 self._end()
                 if isinstance(problem, TimeoutError):
-                    words = f"a question is looked at for at most {self.seconds:g} seconds before it is sent, and this took longer"
+                    words = (
+                        f"a question is looked at for at most {self.seconds:g} seconds before it is sent, got a longer one"
+                    )
                     raise TakesTooLong(words, remedy="ask for less at once") from None
                 raise TakesTooLong("this question could not be looked at", remedy="ask for less at once") from None
         return _unwrapped(reply)
@@ -106,11 +108,4 @@ def _unwrapped(reply: Mapping[str, Any]) -> dict[str, Any]:
         made: dict[str, Any] = reply["done"]
         return made
     told = reply["refused"]
-    raise error_of(told["kind"])(told["rule"], key=told["key"], remedy=told["remedy"])
-
-
-def error_of(kind: str) -> type[errors.DiscreetError]:
-    """The error of the package that has this name."""
-    found = getattr(errors, kind, None)
-    known = isinstance(found, type) and issubclass(found, errors.DiscreetError) and found is not errors.NoSuchLedger
-    return found if known else errors.InvalidRequest
+    raise errors.named(told["kind"])(told["rule"], key=told["key"], remedy=told["remedy"])

@@ -116,6 +116,7 @@ def main() -> None:
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no reply
     helping = Helping()
+    helping.statistics({})  # loads every statistic and model, so that the first question is not the one to wait for it
     for line in sys.stdin:
         out.write(reply(helping, line) + "\n")
 

@@ -22,7 +22,8 @@ Restriction = tuple[tuple[str, tuple[Any, ...]], ...]
 
 def replay(procedure: Procedure[R], releases: Sequence[Release], relation: Relation, rows: Restriction = ()) -> R:
     """What a procedure returns, sent these releases in their order; ``rows`` is what the whole of it is restricted to."""
-    left, answer = iter(releases), None
+    left = iter(releases)
+    answer: Any = None
     while True:
         try:
             request = procedure.send(answer)

@@ -113,9 +113,9 @@ def _whole(kind: str, asked: Mapping[str, Any]) -> str:
     if kind == "fit":
         from discreet.jobs.fit_file import KINDS
 
-        about = ("features", "target", "weight", "where")
+        about = {key: asked[key] for key in ("features", "target", "weight", "where") if key in asked}
         made = {key: value for key, value in asked.items() if key not in (*about, "kind")}
-        return f"session.fit(ds.models.{KINDS[asked['kind']]}({_call([], made)}), {_call([], {k: asked[k] for k in about if k in asked})})"
+        return f"session.fit(ds.models.{KINDS[asked['kind']]}({_call([], made)}), {_call([], about)})"
     if kind == "together":
         rest = {key: value for key, value in asked.items() if key != "questions"}
         return f"session.together({[tuple(each) for each in asked['questions']]!r}, {_call([], rest)})"

@@ -176,7 +176,7 @@ class Pages:
         if spec is None:
             raise Refused(404, "there is nothing at this address", remedy="choose a statistic from the table's page")
         form = forms.read(call.body) if call.method == "POST" else {}
-        facts = {
+        facts: dict[str, Any] = {
             "table": table, "grant": grant, "spec": spec, "what": what, "form": form, "columns": _columns(table),
             "filters": range(1, forms.FILTERS + 1),
         }  # fmt: skip
@@ -221,7 +221,7 @@ class Pages:
         view = self._counter.own(who[0], call.named["ref"])
         asked = json.loads(view.sent.body)
         python = forms.python(self._config.url, asked)
-        facts = {
+        facts: dict[str, Any] = {
             "view": view,
             "title": _title(view),
             "python": python,
