@@ -26,8 +26,9 @@ BELOW = {
     "statistics": {"core", "errors", "mechanisms", "accounting", "sources"},
     "hypotheses": {"core", "errors", "mechanisms", "accounting", "sources", "statistics"},
     "local": {"core", "errors", "mechanisms", "accounting", "sources"},
-    "models": {"core", "errors", "mechanisms", "accounting", "sources"},
+    "models": {"core", "errors", "mechanisms", "accounting", "sources", "statistics"},
     "inference": {"core", "errors", "mechanisms", "accounting", "statistics"},
+    "synthetic": {"core", "errors", "mechanisms", "accounting", "sources", "statistics", "inference"},
     "protect": {"core", "errors", "sources", "ledger"},
     "audit": {
         "core",
@@ -40,6 +41,7 @@ BELOW = {
         "hypotheses",
         "local",
         "models",
+        "synthetic",
     },
 }
 ALL = {*BELOW} - {"audit"}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet import local as local
     from discreet import models as models
     from discreet import protect as protect
+    from discreet import synthetic as synthetic
     from discreet.accounting import calibrate as calibrate
     from discreet.core.ask import Ask as Ask
     from discreet.core.ask import Open as Open
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from discreet.statistics.functions import correlation as correlation
     from discreet.statistics.functions import count as count
     from discreet.statistics.functions import covariance as covariance
+    from discreet.statistics.functions import covariance_matrix as covariance_matrix
     from discreet.statistics.functions import crosstab as crosstab
     from discreet.statistics.functions import distribution as distribution
     from discreet.statistics.functions import histogram as histogram
@@ -115,6 +117,7 @@ _HOMES = {
             "variance",
             "std",
             "covariance",
+            "covariance_matrix",
             "correlation",
             "pooled_variance",
             "pooled_covariance",
@@ -131,7 +134,7 @@ _HOMES = {
         "discreet.statistics.functions",
     ),
 }
-_MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local", "models", "protect")
+_MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local", "models", "protect", "synthetic")
 
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 

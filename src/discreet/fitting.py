@@ -36,7 +36,7 @@ class Fitting(Asker):
         self,
         model: M,
         features: Sequence[str],
-        target: str,
+        target: str | None = None,
         *,
         weight: str | None = None,
         propensity: str | None = None,
@@ -44,9 +44,10 @@ class Fitting(Asker):
     ) -> M:
         """Fit a model of ``discreet.models`` to named columns, and return it. The ledger pays the model's price.
 
-        Bounds and classes are those of the schema. ``propensity`` is for treatment rules: what ``weight`` is divided by.
+        Bounds and classes are those of the schema. ``target`` is what is to be predicted; models such as ``KMeans`` have
+        none. ``propensity`` is for treatment rules: what ``weight`` is divided by.
         """
-        _check_model(model, self)
+        target = _check_model(model, self, target)
         _check_columns(self.schema, features, target)
         named = (features, target, weight, propensity)
 
@@ -88,7 +89,7 @@ class Fitting(Asker):
             raise InvalidRequest(f"no keyword is called {unknown[0]!r}; a price is epsilon, delta or rho")
         made = read_candidates(candidates, model, price or None)
         for each in made:
-            _check_model(each, self)
+            _check_model(each, self, target)
         _check_columns(self.schema, features, target)
         named = (features, target, weight, propensity)
 
@@ -106,7 +107,7 @@ class Fitting(Asker):
         self,
         model: PrivateModel,
         features: Sequence[str],
-        target: str,
+        target: str | None = None,
         *,
         weight: str | None = None,
         propensity: str | None = None,
@@ -115,7 +116,7 @@ class Fitting(Asker):
         """What a fit would cost, whether it fits, and its ridge; touches no data and does not change the model."""
         from discreet.models.estimators.privacy import asked_ridge_of
 
-        _check_model(model, self)
+        target = _check_model(model, self, target)
         _check_columns(self.schema, features, target)
         self._check_where({} if where is None else where)
         rows, relation = self._guessed_rows, self.schema.neighbors
@@ -127,7 +128,7 @@ class Fitting(Asker):
         cost = sum((charged(each, relation) for each in asked), self._finding_cost(hidden))
         would = self._afterwards(cost)
         ridge = None if getattr(fitted, "ridge", None) is None else float(fitted.ridge)
-        asked_ridge = None if ridge is None else asked_ridge_of(model.ridge, ridge)
+        asked_ridge = None if ridge is None else asked_ridge_of(model.get_params(deep=False)["ridge"], ridge)
         return FitPreview(cost, would.fits, would.remaining, ridge, asked_ridge, tuple(asked))
 
     def score(
@@ -163,7 +164,7 @@ def _check_columns(schema: Schema, features: Sequence[str], target: str) -> None
     """Refuse features that are no list, and a target whose classes are yet to be found: finding them is not a fit's."""
     if isinstance(features, str):
         raise InvalidRequest(f"features is a list of columns, got {features!r}")
-    goal = schema[target]
+    goal = schema[target] if target else None
     if isinstance(goal, Categories) and goal.private:
         raise InvalidRequest(f"the classes of a target must be known, got {target!r}, whose labels are yet to be found")
 
@@ -192,8 +193,11 @@ def charged(asked: Ask | Open | Reopen, relation: Relation) -> Cost:
     return asked.mechanism.cost(asked.query.distance(relation))
 
 
-def _check_model(model: Any, session: Fitting) -> None:
-    """Refuse what is no private model, and what it says of the table or the noise against what the session says."""
+def _check_model(model: Any, session: Fitting, target: str | None) -> str:
+    """Refuse what is no private model, and what it says of the table or the noise against what the session says.
+
+    Returns the target, empty where the model has none.
+    """
     from discreet.models.estimators.private_model import PrivateModel
 
     if not isinstance(model, PrivateModel):
@@ -221,3 +225,8 @@ def _check_model(model: Any, session: Fitting) -> None:
             f"in a session noise comes from the session, got {name}(random_state={given['random_state']!r}); leave it out, "
             "or for tests make Session(..., ledger='test', seed=...)"
         )
+    if model.supervised and target is None:
+        raise InvalidRequest(f"{name} needs target=, the column it learns to predict; got none")
+    if not model.supervised and target is not None:
+        raise InvalidRequest(f"{name} learns from features alone, got target={target!r}; leave it out")
+    return target or ""

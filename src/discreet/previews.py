@@ -22,6 +22,7 @@ class Preview:
     rows_needed: int | None = None
     epsilon_needed: float | None = None
     people_needed: float | None = None
+    gap: float | None = None
 
     def __str__(self) -> str:
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
@@ -36,6 +37,8 @@ class Preview:
             wrong = f"within {self.rank_error:.0f} rows of the rank asked for, 95 times in 100"
         if self.people_needed is not None:
             wrong = f"a bin needs {self.people_needed:.0f} people to be told from noise"
+        if self.gap is not None:
+            wrong = f"labels {self.gap:.0f} people apart keep their order, 95 times in 100"
         return f"costs {self.cost}; {wrong}; {after}"
 
     def __repr__(self) -> str:

@@ -72,6 +72,13 @@ class Asker(ABC):
         return self.schema.neighbors == "replace" and self.schema.person is None and not filtered
 
 
+def _taken_apart(question: Sequence[Any]) -> tuple[str, list[Any], dict[str, Any]]:
+    """The statistic, its columns and its options."""
+    name, *columns = question
+    options = columns.pop() if columns and isinstance(columns[-1], dict) else {}
+    return name, columns, options
+
+
 class Questions(Asker):
     """Methods that name a statistic and its columns, and leave the rest to ``ask``."""
 
@@ -82,7 +89,7 @@ class Questions(Asker):
 
         def make(table: Table) -> Procedure[Result]:
             question = build(statistic, replace(table, gaussian=price.is_gaussian), *args, **rest)
-            return ask(question, price, table.schema.neighbors)
+            return ask(question, price, table.schema.neighbors, table.schema.expected_rows)
 
         words = {"ask": [{"statistic": statistic, "columns": list(args), **options}]}
         names = () if finds else columns_named(args, rest)
@@ -94,33 +101,48 @@ class Questions(Asker):
         *,
         shares: Sequence[Number] | None = None,
         where: Where | None = None,
+        by: str | Sequence[str] | None = None,
         **price: Unpack[Keywords],
     ) -> list[Result]:
-        """Several questions, each a tuple of a statistic's name and its columns, for one price and in one pass."""
+        """Several questions, each a tuple of a statistic's name and its columns, for one price and in one pass.
+
+        The last of a tuple may be a dict of the statistic's options, ``("histogram", "age", {"bins": 5})``. ``by`` groups
+        all of them that say no ``by`` of their own.
+        """
         for question in questions:
             if isinstance(question, str) or not question:
                 raise InvalidRequest(f"a question is a tuple such as ('mean', 'age') or ('count',), got {question!r}")
+        grouped = {} if by is None else {"by": by}
+        told = [(name, columns, grouped | options) for name, columns, options in map(_taken_apart, questions)]
         paid, rest = separate(price)
         if rest:
             raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
 
         def make(table: Table) -> Procedure[list[Result]]:
-            asked = [build(name, table, *columns) for name, *columns in questions]
-            return ask_together(asked, paid, table.schema.neighbors, shares)
+            asked = [build(name, table, *columns, **options) for name, columns, options in told]
+            return ask_together(asked, paid, table.schema.neighbors, shares, table.schema.expected_rows)
 
-        words = {"together": {"questions": questions, "shares": shares, **price}}
-        names = [name for _, *columns in questions for name in columns]
+        words = {
+            "together": {"questions": [(n, *columns, options) for n, columns, options in told], "shares": shares, **price}
+        }
+        names = [name for _, columns, options in told for name in columns_named(columns, options)]
         return self._answer(Request(words, make, {} if where is None else where, names))
 
     def quantiles(self, column: str, q: Sequence[Number], **options: Unpack[Options]) -> list[Result]:
-        """Several quantiles in one pass; what is spent is divided equally between them."""
+        """Several quantiles in one pass; what is spent is divided equally between them.
+
+        With ``by``, or of the population, all are read off one distribution, which is paid for once.
+        """
+        if options.get("by") is not None or options.get("of") == "population":
+            whole = self.ask("distribution", column, **options)
+            return [whole.quantile(one) for one in q]
         where = options.pop("where", {})
         price, rest = separate(options)
         each = price.share(Fraction(1, max(1, len(q))))
 
         def make(table: Table) -> Procedure[list[Result]]:
             questions = [build("quantile", table, column, q=one, **rest) for one in q]
-            return ask_each(questions, each, table.schema.neighbors)
+            return ask_each(questions, each, table.schema.neighbors, expected=table.schema.expected_rows)
 
         words = {"ask": [{"statistic": "quantile", "columns": [column], "q": one, "price": each, **rest} for one in q]}
         return self._answer(Request(words, make, where, columns_named((column,), rest)))
@@ -146,7 +168,7 @@ class Questions(Asker):
             some = replace(whole, rows=None)  # of rows that fulfil a condition the number is private
             questions = [build(e.statistic, some if e.where else whole, *e.columns, **e.arguments, **rest) for e in asked]
             rows = [tuple((name, (true,)) for name, true in e.condition(table.schema).items()) for e in asked]
-            return ask_each(questions, share, table.schema.neighbors, rows)
+            return ask_each(questions, share, table.schema.neighbors, rows, table.schema.expected_rows)
 
         told = [{"statistic": e.statistic, "columns": list(e.columns), "price": share, **e.keywords, **rest} for e in asked]
         names = [name for each in asked for name in columns_named(each.columns, each.arguments)]
@@ -177,15 +199,35 @@ class Questions(Asker):
         result, _ = plan(ask(question, price, relation), relation, rows)
         cost = self._finding_cost(hidden) + result.cost
         would = self._afterwards(cost)
-        told = [getattr(result.reading, word, None) for word in ("rank_error", "people_needed")]
-        ranks, people = (None if each is None else float(each(result.releases)) for each in told)
-        made = Preview(cost, result.expected_error, would.fits, would.remaining, ranks, people_needed=people)
+        told = [getattr(result.reading, word, None) for word in ("rank_error", "people_needed", "gap")]
+        ranks, people, gap = (None if each is None else float(each(result.releases)) for each in told)
+        made = Preview(cost, result.expected_error, would.fits, would.remaining, ranks, people_needed=people, gap=gap)
         wide = expected_width(result, rows, spread, width)
         return replace(made, population_width=wide.width, rows_needed=wide.rows, epsilon_needed=wide.epsilon(price))
 
     def count(self, **options: Unpack[Options]) -> Result:
         """The number of rows, in all or by group."""
         return self.ask("count", **options)
+
+    def count_people(self, **options: Any) -> Result:
+        """The number of people with a row, or with ``where`` a row that fits, in all or by group: each counts once."""
+        return self.ask("count_people", **options)
+
+    def people_sum(self, column: str | None = None, **options: Any) -> Result:
+        """The sum over people of what each amounts to, clipped to ``clip``; ``each`` as for ``people_mean``."""
+        return self.ask("people_sum", *([] if column is None else [column]), **options)
+
+    def people_mean(self, column: str | None = None, **options: Any) -> Result:
+        """The mean over people of what each amounts to, clipped to ``clip``: ``each="sum"``, ``"mean"`` or ``"count"``."""
+        return self.ask("people_mean", *([] if column is None else [column]), **options)
+
+    def count_distinct(self, column: str, **options: Any) -> Result:
+        """The number of different labels or whole numbers in a column."""
+        return self.ask("count_distinct", column, **options)
+
+    def top(self, column: str, **options: Any) -> Result:
+        """The ``k`` labels that most people have, in order and without counts; ``.to_frame()`` lists them."""
+        return self.ask("top", column, **options)
 
     def distribution(self, column: str, **options: Any) -> Result:
         """The distribution of a column in public ``bins``: ``.curve()``, ``.band()`` and ``.quantile(q)`` of one release."""
@@ -233,6 +275,10 @@ class Questions(Asker):
     def covariance(self, x: str, y: str, **options: Unpack[Options]) -> Result:
         """The covariance of two columns."""
         return self.ask("covariance", x, y, **options)
+
+    def covariance_matrix(self, *columns: str, **options: Any) -> Result:
+        """The covariances of all pairs of columns, from one release."""
+        return self.ask("covariance_matrix", *columns, **options)
 
     def correlation(self, x: str, y: str, **options: Unpack[Options]) -> Result:
         """Pearson's correlation of two columns."""

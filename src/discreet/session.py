@@ -16,6 +16,7 @@ from discreet.core.cost import Cost
 from discreet.core.numbers import Number
 from discreet.core.price import Keywords, Price
 from discreet.core.random import chosen
+from discreet.core.release import Release
 from discreet.core.result import Result
 from discreet.core.runner import Desk, Procedure, plan
 from discreet.core.schema import Column, Schema
@@ -31,11 +32,12 @@ from discreet.sources.base import BaseSource
 from discreet.statistics import discovery
 from discreet.statistics.joint import ask
 from discreet.statistics.question import Table
+from discreet.synthesis import Synthesis
 
 R = TypeVar("R")
 
 
-class Session(Questions, Fitting):
+class Session(Questions, Fitting, Synthesis):
     """Questions to a table with a budget.
 
     Every statistic takes what to spend (``epsilon`` alone, ``epsilon`` and ``delta``, or ``rho``; ``mechanism`` and
@@ -187,7 +189,7 @@ class Session(Questions, Fitting):
         return self._run(procedure, {})
 
     def _check_whole(self, request: Request[Any], price: Price, table: Table) -> None:
-        """Refuse a fit of several questions that does not fit as a whole, before the first of them is paid for."""
+        """Refuse several questions that do not fit as a whole, before the first of them is paid for."""
         if price.is_infinite or self._afterwards(price.cost).fits:
             return
         relation = self.schema.neighbors
@@ -196,17 +198,21 @@ class Session(Questions, Fitting):
         first, source = asked[0] if asked else None, self._narrowed(request.where)
         known = isinstance(first, Ask) and first.query.described and self.ledger.recall(first, source, relation) is not None
         if not would.fits and not known:
+            what = "fit" if "fit" in request.words else "request"
             other = self.ledger.budget is not None and self.ledger.budget.rho is None and would.cost.epsilon is None
             remedy = "such a budget pays for epsilon, and for no rho: give epsilon" if other else "ask for less"
             if self.ledger.budget is not None and would.cost.delta and not self.ledger.budget.delta and would.cost.epsilon:
-                remedy = "such a budget has no delta, which this fit needs: make one with Budget(epsilon=..., delta=...)"
+                remedy = f"such a budget has no delta, which this {what} needs: make one with Budget(epsilon=..., delta=...)"
             raise BudgetExceeded(
-                f"the budget of the ledger {self.ledger.name!r} is {self.ledger.budget}: this fit asks for {would.cost}, "
+                f"the budget of the ledger {self.ledger.name!r} is {self.ledger.budget}: this {what} asks for {would.cost}, "
                 f"and {would.remaining} is left; {remedy}. Nothing was charged"
             )
 
     def _afterwards(self, cost: Cost) -> Afterwards:
         return self.ledger.preview(cost)
+
+    def _held(self, where: Where) -> list[Release]:
+        return self.ledger.held(self._narrowed(where), self.schema.neighbors)
 
     def _check_where(self, where: Where) -> None:
         self._narrowed(where)

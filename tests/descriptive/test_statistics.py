@@ -28,6 +28,12 @@ POPULATION = {"of": "population"}
 ASKED: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "bounds": [(("x",), {"unit": "0.01"}), (("visits",), {}), (("x",), {"bins": 9})],
     "count": [((), {}), ((), {"by": "sex"}), ((), {"by": ["sex", "town"]}), ((), {"by": "sex", **POPULATION})],
+    "count_distinct": [(("town",), {}), (("visits",), {}), (("bins(x, [-2, 0, 1, 4])",), {})],
+    "count_people": [((), {}), ((), {"by": "sex"}), ((), {"by": ["sex", "town"]})],
+    "people_sum": [(("x",), {"clip": [-3, 5]}), (("visits",), {"clip": [0, 20], "by": "sex"}), ((), {"each": "count"})],
+    "people_mean": [(("x",), {"clip": [-3, 5], "by": "town"}), (("y",), {"each": "mean", **POPULATION}),
+                    ((), {"each": "count", "clip": [0, 2]}), (("x",), {"clip": [0.5, 1.5], "by": "sex", **POPULATION})],
+    "top": [(("town",), {"k": 2}), (("sex",), {"k": 1})],
     "share": [(("sex",), {}), (("sex",), {"by": "town"})],
     "sum": [(("x",), {}), (("x",), {"by": "sex"}), (("visits",), {}), (("x",), POPULATION),
             (("x",), {"by": "sex", **POPULATION}), (("x",), {"population_size": 50, **POPULATION})],
@@ -35,6 +41,7 @@ ASKED: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "variance": [(("x",), {}), (("x",), {"by": "sex"}), (("x",), POPULATION), (("x",), {"by": "sex", **POPULATION})],
     "std": [(("x",), {}), (("x",), POPULATION)],
     "covariance": [(("x", "y"), {}), (("x", "y"), {"by": "sex"}), (("x", "y"), POPULATION)],
+    "covariance_matrix": [(("x", "y", "visits"), {}), (("x",), {"positive": False})],
     "correlation": [(("x", "y"), {}), (("x", "y"), POPULATION)],
     "pooled_variance": [(("x",), {"by": "town"}), (("x",), {"by": "town", **POPULATION})],
     "pooled_covariance": [(("x", "y"), {"by": "town"}), (("x", "y"), {"by": "town", **POPULATION})],
@@ -274,7 +281,7 @@ def test_functions_of_a_session_and_documents(
         low, high = result.interval(0.9)
         assert (np.asarray(low) <= np.asarray(high)).all()
         assert result.relation == relation
-        if name not in ("quantile", "median"):
+        if name not in ("quantile", "median", "top"):
             asked = result.cost.rho if "rho" in spend else result.cost.epsilon
             assert asked == Fraction(str(spend.get("rho", spend.get("epsilon"))))
         document = result.to_json()
@@ -471,7 +478,8 @@ BAD_REQUESTS: list[Any] = [
     lambda s: s.together([], epsilon=1),
     lambda s: s.together(["count"], epsilon=1),
     lambda s: s.together([("count",)], epsilon=1, foo=1),
-    lambda s: s.mean("x", epsilon=1, where="sex == 'f'"),
+    lambda s: s.mean("x", epsilon=1, where="sex == 'nobody'"),
+    lambda s: s.mean("x", epsilon=1, where="sex ="),
     lambda s: s.mean("x", epsilon=1, foo=1),
     lambda s: s.pooled_variance("x", by="x", epsilon=1),
 ]

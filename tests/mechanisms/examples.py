@@ -24,6 +24,7 @@ from discreet.mechanisms import (
     TruncatedKeys,
     Tulap,
 )
+from discreet.mechanisms.top import Top
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,6 @@ EXAMPLES = [
     Example(RandomizedResponse.keeping("0.1", ["a", "b", "c"]), "a", "c", 1, ["a", "b", "c"]),
 ]
 # The cells of one have no closed form, one has no noise, one takes an objective, one lies between the whole numbers, three
-# find keys: they are compared by tests of their own.
+# find keys, one releases an order: they are compared by tests of their own.
 KEYS = {OptimalKeys.name, ThresholdedKeys.name, TruncatedKeys.name}
-ELSEWHERE = {SphericalLaplace.name, NoNoise.name, ObjectivePerturbation.name, Tulap.name} | KEYS
+ELSEWHERE = {SphericalLaplace.name, Top.name, NoNoise.name, ObjectivePerturbation.name, Tulap.name} | KEYS

@@ -17,11 +17,16 @@ import numpy as np
 
 from discreet.errors import InvalidRequest
 from discreet.models.estimators.constrained_models import ConstrainedRegression
+from discreet.models.estimators.gaussian_nb import GaussianNB
 from discreet.models.estimators.kernel_svc import KernelSVC
+from discreet.models.estimators.kmeans import KMeans
 from discreet.models.estimators.linear_regression import LinearRegression
 from discreet.models.estimators.linear_svc import LinearSVC
 from discreet.models.estimators.logistic_regression import LogisticRegression
 from discreet.models.estimators.outcome_weighted import OutcomeWeightedLearner
+from discreet.models.estimators.pca import PCA
+from discreet.models.estimators.random_forest import RandomForestClassifier
+from discreet.models.estimators.standard_scaler import StandardScaler
 from discreet.models.losses import Huber
 from discreet.models.regions import Ball
 
@@ -38,7 +43,7 @@ class Declared:
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The rows of a check are public, so what is refused on private ones (see the tests of scores) is answered."""
-        return float(self.public_score(X, y))  # type: ignore[attr-defined]
+        return float(self.public_score(X, y)) if hasattr(self, "public_score") else float(np.mean(self.transform(X)))  # type: ignore[attr-defined]
 
     def _bounds(self, features: int) -> list[tuple[float, float]]:
         X = np.asarray(self._X, np.float64)
@@ -95,6 +100,36 @@ class CheckedConstrainedRegression(DeclaredNumber, ConstrainedRegression):
     """Declared."""
 
 
+class DeclaredClasses(Declared):
+    """Declares all classes that there are."""
+
+    def _classes(self) -> tuple[Any, ...]:  # type: ignore[override]
+        found = np.unique(np.asarray(self._y)).tolist() if self._y is not None else [0, 1]
+        if len(found) < 2:
+            raise InvalidRequest("these checks declare the classes that they have, and there is 1 class only")
+        return tuple(found)
+
+
+class CheckedGaussianNB(DeclaredClasses, GaussianNB):
+    """Declared."""
+
+
+class CheckedRandomForestClassifier(DeclaredClasses, RandomForestClassifier):
+    """Declared."""
+
+
+class CheckedKMeans(Declared, KMeans):
+    """Declared."""
+
+
+class CheckedPCA(Declared, PCA):
+    """Declared."""
+
+
+class CheckedStandardScaler(Declared, StandardScaler):
+    """Declared."""
+
+
 _PLAIN = {"epsilon": math.inf, "ridge": 0.01}
 CHECKED: list[tuple[Any, dict[str, str]]] = [
     (CheckedLogisticRegression(**_PLAIN, weight_bound=10), {}),
@@ -109,5 +144,10 @@ CHECKED: list[tuple[Any, dict[str, str]]] = [
         CheckedLinearRegression(**_PLAIN, weight_bound=10, method="objective"),
         {"check_regressors_train": "coefficients are held to a ball, and the line of this check lies outside it"},
     ),
+    (CheckedGaussianNB(epsilon=math.inf), {}),
+    (CheckedRandomForestClassifier(epsilon=math.inf, key=1), {}),
+    (CheckedKMeans(epsilon=math.inf, n_clusters=3), {}),
+    (CheckedPCA(epsilon=math.inf), {}),
+    (CheckedStandardScaler(epsilon=math.inf), {}),
     (CheckedConstrainedRegression(**_PLAIN, weight_bound=10, loss=Huber(), region=Ball(100)), {}),
 ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
+from discreet.errors import DiscreetError, InvalidRequest, LedgerUnavailable, UnknownName, UnsupportedFormat
 from discreet.protect import CallableKeys, EnvironmentKeys, Field, FileKeys, Pseudonymizer, Receipt, Vault, upgrade
 
 FACTS: dict[str, Any] = {"purpose": "care", "categories": ["health"], "retention": "10 years"}
@@ -245,7 +245,7 @@ def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pyte
         put(self, *args)
 
     monkeypatch.setattr(KeyRing, "put", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(LedgerUnavailable, match="No space"):
         upgrade(url, people)
     monkeypatch.undo()
     with sqlite3.connect(tmp_path / "old" / "vault.db") as raw:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+import sqlalchemy
 
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.sources import open_source
 
-KINDS = ("numpy", "pandas", "polars", "arrow", "csv", "parquet", "spark")
+KINDS = ("numpy", "pandas", "polars", "arrow", "csv", "parquet", "postgres", "sqlite", "spark")
 COLUMNS = {
     "x": Real(-10, 50),
     "visits": Integer(0, 50, missing=7),
@@ -72,6 +74,22 @@ def arrow_table(rows: Rows) -> pa.Table:
     return pa.table({k: pa.array([r[k] for r in rows], t if numbers else pa.string()) for k, t in kinds.items()})
 
 
+def in_database(address: str, table: pa.Table, name: str) -> str:
+    """The address of a new table in a database with these rows."""
+    words = {pa.int64(): "bigint", pa.int32(): "integer", pa.float64(): "double precision", pa.string(): "text"}
+    columns = ", ".join(f'"{field.name}" {words[field.type]}' for field in table.schema)
+    url = sqlalchemy.make_url(address)
+    url = url if url.drivername == "sqlite" else url.set(drivername="postgresql+psycopg")
+    engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.pool.NullPool)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"CREATE TABLE {name} ({columns})")
+        if table.num_rows:
+            slots = ", ".join(f":{field}" for field in table.column_names)
+            connection.execute(sqlalchemy.text(f"INSERT INTO {name} VALUES ({slots})"), table.to_pylist())
+    engine.dispose()
+    return f"{address}{'&' if '?' in address else '?'}table={name}"
+
+
 @pytest.fixture
 def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Any]:
     """``opened(kind, rows, schema)``: the same rows as a source of any kind."""
@@ -95,6 +113,10 @@ def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Any]
         elif kind == "parquet":
             made = tmp_path / "table.parquet"
             pyarrow.parquet.write_table(table, made)
+        elif kind in ("postgres", "sqlite"):
+            address = request.getfixturevalue("server") if kind == "postgres" else f"sqlite:///{tmp_path}/table.db"
+            made = in_database(address, table, f"t{uuid.uuid4().hex}")
+            options = {"version": "one"} | options
         else:
             made = request.getfixturevalue("spark").createDataFrame(table).repartition(4)
         return open_source(made, schema, **options)

@@ -93,7 +93,7 @@ def test_an_empty_table_is_one_empty_batch(kind: str, opened: Opened) -> None:
     found, people, _ = opened(kind, [], SCHEMA).fold(*everything(columns))
     assert not found
     assert not people
-    if kind != "spark":
+    if opened(kind, [], REPLACE).numbered:
         assert opened(kind, [], REPLACE).split(2)[1].where(sex="f").fold(lambda b: b.size, int.__add__, []) == 0
 
 

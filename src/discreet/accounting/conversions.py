@@ -43,6 +43,16 @@ def epsilon_of_zcdp(rho: Number, delta: Number) -> float:
     return max(0.0, value((low + high) / 2) * (1 + 1e-12))
 
 
+def zcdp_within(epsilon: Number, delta: Number) -> Fraction:
+    """The largest rho, to nine digits, that implies (epsilon, delta)-differential privacy by ``epsilon_of_zcdp``."""
+    wanted = float(numbers.positive(epsilon, "epsilon")) * (1 - 2.0**-50)
+    low, high = Fraction(0), Fraction(wanted) + 1
+    while high - low > high / 10**9:
+        middle = Fraction(float((low + high) / 2))
+        low, high = (middle, high) if epsilon_of_zcdp(middle, delta) <= wanted else (low, middle)
+    return low
+
+
 def epsilon(cost: Cost, delta: Number = 0) -> float:
     """The least epsilon at ``delta`` that any statement of ``cost`` implies; infinite where none does."""
     d = numbers.rational(delta, "delta")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -21,33 +22,41 @@ from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.hypotheses.of_tests import question_of
 from discreet.models import (
     GRPUA,
+    PCA,
     Ball,
     Box,
     Classifier,
     ClipQuantile,
     ConstrainedClassifier,
     ConstrainedRegression,
+    GaussianNB,
     KernelSVC,
+    KMeans,
     LinearRegression,
     LinearSVC,
     LogisticRegression,
     MLPClassifier,
     OutcomeWeightedLearner,
+    RandomForestClassifier,
     SGDClassifier,
     SGDRegressor,
+    StandardScaler,
 )
 from discreet.models.design import Design
 from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.estimators.tuning import read_candidates, tuning
 from discreet.models.evaluate.accuracy import score_of
 from discreet.models.evaluate.confusion import ConfusionCounts, counts_of
+from discreet.models.evaluate.decisions import Decisions, Judged, RightDecisions
 from discreet.models.evaluate.determination import determination_of
+from discreet.models.evaluate.network_rule import NetworkRule
 from discreet.models.gradient.network import Network
 from discreet.models.losses import Huber, HuberHinge, Logistic
 from discreet.models.protocol import Columns
 from discreet.models.queries.regression_sums import RegressionSums
 from discreet.statistics.joint import ask, ask_together
 from discreet.statistics.question import Table, build
+from discreet.synthetic.synthesizing import Request
 
 SCHEMA: dict[str, Column] = {
     "x": Real(-1, 1),
@@ -142,8 +151,27 @@ def _of_tests(columns: Columns, relation: Relation) -> Procedure[Any]:
     return ask(question, Price(epsilon=1), relation)
 
 
+def _synthetic(columns: Columns, relation: Relation) -> Procedure[Any]:
+    """A workload longer than is measured at once, so that a tree and more tables are chosen."""
+    names = [*columns.features, columns.target, "w"]
+    sets = [each for size in (2, 3, 4) for each in combinations(names, size)]
+    request = Request(columns.schema, names, bins={"x": 2, "z": 2, "w": 2}, workload=sets, tables=2)
+    return request.procedure(Price(rho="0.5"))
+
+
 def _score(columns: Columns, relation: Relation) -> Procedure[Any]:
     return score_of(_design(columns, weight=columns.weight), (1.0, 0.0), Price(epsilon=1), relation)
+
+
+def _decided(kind: type[Judged]) -> Make:
+    """A network's decisions, counted as those of any classifier."""
+
+    def make(columns: Columns, relation: Relation) -> Procedure[Any]:
+        design = _design(columns, intercept=False)
+        rule = NetworkRule(design, Network((design.width, 1), Logistic(), bias=False), np.ones(1))
+        return counts_of(kind.of(rule, design.rows), Price(epsilon=1), relation)
+
+    return make
 
 
 def _confusion(bins: int) -> Make:
@@ -193,9 +221,26 @@ EXAMS = [
     _of(ConstrainedRegression(loss=Huber(), region=Box(), ridge="2.5", **_PLAIN), target="z", cost=0.6),
     _of(ConstrainedRegression(loss=Huber(), region=Box(), ridge="2.5", method="output", **_PLAIN),
         "ConstrainedRegression, output", target="z"),
+    _of(GaussianNB(epsilon=1)),
+    _of(GaussianNB(epsilon=1, delta="0.01"), "GaussianNB, Gaussian", delta=0.01, features=("x", "v")),
+    _of(GaussianNB(epsilon=1, delta="0.01"), "GaussianNB, Gaussian", delta=0.01, relation="replace", features=("x", "v")),
+    _of(RandomForestClassifier(epsilon=1, n_estimators=2, max_depth=2, key=1), features=("x", "v")),
+    _of(RandomForestClassifier(epsilon=1, delta="0.01", n_estimators=2, max_depth=2, key=1),
+        "RandomForestClassifier, Gaussian", delta=0.01, relation="replace"),
+    _of(StandardScaler(epsilon=1), target=""),
+    _of(PCA(epsilon=1), target="", features=("x", "v")),
+    _of(PCA(epsilon=1, delta="0.01"), "PCA, Gaussian", target="", features=("x", "v"), relation="replace", delta=0.01),
+    _of(KMeans(epsilon=2, n_clusters=2, rounds=2), target="", whole=True, cost=0.5),
+    _of(KMeans(epsilon=2, delta="0.01", n_clusters=2, rounds=2), "KMeans, Gaussian", target="", whole=True, delta=0.01,
+        relation="replace", cost=0.5, background=1),
+    Exam("decisions", _decided(Decisions), cost=0.02),
+    Exam("right decisions", _decided(RightDecisions), relation="replace", cost=0.02),
     Exam("together", _together, target="z", kind="statistic", cost=0.02),
     Exam("test of tests", _of_tests, kind="statistic", cost=0.2),
     Exam("test of tests, by positions", _of_tests, kind="statistic", relation="replace", cost=0.2),
+    Exam("synthetic tables", _synthetic, features=("x", "z"), weight="w", kind="synthetic", relation="replace", delta=0.01,
+         cost=0.02),
+    Exam("synthetic tables", _synthetic, features=("x", "z"), weight="w", kind="synthetic", whole=True, delta=0.01, cost=20),
     Exam("paid score", _score, cost=0.02),
     Exam("paid score with weights", _score, weight="w", relation="replace", cost=0.02),
     Exam("confusion matrix", _confusion(0), cost=0.02),

@@ -25,6 +25,7 @@ from discreet.mechanisms import (
     Tulap,
 )
 from discreet.mechanisms.hockey_stick import epsilon_at
+from discreet.mechanisms.top import Top
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ CASES = [
     Case(RandomizedResponse.costing(epsilon=1, categories=[0, 1]), 0, 1),
     Case(RandomizedResponse.costing(epsilon=1, categories=list(range(5))), 0, 1),
     Case(Exponential.costing(1, epsilon=3), [0.0] * _MANY, [1.0] + [-1.0] * (_MANY - 1), share=0.2),
+    Case(Top.costing(1, epsilon="1.5", choices=2), [0.0] * 3, [1.0, -1.0, -1.0], share=0.1),
     Case(Exponential.costing(1, epsilon=1, method="permute_and_flip"), [0.0, 0.0], [1.0, -1.0], share=0.1),
 ]
 UNCLAIMED = {"no_noise"}  # laws that promise nothing
@@ -68,7 +70,7 @@ UNCLAIMED = {"no_noise"}  # laws that promise nothing
 def audit_law(case: Case, trials: int, confidence: float = CONFIDENCE) -> Row:
     """A law at the two ends of its sensitivity, by its likelihood ratio."""
     start = time.perf_counter()
-    sensitivity = 1 if case.law.name in ("randomized_response", "exponential") else _apart(case.a, case.b)
+    sensitivity = 1 if case.law.name in ("randomized_response", "exponential", "top") else _apart(case.a, case.b)
     stated = epsilon_of(case.law.cost(sensitivity), case.delta)
     exact = exact_epsilon(case)
     claim, note = (

@@ -32,11 +32,17 @@ SCHEMA: dict[str, Column] = {
 ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "bounds": (("y",), {"unit": "0.125"}),
     "count": ((), {"by": "g"}),
+    "count_distinct": (("arm",), {}),
+    "count_people": ((), {"by": "g"}),
+    "people_mean": (("x",), {"clip": [0, 2], "by": "g"}),
+    "people_sum": (("y",), {"clip": [-1, 2]}),
+    "top": (("g",), {"k": 2}),
     "sum": (("y",), {}),
     "mean": (("x",), {"by": "g"}),
     "variance": (("x",), {}),
     "std": (("x",), {}),
     "covariance": (("x", "y"), {}),
+    "covariance_matrix": (("x", "y"), {}),
     "correlation": (("x", "y"), {}),
     "pooled_variance": (("x",), {"by": "g"}),
     "pooled_covariance": (("x", "y"), {"by": "g"}),
@@ -64,7 +70,13 @@ ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "survival": (("y", "x"), {"by": "g", "bins": 3}),
     "wilcoxon": (("y",), {}),
 }
-PEOPLE: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {"mean": (("x",), {"of": "population"})}
+PEOPLE: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "mean": (("x",), {"of": "population"}),
+    "count_distinct": (("n",), {}),
+    "count_people": ((), {"by": "g"}),
+    "people_mean": (("x",), {"clip": [0, 2], "by": "g"}),
+    "people_sum": (("x",), {"clip": [-1, 2]}),
+}
 _MOST_ROWS = 3  # of one person, where people have several
 
 
@@ -201,7 +213,7 @@ def _promise(question: Question, price: Price, relation: Relation, utilities: li
 def _certify(question: Question, price: Price, relation: Relation, pair: Any, trials: int, confidence: float) -> float:
     law: Any = question.law(price, relation)
     exact = [question.query.evaluate(source) for source in pair]
-    if law.name != "exponential":
+    if not hasattr(law, "rate"):  # a choice takes utilities
         exact = [np.ravel(np.asarray(e.value, np.float64)) for e in exact]
     here, there = exact
     score, run = likelihood_ratio(law, here, there), draws_of(law, vector=True)

@@ -57,6 +57,9 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
     show.say("An interval of this table allows for the noise; one of the population also for sampling.")
     if any(ask["result"]["reading"]["name"] == "chosen" for ask in doc["asks"]):
         show.say("A quantile is right in rank; with options = { interval = true } it has an interval in values too.")
+    for ask in doc["asks"]:
+        if "caution" in ask["result"]:
+            show.say(f"Caution: {ask['title']}: {ask['result']['caution']}.")
     ledger = doc["ledger"]
     show.say(f"These answers cost {ledger['price']}, of which {ledger['paid_now']} was paid now.")
     show.say(f"Spent in all: {ledger['spent']} of {ledger['budget']}.")
@@ -74,6 +77,8 @@ def _answer(result: dict[str, Any]) -> list[str]:
         import numpy as np
 
         return [f"{np.size(value)} numbers", "see the report"]
+    if "caution" in result:
+        return [plain(value), "see the caution"]
     if result["reading"]["name"] == "chosen":  # by rank: its interval in values is all that is declared
         return [plain(value), "none: see the report"]
     return [plain(value), f"{plain(interval[0])} to {plain(interval[1])}"]

@@ -54,11 +54,13 @@ def column_names(table: Path, dialect: Dialect) -> list[str]:
 
 
 def other_delimiter(names: list[str]) -> str | None:
-    """What separates the names of a header line that was read as a single name: the one mark that is in it; else None."""
-    if len(names) != 1:
-        return None
-    held = [mark for mark in (";", "\t", "|", ",") if mark in names[0]]
-    return held[0] if len(held) == 1 else None
+    """What seems to separate the names of a header line that was read by commas: a mark that is in it more often.
+
+    None where there is none, or two are as frequent: nothing but the header line is looked at, and a person is asked.
+    """
+    often = sorted(((sum(name.count(mark) for name in names), mark) for mark in (";", "\t", "|", ",")), reverse=True)
+    (most, mark), (next_most, _) = often[:2]
+    return mark if most > next_most and most > len(names) - 1 else None
 
 
 def schema_template(table: str, names: list[str], dialect: Dialect) -> str:

@@ -72,19 +72,25 @@ class Account:
 class Open:
     """Pay once for much: ``steps`` asks of one ``plan``, or ``parts`` accounts on disjoint people capped at ``cost``.
 
+    ``cap`` is what each part is held to where that is another statement than ``cost``: a rho, say, that implies the
+    (epsilon, delta) which is paid. The ledger checks that it does.
+
     Proof: with ``plan`` the account accepts only asks whose law and query are the plan's, ``steps`` of them, and the
     cost was computed for exactly that sequence before any of it ran. With ``parts`` one person is in one part only;
-    each part is a filter at ``cost``, so the whole costs what the dearest part may.
+    each part is a filter at ``cap``, which is ``cost`` or implies it, so the whole costs what the dearest part may.
     """
 
     cost: Cost
     plan: Ask | None = None
     steps: int = 1
     parts: int | None = None
+    cap: Cost | None = None
 
     def __post_init__(self) -> None:
         if (self.plan is None) == (self.parts is None):
             raise InvalidRequest("an account is opened either for a plan of steps or for disjoint parts; give one of them")
+        if self.cap is not None and self.parts is None:
+            raise InvalidRequest("a cap is for accounts on parts; a plan is held to its steps")
         if self.plan is not None and self.plan.where:
             raise InvalidRequest("an account pays for the rows of its table, got a plan with a where; restrict the table")
         if self.steps < 1 or (self.parts is not None and self.parts < 1):

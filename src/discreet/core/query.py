@@ -67,6 +67,11 @@ class Query(Named, ABC):
         """The step that its numbers are multiples of: 1 where nothing else is said."""
         return Fraction(1)
 
+    @property
+    def counts_rows(self) -> bool:
+        """Whether every row that can be used adds 1 to its numbers in all, so that their sum is the number of such rows."""
+        return False
+
     @abstractmethod
     def distance(self, relation: Relation) -> Distance:
         """The most one person can move the value of ``evaluate``, under a neighbouring relation."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from discreet.core import drawing
+from discreet.core.caution import Caution, caution
 from discreet.core.cost import Cost
 from discreet.core.documents import parsed, reading
 from discreet.core.numbers import Number
@@ -38,6 +39,14 @@ class Reading(Named, ABC):
     @abstractmethod
     def expected_error(self, releases: Sequence[Release]) -> Any:
         """The root mean square error the noise is expected to cause."""
+
+    def own(self, releases: Sequence[Release]) -> Sequence[Release]:
+        """What of the releases is its own, with the query: all of it, unless it is a part of a joint release."""
+        return releases
+
+    def error_of_own(self, own: Sequence[Release]) -> Any:
+        """The expected error, from what ``own`` gives."""
+        return self.expected_error(own)
 
     @property
     def labels(self) -> Axes:
@@ -149,6 +158,8 @@ class Interval(NamedTuple):
 class Result:
     """An answer: its value, its uncertainty, its price, and the releases it was read from.
 
+    ``expected_rows`` is the schema's public guess of the number of rows; see ``caution``.
+
     Proof: everything here is computed from releases and declarations, so it is post-processing and costs nothing
     beyond them.
     """
@@ -156,6 +167,12 @@ class Result:
     reading: Reading
     releases: tuple[Release, ...]
     cost: Cost
+    expected_rows: int | None = None
+
+    @cached_property
+    def caution(self) -> Caution | None:
+        """What the release says against what was expected of the table, if anything: do not rely on its interval then."""
+        return caution(self.reading.own(self.releases), self.expected_rows, self.reading.error_of_own)
 
     @cached_property
     def value(self) -> Any:
@@ -331,6 +348,7 @@ class Result:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
         body = "".join("<tr>" + "".join(f"<td>{_shown(c)}</td>" for c in row) + "</tr>" for row in cells)
         note = "" if self.private else " · <b>not private</b> (seeded or without noise)"
+        note += f" · <b>caution</b>: {html.escape(str(self.caution))}" if self.caution else ""
         covered = "low to high: 95 % intervals for this table (noise only)"
         if self.scope == "population":
             covered += ", population_low to population_high: for the population (sampling and noise)"
@@ -358,6 +376,7 @@ class Result:
         return (
             "\n".join(lines)
             + f"\n95 % {'interval' if len(lines) == 1 else 'intervals'} for {_WHOSE[self.scope]}; cost {self.cost}{mark}"
+            + (f"\nCaution: {self.caution}" if self.caution else "")
         )
 
     def __repr__(self) -> str:
@@ -375,6 +394,8 @@ class Result:
             "interval95": [_listed(low), _listed(high)],
             **({"population95": [_listed(end) for end in self.interval(0.95, of="population")]} if known else {}),
             "cost": self.cost.to_dict(),
+            **({} if self.expected_rows is None else {"expected_rows": self.expected_rows}),
+            **({} if self.caution is None else {"caution": str(self.caution)}),
             "releases": [r.to_dict() for r in self.releases],
         }
 
@@ -389,9 +410,17 @@ class Result:
         check_version(doc, "result")
         with reading("a result"), np.errstate(divide="raise", invalid="raise", over="raise"):
             releases = tuple(Release.from_dict(r) for r in doc["releases"])
-            made = Result(readings.read(doc["reading"]), releases, Cost.from_dict(doc["cost"]))
+            made = Result(readings.read(doc["reading"]), releases, Cost.from_dict(doc["cost"]), _guess(doc))
             made.rows()  # a reading that does not fit its releases is found here, and not where it is shown
         return made
+
+
+def _guess(doc: Mapping[str, Any]) -> int | None:
+    """The public guess of the number of rows in a document, where there is one."""
+    rows = doc.get("expected_rows")
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+        raise ValueError(f"expected_rows must be a whole number of at least 1, got {rows!r}")
+    return rows
 
 
 def _shown(value: Any) -> str:

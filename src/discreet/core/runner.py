@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Generator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -138,7 +138,11 @@ class Desk:
     _narrowed: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def run(self, procedure: Procedure[R]) -> R:
-        """Drive a procedure to its end."""
+        """Drive a procedure to its end, on one state of the table."""
+        with _one_state(self.source):
+            return self._drive(procedure)
+
+    def _drive(self, procedure: Procedure[R]) -> R:
         answer: Any = None
         while True:
             try:
@@ -175,6 +179,10 @@ class Desk:
         The order is pay, mark, look, draw, store, and what is returned is what was read from the store; signals wait from
         the mark to the row. ``ledger.answers`` proves what this order is good for.
         """
+        with _one_state(self.source):
+            return self._answer(asks)
+
+    def _answer(self, asks: tuple[Ask, ...]) -> tuple[Release, ...]:
         self._check_seed()
         self._check_accounts(asks)
         bills = []
@@ -294,6 +302,12 @@ class Desk:
                     f"an account on a part of the people serves the run that opened it, got number {ask.account.number}; "
                     "open accounts in the procedure that uses them"
                 )
+
+
+def _one_state(source: Any) -> AbstractContextManager[Any]:
+    """One state of a table for all that is read within; a table that cannot be had is refused here, before it is paid."""
+    state: AbstractContextManager[Any] = source.snapshot() if hasattr(source, "snapshot") else nullcontext()
+    return state
 
 
 def _restriction(source: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:

@@ -324,5 +324,5 @@ def run(prepared: list[Prepared], source: BaseSource, ledger: Ledger) -> list[Re
     answers = []
     for each in prepared:
         own = tuple(next(releases) for _ in each.asks)
-        answers.append(Result(each.question.reading, own, each.cost))
+        answers.append(Result(each.question.reading, own, each.cost, source.schema.expected_rows))
     return answers

@@ -118,9 +118,10 @@ def _place(wanted: FitJob, work: Callable[[], T]) -> T:
 
 
 def _describe(wanted: FitJob, model: Any, published: dict[str, Any], ledger: Ledger, before: Cost) -> dict[str, Any]:
-    names, values = [], []  # of a network, whose numbers are in the file, none
-    if hasattr(model, "coef_"):
-        names = [*model.feature_names_, *(["intercept"] if model.fitted_.design.intercept else [])]
+    names, values = [], []  # of other models, whose numbers are in the file, none
+    design = getattr(model.fitted_, "design", None)
+    if design is not None and hasattr(model, "coef_"):
+        names = [*model.feature_names_, *(["intercept"] if design.intercept else [])]
         values = [*np.ravel(model.coef_).tolist(), *np.ravel(model.intercept_).tolist()][: len(names)]
     cost, found = model.privacy_.cost, published["intervals"]
     return {
@@ -130,8 +131,8 @@ def _describe(wanted: FitJob, model: Any, published: dict[str, Any], ledger: Led
         "features": list(wanted.features),
         "coefficients": dict(zip(names, values, strict=True)),
         "intervals": found,
-        "random_features": 0 if model.fitted_.design.fourier is None else model.fitted_.design.fourier.size,
-        "ridge": published["card"]["ridge"],
+        "random_features": 0 if design is None or design.fourier is None else design.fourier.size,
+        "ridge": published["card"].get("ridge"),
         "cost": str(cost),
         "price": price(cost),
         "paid": ledger.spent() != before,

@@ -22,7 +22,13 @@ KINDS = {
     "linear": "LinearRegression",
     "sgd": "SGDClassifier",
     "network": "MLPClassifier",
+    "naive_bayes": "GaussianNB",
+    "forest": "RandomForestClassifier",
+    "kmeans": "KMeans",
+    "pca": "PCA",
+    "scaler": "StandardScaler",
 }
+UNSUPERVISED = ("kmeans", "pca", "scaler")  # which have no target
 # Parameters of models that are said elsewhere: by the schema, by the ledger, or not at all outside tests.
 _ELSEWHERE = ("bounds", "target_bounds", "classes", "neighbors", "ledger", "random_state", "verbose")
 _TOP = {"table", "version", "schema", "ledger", "name", "who", "budget", "same_people"}
@@ -42,7 +48,7 @@ class FitJob:
 
     base: ReleaseFile
     kind: str
-    target: str
+    target: str | None
     features: tuple[str, ...]
     weight: str | None
     propensity: str | None
@@ -86,7 +92,7 @@ def from_file(path: Path, out: Path | None) -> FitJob:
     release_file.check_keys(named, _MODEL, place, "model")
     rest = {key: value for key, value in model.items() if key not in _MODEL}
     for key in ("kind", "target", "features"):
-        if not named.get(key):
+        if not named.get(key) and not (key == "target" and named["kind"] in UNSUPERVISED):
             raise UnsupportedFormat(f"{place('model')}a model needs {key!r}, got none; add it")
     written = path.resolve().parent / doc["out"] if "out" in doc else path.with_suffix(".json")
     return _fit(base, named, rest, out or written, place("model"))
@@ -136,7 +142,7 @@ def _fit(base: ReleaseFile, asked: Mapping[str, Any], parameters: Mapping[str, A
     return FitJob(
         base=base,
         kind=asked["kind"],
-        target=asked["target"],
+        target=asked.get("target"),
         features=tuple(names),
         weight=asked.get("weight"),
         propensity=given if isinstance(given, str) else None,

@@ -72,6 +72,10 @@ def errors(result: Result) -> dict[str, Any]:
     if people is not None:
         needed = float(people(result.releases))
         return {"expected_error": f"bins of {plain(needed)} people are found", "people_needed": needed}
+    gap = getattr(result.reading, "gap", None)
+    if gap is not None:
+        short = float(gap(result.releases))
+        return {"expected_error": f"labels {plain(short)} people apart keep their order (95 %)", "gap": short}
     rank = getattr(result.reading, "rank_error", None)
     if rank is None:
         return {"expected_error": "unknown", "error": None}

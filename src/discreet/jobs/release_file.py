@@ -157,11 +157,11 @@ def _text(value: str, name: str, place: str) -> str:
 
 
 def _table(value: str | list[Any], folder: Path, place: str) -> str | list[str]:
-    """Paths and patterns, from where the release file lies."""
+    """Paths and patterns, from where the release file lies; the address of a database as it is."""
     given = [value] if isinstance(value, str) else value
     if any(not isinstance(each, str) for each in given):
         raise UnsupportedFormat(f"{place}table must be a path or a list of paths, got {value!r}")
-    paths = [str(folder / each) for each in given]
+    paths = [each if "://" in each else str(folder / each) for each in given]
     return paths[0] if isinstance(value, str) else paths
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from discreet.accounting.conversions import epsilon
 from discreet.accounting.filters import Filter
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
@@ -61,6 +62,17 @@ def plan(price: Cost, steps: int) -> None:
             f"a plan must cost more than nothing, got {price} for {steps} steps; give the cost of all its steps "
             "together, or ask without an account what is free by itself"
         )
+
+
+def implies(cap: Cost, price: Cost) -> Cost:
+    """The cap of accounts on parts, where it implies what is paid for them; refused where it does not.
+
+    Proof: ``price`` without its claim is held against ``cap`` part by part; its claim follows from the cap by a conversion.
+    """
+    rest = replace(price, epsilon=None)
+    if not cap <= rest or (price.epsilon is not None and epsilon(cap, price.delta) > float(price.epsilon)):
+        raise InvalidRequest(f"what accounts are held to must imply what is paid for them, got {cap} for {price}")
+    return cap
 
 
 def relation(asked: Relation, kept: Relation, name: str) -> Relation:

@@ -167,6 +167,18 @@ class Journal:
         with self.database.transaction(write=False) as connection:
             return list(connection.execute(tables.last_events, values).mappings().all())[::-1]
 
+    def documents(self) -> Iterator[str]:
+        """Every stored release, a page at a time."""
+        after = ""
+        while True:
+            with self.database.transaction(write=False) as connection:
+                values = {"of_ledger": self.id, "after": after}
+                page = list(connection.execute(tables.page_of_releases, values).mappings().all())
+            yield from (str(row["document"]) for row in page)
+            if not page:
+                return
+            after = page[-1]["key"]
+
     def find_release(self, work: Work, key: str) -> tuple[str, int] | None:
         """A stored release and the event that paid for it, checked against its hash; only ``verify`` checks the chain."""
         found = work.row(tables.find_document, {"of_ledger": self.id, "of_key": key})

@@ -212,9 +212,10 @@ class Ledger:
             terms = Terms(step, plan=plan.plan, steps=account.steps)
             draft = replace(plan, kind="open", terms=terms)
         else:
-            question = f"{account.parts} accounts on disjoint people, each up to {cost}"
+            cap = cost if account.cap is None else checks.implies(checks.cost(account.cap, self.test), cost)
+            question = f"{account.parts} accounts on disjoint people, each up to {cap}"
             draft = Draft(
-                kind="open", question=question, relation=relation, cost=cost.padded(), terms=Terms(cost, account.parts)
+                kind="open", question=question, relation=relation, cost=cost.padded(), terms=Terms(cap, account.parts)
             )
         with self._database.work(write=True) as work:
             books = self._journal.lock(work)
@@ -287,6 +288,14 @@ class Ledger:
                 if found is not None:
                     return Release.from_json(found[0])
         return None
+
+    def held(self, source: Any, relation: Relation) -> list[Release]:
+        """Every stored release about these rows of this version of the table, in the order in which they were paid for."""
+        stored = [Release.from_json(document) for document in self._journal.documents()]
+        mine = [r for r in stored if r.query is not None and r.query.described]
+        found = [self.recall(Ask(r.query, r.mechanism), source, relation) for r in mine if r.query is not None]
+        known = {r.entry.number: r for r in found if r is not None and r.entry is not None}
+        return [known[number] for number in sorted(known)]
 
     def _keys(self, draft: Draft, source: Any) -> list[str]:
         """The keyed digest of question and version; and for a ledger that 0.1.0 made, the one of then.

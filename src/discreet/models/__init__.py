@@ -10,15 +10,20 @@ if TYPE_CHECKING:
     from discreet.models.estimators.classifier import Classifier as Classifier
     from discreet.models.estimators.constrained_models import ConstrainedClassifier as ConstrainedClassifier
     from discreet.models.estimators.constrained_models import ConstrainedRegression as ConstrainedRegression
+    from discreet.models.estimators.gaussian_nb import GaussianNB as GaussianNB
     from discreet.models.estimators.grpua import GRPUA as GRPUA
     from discreet.models.estimators.kernel_svc import KernelSVC as KernelSVC
+    from discreet.models.estimators.kmeans import KMeans as KMeans
     from discreet.models.estimators.linear_regression import LinearRegression as LinearRegression
     from discreet.models.estimators.linear_svc import LinearSVC as LinearSVC
     from discreet.models.estimators.logistic_regression import LogisticRegression as LogisticRegression
     from discreet.models.estimators.mlp_classifier import MLPClassifier as MLPClassifier
     from discreet.models.estimators.outcome_weighted import OutcomeWeightedLearner as OutcomeWeightedLearner
+    from discreet.models.estimators.pca import PCA as PCA
+    from discreet.models.estimators.random_forest import RandomForestClassifier as RandomForestClassifier
     from discreet.models.estimators.sgd_classifier import SGDClassifier as SGDClassifier
     from discreet.models.estimators.sgd_regressor import SGDRegressor as SGDRegressor
+    from discreet.models.estimators.standard_scaler import StandardScaler as StandardScaler
     from discreet.models.estimators.tuning import tune as tune
     from discreet.models.evaluate.confusion import confusion_matrix as confusion_matrix
     from discreet.models.evaluate.confusion import roc_curve as roc_curve
@@ -35,9 +40,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ClipQuantile": "discreet.models.gradient.clip_quantile",
+    "GaussianNB": "discreet.models.estimators.gaussian_nb",
     "GRPUA": "discreet.models.estimators.grpua",
     "InverseRoot": "discreet.models.gradient.steps",
     "MLPClassifier": "discreet.models.estimators.mlp_classifier",
+    "RandomForestClassifier": "discreet.models.estimators.random_forest",
     "SGDClassifier": "discreet.models.estimators.sgd_classifier",
     "SGDRegressor": "discreet.models.estimators.sgd_regressor",
     "StronglyConvex": "discreet.models.gradient.steps",
@@ -50,11 +57,14 @@ _HOMES = {
     "Classifier": "discreet.models.estimators.classifier",
     "ConstrainedClassifier": "discreet.models.estimators.constrained_models",
     "ConstrainedRegression": "discreet.models.estimators.constrained_models",
+    "KMeans": "discreet.models.estimators.kmeans",
     "KernelSVC": "discreet.models.estimators.kernel_svc",
     "LinearRegression": "discreet.models.estimators.linear_regression",
     "LinearSVC": "discreet.models.estimators.linear_svc",
     "LogisticRegression": "discreet.models.estimators.logistic_regression",
     "OutcomeWeightedLearner": "discreet.models.estimators.outcome_weighted",
+    "PCA": "discreet.models.estimators.pca",
+    "StandardScaler": "discreet.models.estimators.standard_scaler",
     "document": "discreet.models.publish.document",
     "load": "discreet.models.publish.predictor",
     "own_loss": "discreet.models.own_losses",

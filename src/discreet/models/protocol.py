@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class Columns:
     """Which columns of a table a model is fitted to, and what is public about the table.
 
-    ``propensity`` is the column that weights are divided by, where a model has such; ``raw`` says that the numbers of
-    the features have no bounds, ``arrays`` that the table was made of arrays handed to ``fit``.
+    ``target`` is empty for a model that predicts none. ``propensity`` is the column that weights are divided by, where a
+    model has such; ``raw`` says that the numbers of the features have no bounds, ``arrays`` that the table was made of
+    arrays handed to ``fit``.
     """
 
     schema: Schema
@@ -38,6 +39,10 @@ class Columns:
 
 class Fittable(Protocol):
     """A model that a session can fit, preview and tune."""
+
+    @property
+    def supervised(self) -> bool:
+        """Whether it learns to predict a target."""
 
     @property
     def price(self) -> Price:

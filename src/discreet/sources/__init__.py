@@ -33,18 +33,25 @@ def open_source(
     """The source of a table under a schema.
 
     ``table`` is a dict of arrays, a NumPy array (columns in the order of the schema, the id last), a pandas, Polars or
-    Arrow table, the path of a CSV or Parquet file, a pattern or a list of paths, or a Spark DataFrame; with
-    ``spark=session`` a path is read by that session. ``salt`` decides which rows a person keeps and which part of a
-    split a person is in; ``memory`` is DuckDB's share when files are read. ``version`` is the custodian's public word for
-    this state of the table; without it files go by path, size and time of change, and a table in memory counts as new
-    each time. A source opens without looking at a record. ``dialect`` may say again how cells are written, as in
-    ``{"delimiter": ";"}``: the schema declares it, and what contradicts that is refused.
+    Arrow table, the path of a CSV or Parquet file, a pattern or a list of paths, the address of a table in a database
+    (``postgresql://host/db?table=visits``), or a Spark DataFrame; with ``spark=session`` a path is read by that session.
+    ``salt`` decides which rows a person keeps and which part of a split a person is in; ``memory`` is for bringing the rows
+    of a person together. ``version`` is the custodian's public word for this state of the table; without it files go by
+    path, size and time of change, and a table in memory counts as new each time. A source opens without looking at a
+    record. ``dialect`` may say again how cells are written, as in ``{"delimiter": ";"}``: the schema declares it, and what
+    contradicts that is refused.
     """
     if isinstance(schema, Schema):
         schema.dialect.check(dialect)
-    source = _open(table, schema, spark, salt, batch_rows, memory)
     if version is not None and (not isinstance(version, str) or not version):
         raise InvalidRequest(f"version must be some text, got {version!r}")
+    if version is None and is_address(table):
+        raise InvalidRequest(
+            "a table in a database needs version=, a public word for this state of it",
+            key="version",
+            remedy="give one, such as version='2026-01', and another whenever its rows change",
+        )
+    source = _open(table, schema, spark, salt, batch_rows, memory)
     source._declared = version
     return source
 
@@ -56,6 +63,10 @@ def _open(table: Any, schema: Schema, spark: Any, salt: int, batch_rows: int | N
         from discreet.sources.spark import SparkSource
 
         return SparkSource(table, schema, spark, salt, batch_rows or _FILE_ROWS)
+    if is_address(table):
+        from discreet.sources.database import DatabaseSource
+
+        return DatabaseSource(table, schema, salt, batch_rows or _FILE_ROWS, memory)
     if _is_paths(table):
         from discreet.sources.files import FileSource
 
@@ -64,6 +75,11 @@ def _open(table: Any, schema: Schema, spark: Any, salt: int, batch_rows: int | N
     from discreet.sources.memory import MemorySource
 
     return MemorySource(table, schema, salt, batch_rows or BATCH_ROWS)
+
+
+def is_address(table: Any) -> bool:
+    """Whether a table is given by the address of a database, as in ``postgresql://host/db?table=visits``."""
+    return isinstance(table, str) and "://" in table and "table=" in table.partition("?")[2]
 
 
 def _is_paths(table: Any) -> bool:

@@ -6,6 +6,7 @@ import copy
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Literal, Self, TypeVar
@@ -59,7 +60,12 @@ class Selection:
 
 
 class BaseSource(ABC):
-    """A table with its schema. It knows nothing of noise, budgets or algorithms."""
+    """A table with its schema. It knows nothing of noise, budgets or algorithms.
+
+    ``numbered`` says whether rows come in one lasting order, so that the number of a row tells it from others.
+    """
+
+    numbered = True
 
     def __init__(self, schema: Schema, salt: int = DEFAULT_SALT, batch_rows: int = BATCH_ROWS) -> None:
         if batch_rows < 1:
@@ -80,6 +86,10 @@ class BaseSource(ABC):
         ``combine`` must be commutative and associative: the order of batches is not promised. A table without records
         is one empty batch. ``map`` must not write into the arrays of a batch: they may be the caller's own memory.
         """
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """One state of the table for everything that is read within; entered before anything is paid, looks at no record."""
+        return nullcontext()
 
     def where(self, **wanted: Label | Sequence[Label]) -> Self:
         """The source of the records in the given categories: ``where(sex="f", region=["north", "east"])``."""
@@ -182,7 +192,14 @@ class BaseSource(ABC):
     def _split_by(self) -> Literal["person", "row", "values", "remainder"]:
         if self.schema.person is not None:
             return "person"
-        return "remainder" if self.schema.neighbors == "replace" else "row"
+        if self.numbered:
+            return "remainder" if self.schema.neighbors == "replace" else "row"
+        if self.schema.neighbors != "add_remove":
+            raise InvalidRequest(
+                f"such a table without a person column must not be split under neighbors={self.schema.neighbors!r}: "
+                "its rows have no lasting number; declare person= and max_rows="
+            )
+        return "values"
 
     def _needed(self, columns: Sequence[str]) -> list[str]:
         """The stored columns that have to be read for these, each once."""

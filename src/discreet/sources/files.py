@@ -1,7 +1,7 @@
 """CSV and Parquet files of any size, read a batch at a time in bounded memory.
 
-Only the needed columns are read. With a person column the rows come in the order of the id (an external sort by DuckDB that
-spills to disk), so that a person's rows lie together. The cells of a CSV file are bytes and mean what bytes mean
+Only the needed columns are read. With a person column the rows of a person are brought together on disk, see ``together``.
+The cells of a CSV file are bytes and mean what bytes mean
 everywhere; ``csv_lines`` says what its records are. Neighbouring tables are compared record by record as they are parsed.
 """
 
@@ -18,12 +18,11 @@ import pyarrow as pa
 from discreet.core.dialect import Dialect
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.sources import cells, csv_lines, duck, stream
+from discreet.sources import cells, csv_lines, stream, together
 from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
 from discreet.sources.batch import Batch
 from discreet.sources.ids import check_kind
 from discreet.sources.people import DEFAULT_SALT
-from discreet.sources.spill import spill_folder
 
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 PARQUET = (".parquet", ".pq")
@@ -33,7 +32,7 @@ Path_ = str | Path
 class FileSource(LocalSource):
     """A table in files of one kind. Its version is their paths, sizes and times of change.
 
-    ``memory`` is DuckDB's share; a batch and what the map makes of it come on top.
+    ``memory`` is for bringing people together; a batch and what the map makes of it come on top.
     """
 
     def __init__(
@@ -64,7 +63,8 @@ class FileSource(LocalSource):
         if self.schema.person is None:
             yield from stream.plain(_read(self._arrived(read), self._paths), rules)
         else:
-            yield from self._in_order(read, self.schema.person)
+            arrived = _read(self._arrived(read, coded=False), self._paths)
+            yield from together.whole_people(arrived, rules, self._batch_rows, self._memory)
 
     def _arrived(self, read: Sequence[str], coded: bool = True) -> Iterator[Any]:
         """The record batches of all files, in the order of their rows; ``coded`` text of Parquet stays as it is stored."""
@@ -81,64 +81,20 @@ class FileSource(LocalSource):
                 for found in stored.iter_batches(self._batch_rows, columns=list(read)):
                     yield found.select(list(read))
 
-    def _in_order(self, read: Sequence[str], person: str) -> Iterator[Batch]:
-        """Whole people, by a sort on disk."""
-        import duckdb
-
-        kinds = [self._types.field(name) for name in read]
-        with spill_folder() as spill, duck.connected(spill, self._memory, ordered=False) as connection:
-            try:
-                if _suffix(self._paths[0]) in PARQUET and not any(_may_hold_text(field.type) for field in kinds):
-                    table = duck.parquet(self._paths)
-                else:
-                    # DuckDB refuses a file for one text that is not UTF-8; bytes are not looked into.
-                    fields = [pa.field(field.name, _as_bytes(field.type)) for field in kinds]
-                    arrived = _as(pa.schema(fields), self._arrived(read, coded=False))
-                    connection.register("arrived", pa.RecordBatchReader.from_batches(pa.schema(fields), arrived))
-                    table = "arrived"
-                order = _one_missing(person, self._types.field(person).type)
-                query = f"SELECT {', '.join(map(duck.name, read))} FROM {table} ORDER BY {order}"  # noqa: S608  names are quoted
-                # A relation streams; the result of ``execute`` would be copied whole into memory first.
-                ordered = connection.sql(query).to_arrow_reader(self._batch_rows)
-                yield from stream.whole_people(_read(ordered, self._paths), self._selection.rules, self._batch_rows)
-            except duckdb.Error:
-                raise _damaged(self._paths) from None
-
     def _content(self) -> str:
         return describe_files(self._paths)
 
 
 def _read(arrived: Any, paths: Sequence[Path]) -> Iterator[Any]:
-    """The record batches of a reader; what goes wrong in it is the file's fault, or the memory's, not a record's."""
+    """The record batches of a reader; what goes wrong in it is the file's fault, not a record's."""
     while True:
         try:
             found = next(arrived)
         except StopIteration:
             return
-        except Exception as problem:
-            if duck.out_of_memory(problem):
-                raise InvalidRequest("memory must be larger to put these files in order; pass memory='1GB'") from None
+        except Exception:
             raise _damaged(paths) from None
         yield found
-
-
-def _may_hold_text(kind: Any) -> bool:
-    """Whether text may be in a cell of this type; lists and the like are taken for it."""
-    return cells.is_text(kind) or pa.types.is_nested(kind) or pa.types.is_dictionary(kind)
-
-
-def _as_bytes(kind: Any) -> Any:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return pa.large_binary() if cells.is_text(kind) or cells.is_bytes(kind) else kind
-
-
-def _as(wanted: Any, arrived: Iterator[Any]) -> Iterator[Any]:
-    """Record batches without dictionaries, their texts as bytes."""
-    for found in arrived:
-        columns = [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in found.columns]
-        yield pa.RecordBatch.from_arrays([column.cast(field.type) for column, field in zip(columns, wanted, strict=True)],
-                                         schema=wanted)  # fmt: skip
 
 
 def find_files(paths: Path_ | Sequence[Path_]) -> list[Path]:
@@ -224,14 +180,6 @@ def _header(path: Path, dialect: Dialect) -> Any:
     return pa.schema([pa.field(name, pa.binary()) for name in names])
 
 
-def _one_missing(name: str, kind: Any) -> str:
-    """The id with all that is missing as one NULL, and one zero: the empty text and NaN are missing ids too."""
-    kind, quoted = _as_bytes(kind), duck.name(name)
-    if pa.types.is_large_binary(kind):
-        return f"nullif({quoted}, ''::BLOB)"
-    return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} + 0 END" if pa.types.is_floating(kind) else quoted
-
-
 def _damaged(paths: Sequence[Path]) -> UnsupportedFormat:
-    # DuckDB's own words may quote a record, and are left out.
+    # A reader's own words may quote a record, and are left out.
     return UnsupportedFormat(f"a file of {[path.name for path in paths[:3]]} is damaged, changed or gone; open it again")

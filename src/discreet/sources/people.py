@@ -79,6 +79,25 @@ def public_key(salt: int, depth: int) -> bytes:
     return blake2b(f"discreet split {salt} {depth}".encode(), digest_size=16).digest()
 
 
+def smallest_pairs(people: Keys, hashes: Words, codes: Keys, names: Sequence[str], most: int) -> tuple[Keys, Keys]:
+    """Every person with each of their values once, ``most`` of them at most: those with the smallest salted hashes.
+
+    ``codes`` are places in ``names``, the text of the values; which values of a person count does not depend on these
+    places, on the order of rows or on anybody else.
+    """
+    count = max(1, len(names))
+    pairs, first = np.unique(people * count + codes, return_index=True)
+    person, code = np.divmod(pairs, count)
+    if not person.size or np.bincount(person).max() <= most:
+        return person, code
+    words = [int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little") for name in names]
+    order = np.lexsort((code, mix(hashes[first] ^ mix(np.array(words, np.uint64)[code])), person))
+    starts = np.flatnonzero(np.append(True, person[order][1:] != person[order][:-1]))
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    kept = order[rank < most]
+    return person[kept], code[kept]
+
+
 @dataclass(frozen=True)
 class Choice:
     """Part of the people: those whose word lies in ``[lo, hi)``, or whose row number is ``lo`` modulo ``hi``.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +43,8 @@ class SparkSource(BaseSource):
     add/remove only, and a sample draws each row by its partition and place in it, so that two folds of it agree only
     where Spark partitions the rows alike.
     """
+
+    numbered = False
 
     def __init__(
         self,
@@ -93,14 +95,6 @@ class SparkSource(BaseSource):
             column = functions.when(~functions.isnan(column), zero)
         frame = frame.withColumn(person, column)
         return frame.repartition(_quoted(person)).sortWithinPartitions(_quoted(person))
-
-    def _split_by(self) -> Literal["person", "row", "values", "remainder"]:
-        if self.schema.person is None and self.schema.neighbors != "add_remove":
-            raise InvalidRequest(
-                f"a Spark table without a person column must not be split under neighbors={self.schema.neighbors!r}: "
-                "its rows have no lasting number; declare person= and max_rows="
-            )
-        return "values" if self.schema.person is None else "person"
 
     def _content(self) -> str:
         if self._path is None or not self._path.exists():

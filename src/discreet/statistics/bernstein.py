@@ -39,3 +39,8 @@ def _powers(degree: int) -> Floats:
     """Row j: the weights of t**j."""
     rows = [[math.comb(k, j) / math.comb(degree, j) for k in range(degree + 1)] for j in range(degree + 1)]
     return np.array(rows)
+
+
+def cells_at(degree: int, t: Floats) -> Floats:
+    """The cells of numbers in [0, 1]: a line for each cell."""
+    return np.array([math.comb(degree, k) * t**k * (1 - t) ** (degree - k) for k in range(degree + 1)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,8 @@ from discreet.core.release import Release
 from discreet.core.result import Axes, Reading, readings
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import NoNoise, OptimalKeys, ThresholdedKeys, TruncatedKeys
-from discreet.sources.ids import NO_ID, Words, mix
+from discreet.sources.ids import NO_ID
+from discreet.sources.people import smallest_pairs
 from discreet.statistics.question import Question, Table, statistic
 
 _GAUSSIAN_FROM = 3  # keys a person: from here on Gaussian noise needs fewer people for a key to show
@@ -128,22 +128,9 @@ class PeopleByKey(FoldQuery):
         else:
             who = batch.identities()
             valid &= who.keys != NO_ID
-            pairs, first = np.unique(batch.people[valid] * max(1, len(names)) + codes[valid], return_index=True)
-            person, code = np.divmod(pairs, max(1, len(names)))
-            kept = self._kept(person, who.hashes[valid][first], code, names)
-            person, code = person[kept], code[kept]
+            person, code = smallest_pairs(batch.people[valid], who.hashes[valid], codes[valid], names, self.keys)
             totals = self._added(np.bincount(person, minlength=1)[person], code, len(names))
         return {name: int(n) for name, n in zip(names, totals.tolist(), strict=True) if n}
-
-    def _kept(self, person: Any, hashes: Words, code: Any, names: list[str]) -> Any:
-        """Which pairs of person and key count: of everybody those with the smallest hashes."""
-        if not person.size or np.bincount(person).max() <= self.keys:
-            return slice(None)
-        words = [int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little") for name in names]
-        order = np.lexsort((code, mix(hashes ^ mix(np.array(words, np.uint64)[code])), person))
-        starts = np.flatnonzero(np.append(True, person[order][1:] != person[order][:-1]))
-        rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
-        return order[rank < self.keys]
 
     def _added(self, own: Any, code: Any, size: int) -> Any:
         if not self.shared:

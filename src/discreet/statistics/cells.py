@@ -115,6 +115,10 @@ class Cells(SumQuery):
         """Whole numbers where every factor picks a cell, fine steps where one spreads."""
         return quantum.UNIT if any(f.is_number for f in self.factors) else Fraction(1)
 
+    @property
+    def counts_rows(self) -> bool:
+        return all(f.kind not in ("level", "signed") for f in self.factors)
+
     def distance(self, relation: Relation) -> Distance:
         k = Fraction(self.rows)
         number = next((f for f in self.factors if f.kind in ("level", "signed")), None)
@@ -174,17 +178,12 @@ def _block(
     picks: Sequence[Factor], spreads: Sequence[Factor], columns: dict[str, Any], size: int, valid: Mask | None
 ) -> Integers:
     """The cells of a block that fits into the cache: one line for each place, one column for each moment."""
-    place: npt.NDArray[np.intp] = _NOWHERE if picks else np.zeros(size, np.intp)
-    for i, factor in enumerate(picks):
-        code, found = _bin(factor, columns[factor.column]) if factor.kind == "bins" else _known(columns[factor.column])
-        if found is not None:
-            valid = found if valid is None else valid & found
-        if len(picks) > 1 or spreads:
-            code = code.astype(np.intp, copy=False)
-        place = place * factor.size + code if i else code
-    places = math.prod(f.size for f in picks)
+    place, found = places(picks, columns, size, wide=bool(spreads))
+    if found is not None:
+        valid = found if valid is None else valid & found
+    count = math.prod(f.size for f in picks)
     if not spreads:
-        return np.bincount(place if valid is None else place[valid], minlength=places)[:, None]
+        return np.bincount(place if valid is None else place[valid], minlength=count)[:, None]
     codes = [codes_of(f, columns[f.column]) for f in spreads]
     for code in codes:
         gone = np.isnan(code)
@@ -195,7 +194,26 @@ def _block(
     weights = [np.full(place.size, quantum.ONE)]
     for factor, code in zip(spreads, codes, strict=True):
         weights = [part for weight in weights for part in cut(factor, weight, code)]
-    return np.stack([np.bincount(place, weights=w, minlength=places) for w in weights], -1).astype(np.int64)
+    return np.stack([np.bincount(place, weights=w, minlength=count) for w in weights], -1).astype(np.int64)
+
+
+def places(
+    picks: Sequence[Factor], columns: dict[str, Any], size: int, wide: bool = True
+) -> tuple[npt.NDArray[Any], Mask | None]:
+    """The cell of every row among those that picking factors make, and which rows have one; None for all.
+
+    ``wide``: in whole numbers of 64 bits, also where fewer would do.
+    """
+    place: npt.NDArray[Any] = _NOWHERE if picks else np.zeros(size, np.intp)
+    valid: Mask | None = None
+    for i, factor in enumerate(picks):
+        code, found = _bin(factor, columns[factor.column]) if factor.kind == "bins" else _known(columns[factor.column])
+        if found is not None:
+            valid = found if valid is None else valid & found
+        if len(picks) > 1 or wide:
+            code = code.astype(np.intp, copy=False)
+        place = place * factor.size + code if i else code
+    return place, valid
 
 
 _NOWHERE: npt.NDArray[np.intp] = np.empty(0, np.intp)
@@ -203,7 +221,7 @@ _NOWHERE: npt.NDArray[np.intp] = np.empty(0, np.intp)
 
 def _known(codes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Mask | None]:
     """Codes of categories, and which of them there are; None for all."""
-    return codes, codes >= 0 if codes.min() < 0 else None
+    return codes, codes >= 0 if codes.min(initial=0) < 0 else None
 
 
 def bins(factor: Factor, values: Any, xp: Any = np) -> Any:

@@ -125,6 +125,19 @@ def covariance(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", *
     return ask_of_arrays(two_columns(x, y, bounds), setting, "covariance", "x", "y", of=of)
 
 
+def covariance_matrix(X: Any, *, bounds: Sequence[Bounds], positive: bool = True, **setting: Unpack[Setting]) -> Result:
+    """The covariances of all pairs of columns of ``X``, each clipped to its bounds: one release.
+
+    ``positive`` puts eigenvalues that noise made negative to 0.
+    """
+    array = np.asarray(X, np.float64)
+    if array.ndim != 2 or np.shape(bounds) != (array.shape[1], 2):
+        raise InvalidRequest(f"X must have two axes and bounds a pair (lo, hi) for each column, got shape {array.shape}")
+    names = [f"x{i}" for i in range(array.shape[1])]
+    columns: dict[str, tuple[Any, Column]] = {n: (array[:, i], declared(bounds[i])) for i, n in enumerate(names)}
+    return ask_of_arrays(columns, setting, "covariance_matrix", *names, positive=positive)
+
+
 def correlation(x: Any, y: Any, *, bounds: Sequence[Bounds], of: str = "table", **setting: Unpack[Setting]) -> Result:
     """Pearson's correlation of ``x`` and ``y``, each clipped to its bounds."""
     return ask_of_arrays(two_columns(x, y, bounds), setting, "correlation", "x", "y", of=of)

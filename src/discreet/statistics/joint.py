@@ -23,14 +23,18 @@ from discreet.statistics.question import Question
 from discreet.statistics.reading import Part
 
 
-def ask(question: Question, price: Price, relation: Relation) -> Procedure[Result]:
-    """Ask one question and read the answer."""
+def ask(question: Question, price: Price, relation: Relation, expected: int | None = None) -> Procedure[Result]:
+    """Ask one question and read the answer; ``expected`` is the public guess of the number of rows."""
     releases = yield question.asks(price, relation)
-    return Result(question.reading, tuple(releases), sum((r.cost for r in releases[1:]), releases[0].cost))
+    return Result(question.reading, tuple(releases), sum((r.cost for r in releases[1:]), releases[0].cost), expected)
 
 
 def ask_each(
-    questions: Sequence[Question], price: Price, relation: Relation, rows: Sequence[Any] | None = None
+    questions: Sequence[Question],
+    price: Price,
+    relation: Relation,
+    rows: Sequence[Any] | None = None,
+    expected: int | None = None,
 ) -> Procedure[list[Result]]:
     """Ask questions that each pay ``price`` for themselves, in one transaction; ``rows``: what each is restricted to.
 
@@ -41,11 +45,16 @@ def ask_each(
         asks = [tuple(replace(ask, where=where) for ask in group) for group, where in zip(asks, rows, strict=True)]
     releases = iter((yield tuple(ask for group in asks for ask in group)))
     own = [tuple(next(releases) for _ in group) for group in asks]
-    return [Result(q.reading, rs, sum((r.cost for r in rs[1:]), rs[0].cost)) for q, rs in zip(questions, own, strict=True)]
+    costs = [sum((r.cost for r in rs[1:]), rs[0].cost) for rs in own]
+    return [Result(q.reading, rs, cost, expected) for q, rs, cost in zip(questions, own, costs, strict=True)]
 
 
 def ask_together(
-    questions: Sequence[Question], price: Price, relation: Relation, shares: Sequence[Number] | None = None
+    questions: Sequence[Question],
+    price: Price,
+    relation: Relation,
+    shares: Sequence[Number] | None = None,
+    expected: int | None = None,
 ) -> Procedure[list[Result]]:
     """Ask several questions at once for one price: Laplace and Gaussian noise calibrated jointly, not a split of it.
 
@@ -63,7 +72,7 @@ def ask_together(
     results, start = [], 0
     for question in questions:
         part = Part(question.reading, start, start + question.size)
-        results.append(Result(part, (release,), release.cost))
+        results.append(Result(part, (release,), release.cost, expected))
         start += question.size
     return results
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -162,6 +162,17 @@ class Part(Reading):
         law: Any = whole.mechanism
         part = slice(self.start, self.stop)
         return [Release(np.asarray(whole.value)[part], law.at(part), private=whole.private)]
+
+    def own(self, releases: Sequence[Release]) -> Sequence[Release]:
+        (made,) = self._own(releases)
+        query, start = None, 0
+        for part in getattr(releases[0].query, "parts", ()):
+            query = part if start == self.start else query
+            start += part.size
+        return [replace(made, query=query, where=releases[0].where)]
+
+    def error_of_own(self, own: Sequence[Release]) -> Any:
+        return self.inner.expected_error(own)
 
     def value(self, releases: Sequence[Release]) -> Any:
         return self.inner.value(self._own(releases))

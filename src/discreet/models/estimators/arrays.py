@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -109,22 +109,31 @@ def declared_classes(classes: Sequence[Any] | None, name: str) -> tuple[Any, Any
 
 def class_codes(y: Any, pair: tuple[Any, Any]) -> Any:
     """0 or 1 for each label; refuses others than the two."""
-    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.multiclass import type_of_target
+
+    def words(goal: Any) -> str:
+        return " Only binary classification is supported." if type_of_target(goal) == "multiclass" else ""
+
+    return label_codes(y, np.array(pair), words)
+
+
+def label_codes(y: Any, labels: Any, more: Callable[[Any], str] = lambda goal: "") -> Any:
+    """The number of each label among the declared ones; refuses others, with ``more`` words about them."""
+    from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import column_or_1d
 
-    goal = column_or_1d(y, warn=True)
+    goal, declared = column_or_1d(y, warn=True), labels.tolist()
     if goal.dtype.kind == "f" and not np.isfinite(goal).all():
         found = "NaN" if np.isnan(goal).any() else "infinity"
         raise InvalidRequest(
-            f"Input y contains {found}: it must hold the declared classes {list(pair)} only; leave out rows without a label"
+            f"Input y contains {found}: it must hold the declared classes {declared} only; leave out rows without a label"
         )
     check_classification_targets(goal)
-    strange = ~np.isin(goal, np.array(pair))
+    strange = ~np.isin(goal, labels)
     if strange.any():
-        found = np.asarray(goal[strange][:1]).tolist()[0]
-        many = " Only binary classification is supported." if type_of_target(goal) == "multiclass" else ""
         raise InvalidRequest(
-            f"y must hold the declared classes {list(pair)} only, got {found!r}; declare classes=[...] as they are "
-            f"written in y, or convert y.{many}"
+            f"y must hold the declared classes {declared} only, got {goal[strange][:1].tolist()[0]!r}; declare "
+            f"classes=[...] as they are written in y, or convert y.{more(goal)}"
         )
-    return (goal == pair[1]).astype(np.int64)
+    order = np.argsort(labels)
+    return order[np.searchsorted(labels, goal, sorter=order)].astype(np.int64)

@@ -24,7 +24,7 @@ from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design
 from discreet.models.estimators.privacy import Privacy
-from discreet.models.estimators.private_model import PrivateModel
+from discreet.models.estimators.private_model import LossModel
 from discreet.models.gradient import checkpoint as checkpoints
 from discreet.models.gradient.clip_quantile import ClipQuantile, clip_norm, left_of
 from discreet.models.gradient.engine import Run, State, Trained, Watch, descend
@@ -88,7 +88,7 @@ class DescentPrivacy(Privacy):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Descends(PrivateModel):
+class Descends(LossModel):
     """The parameters of a descent, for estimators that mix it in.
 
     ``expected_rows`` is the public guess of the number of rows (the schema's by default; under replace the number

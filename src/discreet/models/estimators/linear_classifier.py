@@ -20,7 +20,7 @@ from discreet.models.design import Design, Floats, Fourier, Weight
 from discreet.models.estimators.arrays import check_penalty, checked_weights, class_codes, declared_classes
 from discreet.models.estimators.coefficients import Coefficients, Known
 from discreet.models.estimators.privacy import FittedLinear, asked_ridge_of
-from discreet.models.estimators.private_model import PrivateModel
+from discreet.models.estimators.private_model import LossModel, PrivateModel
 from discreet.models.evaluate.accuracy import score_of
 from discreet.models.evaluate.coded_table import check_declared, coded_table
 from discreet.models.intervals.intervals import CoefficientIntervals
@@ -52,7 +52,7 @@ class FittedClassifier(FittedLinear):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearClassifier(Coefficients, ClassifierMixin, PrivateModel):  # type: ignore[misc]
+class LinearClassifier(Coefficients, ClassifierMixin, LossModel):  # type: ignore[misc]
     """A classifier that is linear in its features. Scores of its second class are positive."""
 
     classes: Any = None

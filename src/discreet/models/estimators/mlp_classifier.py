@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from discreet.core import numbers
 from discreet.core.numbers import Number
 from discreet.core.query import Relation, check_relation
 from discreet.core.release import Release
 from discreet.core.runner import Desk, Procedure
-from discreet.core.schema import Categories, Column, Real, Schema
+from discreet.core.schema import Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
+from discreet.models.estimators.classes import ManyClasses
 from discreet.models.estimators.gradient_descent import Descends, privacy_of
 from discreet.models.estimators.privacy import Privacy
-from discreet.models.estimators.private_model import PrivateModel
+from discreet.models.evaluate.network_rule import NetworkRule
 from discreet.models.gradient.clipping import to_numpy
 from discreet.models.gradient.device import DeviceTable, namespace
 from discreet.models.gradient.engine import Trained
@@ -45,13 +45,18 @@ class FittedNetwork:
         return self.trained.flat
 
     @property
+    def rule(self) -> NetworkRule:
+        """How it is judged."""
+        return NetworkRule(replace(self.design, weight=None), self.network, self.trained.flat)
+
+    @property
     def privacy(self) -> Privacy:
         """What it cost."""
         return privacy_of(self.trained, self.releases, self.relation, self.ridge)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[misc]
+class MLPClassifier(ManyClasses, Descends):
     """A network of linear layers with ``activation`` between them, by private stochastic gradient descent.
 
     ``hidden_layer_sizes`` are the widths of its hidden layers, by default two of 100; two classes have one logistic output,
@@ -67,7 +72,6 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
 
     hidden_layer_sizes: Any = (100, 100)
     activation: Activation = "relu"
-    classes: Any = None
     radius: Number | None = None
     iterate: Literal["last", "average"] = "last"
     start: int = 0
@@ -102,28 +106,6 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
         self.privacy_ = fitted.privacy
         self.fitted_ = fitted
 
-    def _classes(self) -> tuple[Any, ...]:
-        """The public labels of arrays."""
-        if self.classes is None:
-            raise InvalidRequest("MLPClassifier needs public classes=[...]; they are never read off the data")
-        labels = tuple(np.asarray(self.classes).tolist())
-        if len(labels) < 2 or len(set(labels)) != len(labels):
-            raise InvalidRequest(f"classes must be at least two different labels, got {list(labels)}")
-        return labels
-
-    def _target(self, y: Any) -> tuple[Any, Column]:
-        from sklearn.utils.multiclass import check_classification_targets
-        from sklearn.utils.validation import column_or_1d
-
-        labels = np.array(self._classes())
-        goal = column_or_1d(y, warn=True)
-        check_classification_targets(goal)
-        strange = ~np.isin(goal, labels)
-        if strange.any():
-            raise InvalidRequest(f"y must hold the declared classes {labels.tolist()} only, got {goal[strange][0]!r}")
-        order = np.argsort(labels)
-        return order[np.searchsorted(labels, goal, sorter=order)].astype(np.int64), Categories(tuple(range(len(labels))))
-
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Self:
         xp = namespace(X)
         if xp is None:
@@ -133,12 +115,6 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
         else:
             raise InvalidRequest("weights are for NumPy arrays, got arrays of another library; leave them out")
         return self
-
-    def accept(self, fitted: FittedNetwork, columns: Columns) -> None:
-        super().accept(fitted, columns)
-        if columns.arrays:
-            # Inside, the classes of arrays are 0, 1, ...: labels may be of kinds that no schema declares.
-            self.classes_ = np.array(self._classes())
 
     def _fit_device(self, X: Any, y: Any, xp: Any) -> None:
         """Arrays of another library: the same run, on rows that stay where they are."""
@@ -181,19 +157,3 @@ class MLPClassifier(Descends, ClassifierMixin, PrivateModel):  # type: ignore[mi
         """The score of each row: one number for two classes, positive for the second; one for each of more."""
         rows = self.columns_of(X)
         return self.predictor.decision_function(rows)
-
-    def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class, for each row."""
-        rows = self.columns_of(X)
-        return self.predictor.predict_proba(rows)
-
-    def predict(self, X: Any) -> Any:
-        """The class of each row."""
-        score = self.decision_function(X)
-        return self.classes_[(score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1)]
-
-    score = PrivateModel.score
-
-    def public_score(self, X: Any, y: Any) -> float:
-        """The share of right predictions on rows that are public: it is exact, and not private."""
-        return float(np.mean(np.asarray(self.predict(X)) == np.asarray(y)))

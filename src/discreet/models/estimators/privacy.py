@@ -17,15 +17,16 @@ from discreet.models.design import Design, Floats
 class Privacy:
     """What a fit cost, under which relation, and whether its noise was private.
 
-    ``ridge`` is the one that was minimised with, ``asked_ridge`` the one asked for where it had to be raised; ``releases``
-    are the noisy numbers that everything was read from, each with its own cost, law and ledger entry.
+    ``ridge`` is the one that was minimised with (None where nothing was), ``asked_ridge`` the one asked for where it had
+    to be raised; ``releases`` are the noisy numbers that everything was read from, each with its own cost, law and ledger
+    entry.
     """
 
     cost: Cost
     relation: Relation
     private: bool
     method: str
-    ridge: float
+    ridge: float | None
     releases: tuple[Release, ...]
     asked_ridge: float | None = field(default=None, kw_only=True)
 

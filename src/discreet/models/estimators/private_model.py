@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -59,11 +59,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     epsilon: Number | None = None
     delta: Number | None = None
     bounds: Any = None
-    ridge: Number = 1.0
-    weight_bound: Number | None = 1.0
     neighbors: Relation = "add_remove"
     ledger: Any = None
     random_state: Any = None
+    supervised: ClassVar[bool] = True  # whether it learns to predict a target
 
     def __new__(cls, *args: Any, **given: Any) -> Self:
         known = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
@@ -83,8 +82,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """Set the attributes that end in an underscore."""
 
     @abstractmethod
-    def _target(self, y: Any) -> tuple[Any, Column]:
-        """The validated targets of arrays and their declaration."""
+    def _target(self, y: Any) -> tuple[Any, Column] | None:
+        """The validated targets of arrays and their declaration; None of a model that has no target."""
 
     @property
     def rho(self) -> Number | None:
@@ -101,9 +100,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             )
         return Price(self.epsilon, self.delta, self.rho)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Fit to arrays, for someone who holds them. Spends what the model was made with, at ``ledger`` if there is one."""
-        return self._fit_arrays(X, y, sample_weight)
+        return self._fit_arrays(X, y, None)
 
     def publish(self, path: str | Path) -> Path:
         """Write the fitted model, its guarantee and its data card as a JSON file that ``discreet.models.load`` reads."""
@@ -120,16 +119,18 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def read_arrays(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Columns]:
         """Validated arrays as a table, and which columns of it the model is fitted to."""
         X = rows_of(self, X, reset=True)
-        goal, declared = self._target(y)
-        if len(goal) != len(X):
-            raise InvalidRequest(f"X and y must have as many rows, got {len(X)} and {len(goal)}")
+        goal = self._target(y)
+        if goal is not None and len(goal[0]) != len(X):
+            raise InvalidRequest(f"X and y must have as many rows, got {len(X)} and {len(goal[0])}")
         bounds = self._bounds(X.shape[1])
         names = self._names(X.shape[1])
         target, weight = _free_name("y", names), _free_name("weight", names)
         columns: dict[str, Column] = dict.fromkeys(names, _ANY)
         if bounds is not None:
             columns = {n: Real(lo, hi) for n, (lo, hi) in zip(names, bounds, strict=True)}
-        table = {n: X[:, i] for i, n in enumerate(names)} | {target: goal}
+        table = {n: X[:, i] for i, n in enumerate(names)}
+        if goal is not None:
+            table[target], columns[target] = goal
         if sample_weight is not None:
             most = self._most_weight()
             columns[weight], table[weight] = Real(0, most), checked_weights(sample_weight, len(X), most)
@@ -137,11 +138,11 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
                 raise InvalidRequest("weights must not all be zero: no row would count")
         relation = check_relation(self.neighbors)
         public = len(X) if relation == "replace" else None
-        schema = Schema({**columns, target: declared}, neighbors=relation, expected_rows=public)
+        schema = Schema(columns, neighbors=relation, expected_rows=public)
         where = Columns(
             schema,
             names,
-            target,
+            "" if goal is None else target,
             None if sample_weight is None else weight,
             len(X) if relation == "replace" else None,
             raw=bounds is None,
@@ -182,7 +183,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return tuple(f"x{i}" for i in range(features))
 
     def _most_weight(self) -> float:
-        return 1.0 if self.weight_bound is None else float(Real(0, self.weight_bound).hi)  # type: ignore[arg-type]
+        """The public bound of the weights of rows, for a model that takes weights."""
+        raise InvalidRequest(f"{type(self).__name__} takes no weights of rows; leave sample_weight out")
 
     def _bounds(self, features: int) -> list[tuple[float, float]] | None:
         """The public bounds of each feature; None for a model that needs none."""
@@ -199,6 +201,21 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             "score on private rows is itself a release; pay for it with a private count of correct predictions "
             "(paid_score(X, y, epsilon=...)), or use public_score(X, y) on rows that are public"
         )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LossModel(PrivateModel):
+    """A model that minimises a sum of losses, in which rows may have weights, and a ridge."""
+
+    ridge: Number = 1.0
+    weight_bound: Number | None = 1.0
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to arrays, for someone who holds them. Spends what the model was made with, at ``ledger`` if there is one."""
+        return self._fit_arrays(X, y, sample_weight)
+
+    def _most_weight(self) -> float:
+        return 1.0 if self.weight_bound is None else float(Real(0, self.weight_bound).hi)  # type: ignore[arg-type]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -18,7 +18,7 @@ from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
 from discreet.models.estimators.privacy import FittedLinear, asked_ridge_of
-from discreet.models.estimators.private_model import Perturbed, PrivateModel
+from discreet.models.estimators.private_model import LossModel, Perturbed
 from discreet.models.evaluate.determination import determination_of
 from discreet.models.protocol import Columns
 from discreet.models.publish.number_predictor import NumberPredictor
@@ -47,7 +47,7 @@ class FittedRegression(FittedLinear):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Regressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
+class Regressor(RegressorMixin, LossModel):  # type: ignore[misc]
     """A regression that is linear in its features."""
 
     target_bounds: Any = None

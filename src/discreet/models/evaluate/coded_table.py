@@ -5,6 +5,7 @@ Labels become their numbers: those of arrays may be of kinds that no schema decl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from discreet.core.query import check_relation
 from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats, Weight
+from discreet.models.publish.predictor import Input
 
 
 def coded_table(
@@ -21,16 +23,8 @@ def coded_table(
     if len(codes) != len(rows):
         raise InvalidRequest(f"X and y must have as many rows, got {len(rows)} and {len(codes)}")
     classes = tuple(range(len(design.target.classes)))
-    columns: dict[str, Column] = {design.target.column: Categories(classes)}
-    table: dict[str, Any] = {design.target.column: codes}
-    place = 0
-    for feature in design.features:
-        size = len(feature.labels) or 1
-        part = rows[:, place : place + size]
-        table[feature.column] = part.argmax(1) if feature.labels else part[:, 0]
-        bounds = Real(-1e100, 1e100) if feature.raw else Real(feature.lo, feature.hi)
-        columns[feature.column] = Categories(tuple(range(size))) if feature.labels else bounds
-        place += size
+    table, columns = coded_columns(design.inputs, rows)
+    columns[design.target.column], table[design.target.column] = Categories(classes), codes
     weight = None
     if weights is not None:
         weight = Weight("weight" if "weight" not in columns else "weight of a row", weights[1])
@@ -39,12 +33,32 @@ def coded_table(
     return table, schema, replace(design, weight=weight, rows=1, target=replace(design.target, classes=classes))
 
 
+def coded_columns(inputs: Sequence[Input], rows: Floats) -> tuple[dict[str, Any], dict[str, Column]]:
+    """Rows as a predictor makes them, as columns with their declarations; labels by their numbers."""
+    table: dict[str, Any] = {}
+    columns: dict[str, Column] = {}
+    place = 0
+    for each in inputs:
+        part = rows[:, place : place + each.size]
+        table[each.column] = part.argmax(1) if each.labels else part[:, 0]
+        columns[each.column] = (
+            Categories(tuple(range(each.size))) if each.labels else Real(*(each.bounds or (-1e100, 1e100)))
+        )
+        place += each.size
+    return table, columns
+
+
 def check_declared(design: Design, schema: Schema) -> None:
+    """A table is judged under the declarations of the fit."""
+    check_inputs(design.inputs, design.target.column, design.target.classes, schema)
+
+
+def check_inputs(inputs: Sequence[Input], target: str, classes: tuple[Any, ...], schema: Schema) -> None:
     """A table is judged under the declarations of the fit: others would give the same codes another meaning."""
-    known = [(f.column, f.labels or (f.lo, f.hi), f.raw, "bounds or labels") for f in design.features]
-    for column, expected, raw, kind in [*known, (design.target.column, design.target.classes, False, "classes")]:
+    known = [(i.column, i.labels or i.bounds, "bounds or labels") for i in inputs]
+    for column, expected, kind in [*known, (target, classes, "classes")]:
         declared = schema[column]
         given = declared.labels if isinstance(declared, Categories) else (float(declared.lo), float(declared.hi))
-        if raw or given != expected:
-            words = "without bounds, which no table is" if raw else f"with the {kind} {list(expected)}"
+        if given != expected:
+            words = "without bounds, which no table is" if expected is None else f"with the {kind} {list(expected)}"
             raise InvalidRequest(f"{column!r} must be declared as it was for the fit, {words}, got {declared}")

@@ -18,7 +18,7 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.exact import Exact
 from discreet.core.numbers import Number
 from discreet.core.price import Price
-from discreet.core.query import Relation, distance_of_weights, queries
+from discreet.core.query import Relation, SumQuery, distance_of_weights, queries
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
@@ -26,7 +26,9 @@ from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Design
 from discreet.models.evaluate.axes import drawn_on
 from discreet.models.evaluate.coded_table import check_declared, coded_table
-from discreet.models.gradient.network import BLOCK, Network, Room
+from discreet.models.evaluate.decisions import Decides, Decisions
+from discreet.models.evaluate.network_rule import NetworkRule
+from discreet.models.gradient.network import Network
 from discreet.models.losses import Logistic
 from discreet.models.queries.design_sum import DesignSum
 
@@ -72,17 +74,13 @@ class ConfusionCounts(DesignSum):
         return distance_of_weights(self.design.rows, relation)
 
     def step(self, batch: Any) -> Any:
-        rows = self.design.block(batch)
-        x = self.network.widen(rows.x)
-        filled = np.zeros((-(-len(x) // BLOCK) * BLOCK, x.shape[1]))
-        filled[: len(x)] = x
-        scores = self.network.forward(self.flat, filled, np, Room())[-1][: len(x)]
-        truth = ((rows.y > 0) if self.classes == 2 else rows.y).astype(np.intp)
+        rule = NetworkRule(self.design, self.network, self.flat)
         if self.bins:
+            truth, scores = rule.scores(batch)
             share = 0.5 * (1.0 + np.tanh(scores[:, 0] / 6.0))  # wider than a probability: sure scores stay apart
             place = np.minimum((share * self.bins).astype(np.intp), self.bins - 1)
         else:
-            place = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+            truth, place = rule.decide(batch)
         wide = self.shape[1]
         return np.bincount(truth * wide + place, minlength=self.classes * wide).reshape(self.shape)
 
@@ -177,9 +175,13 @@ def confusion_matrix(
 
     ``X`` and ``y`` are arrays, or ``X`` is a Session whose table is declared as the one of the fit; its ledger then pays.
     """
-    release, design = _counts(model, X, y, 0, Price(epsilon, delta, rho))
+    price = Price(epsilon, delta, rho)
+    if isinstance(model, Decides):
+        release, classes = _decisions(model, X, y, price), tuple(model.classes_.tolist())
+    else:
+        release, design = _counts(model, X, y, 0, price)
+        classes = tuple(model.classes_.tolist()) if y is not None else design.target.classes
     assert release.cost is not None
-    classes = tuple(model.classes_.tolist()) if y is not None else design.target.classes
     return Confusion(np.asarray(release.value, np.float64), classes, release.cost, release)
 
 
@@ -201,6 +203,23 @@ def roc_curve(
     return Roc(np.asarray(release.value, np.float64), release.cost, release)
 
 
+def _decisions(model: Decides, X: Any, y: Any, price: Price) -> Release:
+    """The counts of a classifier that is judged by its own rule."""
+    if y is None:
+        _check_session(X)
+        where, question, relation = X, model.judged_in(X.schema, Decisions), X.schema.neighbors
+    else:
+        table, schema, question = model.judged_on(X, y, Decisions)
+        where, relation = model.desk(table, schema), schema.neighbors
+    made: Release = where.run(counts_of(question, price, relation))
+    return made
+
+
+def _check_session(given: Any) -> None:
+    if not hasattr(given, "ledger") or not hasattr(given, "schema"):
+        raise InvalidRequest(f"give X and y, or a Session alone, got {type(given).__name__} without y")
+
+
 def question_of(model: Any, bins: int = 0) -> ConfusionCounts:
     """What is asked about a fitted model: a linear one is a network without hidden layers."""
     from sklearn.utils.validation import check_is_fitted
@@ -219,8 +238,7 @@ def _counts(model: Any, X: Any, y: Any, bins: int, price: Price) -> tuple[Releas
     """The release of ``question_of`` on a session's table, or on arrays; and the design of what was counted."""
     question = question_of(model, bins)
     if y is None:
-        if not hasattr(X, "ledger") or not hasattr(X, "schema"):
-            raise InvalidRequest(f"give X and y, or a Session alone, got {type(X).__name__} without y")
+        _check_session(X)
         check_declared(question.design, X.schema)
         question = replace(question, design=replace(question.design, rows=X.schema.max_rows or 1))
         return X.run(counts_of(question, price, X.schema.neighbors)), question.design
@@ -235,7 +253,7 @@ def _counts(model: Any, X: Any, y: Any, bins: int, price: Price) -> tuple[Releas
     return model.desk(table, schema).run(counts_of(replace(question, design=design), price, schema.neighbors)), design
 
 
-def counts_of(question: ConfusionCounts, price: Price, relation: Relation) -> Procedure[Release]:
+def counts_of(question: SumQuery, price: Price, relation: Relation) -> Procedure[Release]:
     """The noisy counts: one release."""
     release: Release = yield Ask(question, law_of_sums(price, question.distance(relation)))
     return release

@@ -76,7 +76,8 @@ def document(model: PrivateModel) -> dict[str, Any]:
 
 def card(model: PrivateModel) -> dict[str, Any]:
     """The data card: what was declared about the table, how the model was made, and what it is not for."""
-    design = getattr(getattr(model, "fitted_", None), "design", None)
+    fitted = getattr(model, "fitted_", None)
+    design = getattr(fitted, "design", None) or getattr(fitted, "declared", None)
     facts: dict[str, Any] = {} if design is None else {"design": written(design), "most_rows_of_a_person": design.rows}
     classes = getattr(model, "classes_", None)
     if classes is not None:
@@ -84,10 +85,10 @@ def card(model: PrivateModel) -> dict[str, Any]:
     privacy = model.privacy_
     if not privacy.private:
         facts["warning"] = "made with a seed or without noise, for tests: this model is not private"
+    if privacy.ridge is not None:
+        facts |= {"ridge": privacy.ridge, "penalty": "ridge"}
     return facts | {
         "method": privacy.method,
-        "ridge": privacy.ridge,
-        "penalty": "ridge",
         "missing": "rows that lack a value follow the declarations of their columns",
         "not_for": list(_NOT_FOR),
     }

@@ -1,0 +1,69 @@
+"""What a release says against what was expected of its table: read off what is public, so it costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet.core.exact import Exact
+from discreet.core.release import Release
+
+_SURE = 6.0  # standard deviations of the noise: less than one false alarm in a thousand releases, under every law
+_FAR = 3.0  # times the error that was planned
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Why an answer is not what it was planned to be.
+
+    ``fewer``: of about ``expected`` rows only about ``seen`` have what the question needs; ``more``: the other way round.
+    ``wider``: its error is ``seen`` times the one planned for ``expected`` rows.
+    """
+
+    kind: Literal["fewer", "more", "wider"]
+    seen: float
+    expected: int
+
+    def __str__(self) -> str:
+        if self.kind == "wider":
+            return (
+                f"the error is {self.seen:.3g} times what was planned for {self.expected:,} rows; fewer rows fit the "
+                "question, or values vary less than the bounds allow"
+            )
+        few = "check delimiter, decimal, missing words, labels and dates in the schema before using it"
+        many = "correct expected_rows, or check that rows are not doubled"
+        return (
+            f"about {max(self.seen, 0):,.0f} rows could be used, and about {self.expected:,} were expected; "
+            f"{few if self.kind == 'fewer' else many}"
+        )
+
+
+def caution(releases: Sequence[Release], expected: int | None, error: Callable[[Sequence[Release]], Any]) -> Caution | None:
+    """What has to be said of an answer; None where it is as planned, or nothing was expected.
+
+    ``error`` is the expected error of an answer read off releases. The number of usable rows is read off the release where
+    it is a sum over rows that each add 1 in all, and compared with what was ``expected`` of the whole table.
+
+    Proof: it reads releases and the schema's public guess, so it is post-processing.
+    """
+    if expected is None or not releases or releases[0].query is None:
+        return None
+    first, query = releases[0], releases[0].query
+    if query.counts_rows:
+        seen, reach = float(np.sum(first.value)), _SURE * float(np.linalg.norm(first.mechanism.deviation(query.size)))
+        if seen + reach < expected / 2 and not first.where:
+            return Caution("fewer", seen, expected)
+        if seen - reach > 2 * expected:
+            return Caution("more", seen, expected)
+    made_up = query.blank(expected)
+    if not isinstance(made_up, Exact) or len(releases) > 1:
+        return None
+    now, planned = error(releases), error([replace(first, value=made_up.value)])
+    if now is None or planned is None:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.median(np.ravel(np.asarray(now, np.float64) / np.asarray(planned, np.float64)))
+    return Caution("wider", float(ratio), expected) if ratio > _FAR else None

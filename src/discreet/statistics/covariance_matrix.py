@@ -1,0 +1,162 @@
+"""The covariance matrix of several columns, from one release of all their sums of squares and products."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.core import numbers
+from discreet.core.cost import Distance
+from discreet.core.exact import Exact
+from discreet.core.query import Relation, SumQuery, queries
+from discreet.core.result import Axes, readings
+from discreet.errors import InvalidRequest
+from discreet.statistics.bounded_rows import BoundedRows
+from discreet.statistics.cells import Integers
+from discreet.statistics.question import Question, Table, statistic
+from discreet.statistics.reading import CellReading, Floats
+
+_STEPS = 1 << 14  # a number is at most so many steps, so that a product of two is at most 2**28
+_RUN = 1 << 20  # rows at a time: 2**48 at most, which doubles add exactly in any order
+
+
+@queries("scatter")
+@dataclass(frozen=True)
+class Scatter(SumQuery):
+    """The upper triangle of the sum over rows of u u', u = (a, s), with s in [-1, 1] for each column and a constant a.
+
+    It holds the number of rows (a^2 N), the sums (a times those of s) and all sums of squares and products. ``constant``
+    is a, about sqrt(d / 2) for d columns: a larger one makes number and sums quieter and the products louder.
+
+    ``distance``, with R = a^2 + d and k rows a person: L2 is k sqrt((R^2 + a^4 + d) / 2) under add/remove and
+    k sqrt(R^2 + d / 2) under replace and both; L1 is k ((a + d)^2 + a^2 + d) / 2, and twice that.
+
+    Proof: a symmetric matrix M has a triangle T with |T|^2 = (|M|_F^2 + |diag M|^2) / 2. For M = u u' these are |u|^4 <=
+    R^2 and sum of u_i^4 <= a^4 + d. Replacing u by w, M = u u' - w w' has |M|_F^2 = |u|^4 + |w|^4 - 2 (u . w)^2 <= 2 R^2,
+    its diagonal s_i^2 - v_i^2 in [-1, 1], and 0 for the constant: |T|^2 <= R^2 + d / 2. The entries of a triangle of u u'
+    add up to ((sum of |u_i|)^2 + |u|^2) / 2 at most. No entry of one row is larger than max(a^2, a, 1), and two rows
+    differ in an entry by at most max(2a, 2), the constant's being the same. Sums are of whole numbers, rounded in
+    ``BoundedRows`` before they are multiplied, so nothing is rounded here. k rows move k times as much, pair by pair; a
+    person of fewer rows than another moves no more, because R^2 + d / 2 >= (R^2 + a^4 + d) / 2.
+    """
+
+    bounded: BoundedRows
+    constant: int = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.constant, bool) or not 1 <= self.constant <= 1 << 12:
+            raise InvalidRequest(f"constant must be a whole number from 1 to 4096, got {self.constant!r}")
+        if self.bounded.target is not None:
+            raise InvalidRequest("a scatter matrix is of columns of numbers, got a category beside them")
+
+    @staticmethod
+    def of(bounded: BoundedRows) -> Scatter:
+        """With the constant that suits the number of columns."""
+        return Scatter(bounded, max(1, round(math.sqrt(bounded.size / 2))))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.bounded.columns
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One axis with the triangle, line by line."""
+        return ((self.bounded.size + 1) * (self.bounded.size + 2) // 2,)
+
+    @property
+    def grid(self) -> Fraction:
+        return Fraction(1, _STEPS * _STEPS)
+
+    def distance(self, relation: Relation) -> Distance:
+        d, a, k = self.bounded.size, self.constant, Fraction(self.bounded.rows)
+        most = a * a + d
+        l1 = Fraction((a + d) ** 2 + most, 2)
+        if relation == "add_remove":
+            square, largest, times = Fraction(most**2 + a**4 + d, 2), max(a * a, 1), 1
+        else:
+            # Several rows of a person may be fewer of another: then the constant's own entry moves too.
+            square, largest, times = most**2 + Fraction(d, 2), max(a * a, 2 * a, 2), 2
+        return Distance(times * k * l1, k * numbers.square_root_up(square), k * largest)
+
+    def step(self, batch: Any) -> Integers:
+        codes, _ = self.bounded.read(batch, float(_STEPS))
+        side = self.bounded.size + 1
+        total = np.zeros((side, side), np.int64)
+        for start in range(0, len(codes), _RUN):
+            part = codes[start : start + _RUN]
+            products, sums = part.T @ part, part.sum(axis=0)
+            total[1:, 1:] += products.astype(np.int64)
+            total[0, 1:] += sums.astype(np.int64) * (self.constant * _STEPS)
+            total[0, 0] += len(part) * (self.constant * _STEPS) ** 2
+        return total[np.triu_indices(side)]
+
+    def blank(self, rows: int) -> Exact:
+        """As if values were spread evenly between their bounds, and independent."""
+        diagonal = np.full(self.bounded.size + 1, rows / 3)
+        diagonal[0] = rows * self.constant**2
+        steps = np.rint(np.diag(diagonal) * float(_STEPS) ** 2).astype(np.int64)
+        return Exact(steps[np.triu_indices(len(diagonal))], self.grid)
+
+
+@statistic("covariance_matrix")
+def covariance_matrix(table: Table, *columns: str, positive: bool = True) -> Question:
+    """The covariances of all pairs of columns, divisor n - 1, each column clipped to its bounds.
+
+    One release of N, all sums and all products. ``positive`` puts negative eigenvalues, which only noise can make, to 0
+    (on the scale where every column has the same bounds): the nearest matrix that a table can have.
+    """
+    bounded = BoundedRows.of(table.schema, columns)
+    query = Scatter.of(bounded)
+    return Question(
+        query,
+        CovarianceMatrix(tuple(columns), tuple(bounded.halves.tolist()), query.constant, table.rows, bool(positive)),
+    )
+
+
+@readings("covariance_matrix")
+@dataclass(frozen=True)
+class CovarianceMatrix(CellReading):
+    """(P / N - m m') N / (N - 1) from the triangle of a ``Scatter``, on the scale of the columns; N at least 2.
+
+    ``rows`` is N where that is public.
+    """
+
+    columns: tuple[str, ...]
+    halves: tuple[float, ...]
+    constant: int
+    rows: int | None = None
+    positive: bool = True
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        side = len(self.columns) + 1
+        return (side * (side + 1) // 2,)
+
+    @property
+    def labels(self) -> Axes:
+        return (("line", self.columns), ("column", self.columns))
+
+    def compute(self, cells: Floats) -> Floats:
+        _, _, spread = self.moments(cells)
+        if self.positive:
+            values, vectors = np.linalg.eigh(spread)
+            spread = (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+        return np.asarray(spread * np.outer(self.halves, self.halves))
+
+    def moments(self, cells: Floats) -> tuple[Floats, Floats, Floats]:
+        """The number of rows, and the means and the covariance matrix of s in [-1, 1]."""
+        side = len(self.columns) + 1
+        lines, places = np.triu_indices(side)
+        whole = np.zeros((*cells.shape[:-1], side, side))
+        whole[..., lines, places] = cells
+        whole[..., places, lines] = cells
+        many = whole[..., 0, 0] / self.constant**2 if self.rows is None else np.full(cells.shape[:-1], float(self.rows))
+        number = np.maximum(many, 2.0)[..., None]
+        mean = np.clip(whole[..., 0, 1:] / self.constant / number, -1.0, 1.0)
+        products = whole[..., 1:, 1:] / number[..., None]
+        spread = (products - mean[..., :, None] * mean[..., None, :]) * (number / (number - 1))[..., None]
+        return number[..., 0], mean, np.clip(spread, -2.0, 2.0)

@@ -1,0 +1,63 @@
+"""An answer says so where its own release contradicts what was expected of the table; and only then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.core.result import Result
+
+COLUMNS = {"weight": ds.Real(0, 200), "sex": ds.Categories(["f", "m"])}
+
+
+def session(values: Any, expected: int | None = 2000, seed: int = 1) -> ds.Session:
+    table = {"weight": values, "sex": ["f", "m"] * (len(values) // 2)}
+    return ds.Session(table, ds.Schema(COLUMNS, expected_rows=expected), ledger="test", seed=seed)
+
+
+def test_german_decimals_are_not_answered_in_silence() -> None:
+    asked = session(["70,5"] * 2000)
+    for result in (
+        asked.mean("weight", epsilon=1),
+        asked.together([("count", {"by": "sex"}), ("mean", "weight")], epsilon=1)[1],
+    ):
+        assert result.caution is not None
+        assert result.caution.kind == "fewer"
+        assert "2,000 were expected" in str(result)
+        assert "caution" in result._repr_html_()
+        again = Result.from_json(result.to_json())
+        assert str(again.caution) == str(result.caution) == result.to_dict()["caution"]
+
+
+def test_rows_that_are_there_more_often_and_errors_far_above_the_plan() -> None:
+    values = np.random.default_rng(0).uniform(0, 200, 2000)
+    more = session(values, expected=500).count(epsilon=1).caution
+    assert more is not None
+    assert more.kind == "more"
+    wide = session(values).mean("weight", where="weight < 2", epsilon=1).caution
+    assert wide is not None
+    assert wide.kind == "wider"
+    assert wide.seen > 3
+
+
+def test_what_goes_to_plan_is_not_doubted() -> None:
+    """200 runs of each: the noise of usable rows passes six deviations less often than once in a thousand."""
+    values = np.random.default_rng(0).uniform(0, 200, 2000)
+    for seed in range(200):
+        asked = session(values, expected=1500, seed=seed)
+        assert asked.count(by="sex", epsilon="0.05").caution is None
+        assert asked.count(where={"sex": "f"}, epsilon="0.05").caution is None
+    assert session(values).mean("weight", epsilon=1).caution is None
+    assert session(values).median("weight", epsilon=1).caution is None
+    assert session(values, expected=None).mean("weight", epsilon=1).caution is None
+
+
+def test_a_guess_in_a_document_is_checked() -> None:
+    document = (
+        session([1.0, 2.0]).mean("weight", epsilon=1).to_json().replace('"expected_rows": 2000', '"expected_rows": "x"')
+    )
+    with pytest.raises(ds.errors.DiscreetError):
+        Result.from_json(document)

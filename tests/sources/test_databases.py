@@ -1,0 +1,210 @@
+"""A table in a database: the sums that memory gives, one state for a question, and refusals that show no secret."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+import pytest
+
+import discreet as ds
+from discreet.cli import main
+from discreet.core.ask import Ask
+from discreet.core.runner import plan
+from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
+from discreet.models.protocol import Columns
+from discreet.sources import open_source
+from discreet.statistics.question import Table, build
+from tests.descriptive.test_statistics import ASKED
+from tests.sources.conftest import SCHEMA, TABLES, in_database
+from tests.sources.folds import everything
+
+PEOPLE = ds.Schema(
+    {"x": ds.Real(-2, 4), "y": ds.Real(0, 1), "g": ds.Categories(["a", "b"]), "h": ds.Categories(["u", "v", "w"])},
+    person="id",
+    max_rows=2,
+)
+
+
+def people_table(rows: int = 500) -> pa.Table:
+    rng = np.random.default_rng(4)
+    x = rng.normal(1, 3, rows)
+    x[::9] = np.nan
+    columns = {"id": rng.integers(0, rows // 3, rows), "x": x, "y": rng.random(rows)}
+    labels = {"g": rng.choice(["a", "b", "?"], rows), "h": rng.choice(["u", "v", "w"], rows)}
+    return pa.table({**columns, **{name: pa.array(values.tolist(), pa.string()) for name, values in labels.items()}})
+
+
+@pytest.fixture(params=["postgres", "sqlite"])
+def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[pa.Table, str], str]:
+    """Writes a table and gives its address."""
+    at = request.getfixturevalue("server") if request.param == "postgres" else f"sqlite:///{tmp_path}/t.db"
+    return lambda table, name: in_database(at, table, f"{name}_{threading.get_native_id()}_{tmp_path.name.lower()}")
+
+
+def exact(table: Any, schema: ds.Schema, name: str, args: Any, kwargs: Any, **options: Any) -> Any:
+    found = build(name, Table(schema), *args, **kwargs).query.evaluate(open_source(table, schema, **options))
+    return getattr(found, "counts", found)
+
+
+STATISTICS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
+    ("count", (), {"by": "g"}), ("sum", ("x",), {}), ("mean", ("x",), {"by": ["g", "h"]}), ("variance", ("x",), {}),
+    ("covariance", ("x", "y"), {}), ("correlation", ("x", "y"), {"by": "g"}), ("histogram", ("x",), {}),
+    ("crosstab", ("g", "h"), {}), ("median", ("x",), {}), ("quantile", ("y",), {"q": 0.9, "interval": True}),
+    ("distribution", ("x",), {"by": "g"}), ("pooled_variance", ("x",), {"by": "g"}), ("share", ("h",), {}),
+]  # fmt: skip
+
+
+def test_the_same_exact_sums_in_every_statistic(stored: Callable[[pa.Table, str], str], tmp_path: Path) -> None:
+    assert {name for name, *_ in STATISTICS} <= {*ASKED}
+    table = people_table()
+    address = stored(table, "same")
+    for name, args, kwargs in STATISTICS:
+        here, there = exact(table, PEOPLE, name, args, kwargs), exact(address, PEOPLE, name, args, kwargs, version="one")
+        assert np.array_equal(here, there), name
+
+
+def test_a_fit_and_a_lot_are_those_of_memory(stored: Callable[[pa.Table, str], str]) -> None:
+    table = people_table()
+    address = stored(table, "fit")
+    columns = Columns(PEOPLE, ("x", "y"), "g")
+    model = ds.models.SGDClassifier(epsilon=5, delta=1e-5, expected_rows=500, steps=2)
+    _, asked = plan(model.procedure(columns, "add_remove"), "add_remove", 500)
+    lots = [each.query for each in asked if isinstance(each, Ask) and each.rate is not None]
+    assert lots
+    fitted, gradients = [], []
+    for each in (table, address):
+        session = ds.Session(each, PEOPLE, ledger="test", seed=1, version="one")
+        fitted.append(session.fit(ds.models.LinearRegression(epsilon=5), ["y"], "x").coef_)
+        gradients.append(lots[0].evaluate(open_source(each, PEOPLE, version="one").sample("1/2", seed=3)))
+    assert np.array_equal(*fitted)
+    assert np.array_equal(*gradients)
+
+
+def test_people_are_brought_together_on_disk(stored: Callable[[pa.Table, str], str], tmp_path: Path) -> None:
+    """Memory for a few rows: many runs, each divided into parts."""
+    for name, rows in TABLES.items():
+        kinds = {"id": pa.int64(), "x": pa.float64(), "visits": pa.int64(), "sex": pa.string(), "ward": pa.int32()}
+        table = pa.table(
+            {k: pa.array([r[k] for r in rows], t if name == "typed" else pa.string()) for k, t in kinds.items()}
+        )
+        pa.parquet.write_table(table, tmp_path / f"{name}.parquet")
+        whole = open_source(table, SCHEMA).fold(*everything(["x", "sex"]))
+        for where in (stored(table, name), tmp_path / f"{name}.parquet"):
+            source = open_source(where, SCHEMA, version="one", memory="20KB", batch_rows=64)
+            assert source.fold(*everything(["x", "sex"])) == whole
+
+
+def test_all_passes_of_a_question_read_one_state(server: str) -> None:
+    address = in_database(server, people_table(300), "changing")
+    source = open_source(address, PEOPLE, version="one")
+    count: Callable[[], int] = lambda: source.fold(lambda b: int(b.size), lambda a, b: a + b, [])  # noqa: E731
+    with source.snapshot():
+        before = count()
+        with psycopg.connect(server, autocommit=True) as other:
+            other.execute("INSERT INTO changing SELECT * FROM changing")
+        assert count() == before == 300
+    assert count() == 600
+
+
+def test_whoever_writes_in_mid_question_changes_nothing(server: str) -> None:
+    """A fit makes many passes; rows that arrive in between are in none of them."""
+    table = people_table(400)
+    address = in_database(server, table, "writing")
+    stop = threading.Event()
+
+    def write() -> None:
+        with psycopg.connect(server, autocommit=True) as other:
+            while not stop.wait(0.002):
+                other.execute("INSERT INTO writing SELECT * FROM writing LIMIT 50")
+
+    session = ds.Session(address, PEOPLE, ledger="test", seed=3, version="one")
+    expected = ds.Session(table, PEOPLE, ledger="test", seed=3).fit(ds.models.LogisticRegression(epsilon=3), ["x", "y"], "g")
+    with session._source.snapshot():
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            fitted = session.fit(ds.models.LogisticRegression(epsilon=3), ["x", "y"], "g")
+        finally:
+            stop.set()
+            writer.join()
+    assert np.allclose(fitted.coef_, expected.coef_, rtol=1e-8)
+
+
+def refusal(kind: type[DiscreetError], make: Callable[[], Any]) -> str:
+    with pytest.raises(kind) as caught:
+        make()
+    said = str(caught.value)
+    assert "\n" not in said
+    assert caught.value.__cause__ is None
+    return said
+
+
+def test_what_is_wrong_is_refused_in_a_line(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = in_database(server, people_table(50), "refused")
+    assert "needs version=" in refusal(InvalidRequest, lambda: open_source(address, PEOPLE))
+    monkeypatch.setenv("PGPASSWORD", "s3cret")
+    stranger = address.replace("postgres:@", "stranger@")
+    for wrong in (stranger, "postgresql://localhost:1/db?table=t", f"sqlite:///{tmp_path}/none.db?table=t"):
+        said = refusal(InvalidRequest, lambda wrong=wrong: open_source(wrong, PEOPLE, version="one"))  # type: ignore[misc]
+        assert "cannot be reached, or does not let this user in" in said
+        assert "s3cret" not in said
+        assert "stranger" not in said
+    assert not (tmp_path / "none.db").exists()
+    inside = "postgresql://me:s3cret@host/db?table=t"
+    assert "s3cret" not in refusal(InvalidRequest, lambda: open_source(inside, PEOPLE, version="one"))
+    for odd in ("postgresql://ho st:x/db?table=t", "nonsense://s3cret@x/db?table=t", f"{server}&table="):
+        assert "s3cret" not in refusal(InvalidRequest, lambda odd=odd: open_source(odd, PEOPLE, version="one"))  # type: ignore[misc]
+    missing = address.replace("refused", "nothing")
+    assert "there is no table 'nothing'" in refusal(InvalidRequest, lambda: open_source(missing, PEOPLE, version="one"))
+    other = ds.Schema({"zzz": ds.Real(0, 1)})
+    assert "no column 'zzz'" in refusal(UnknownName, lambda: open_source(address, other, version="one"))
+
+
+def test_a_table_that_changed_is_refused_before_anything_is_paid(server: str) -> None:
+    address = in_database(server, people_table(50), "altered")
+    session = ds.Session(address, PEOPLE, ds.Budget(epsilon=1), version="one")
+    with psycopg.connect(server, autocommit=True) as other:
+        other.execute("ALTER TABLE altered ALTER COLUMN y TYPE text")
+        said = refusal(UnsupportedFormat, lambda: session.mean("x", epsilon=0.5))
+        assert "column 'y'" in said
+        assert "was double precision and is text now" in said
+        other.execute("ALTER TABLE altered DROP COLUMN y")
+        assert "no column 'y'" in refusal(UnknownName, lambda: session.mean("x", epsilon=0.5))
+        other.execute("DROP TABLE altered")
+        assert "there is no table" in refusal(InvalidRequest, lambda: session.mean("x", epsilon=0.5))
+    assert session.spent().epsilon == 0
+
+
+def test_cells_of_postgres_mean_what_they_mean_elsewhere(server: str) -> None:
+    """Numerics without zeros at the end, dates that are none, lists that are no cells, blanks of fixed width."""
+    with psycopg.connect(server, autocommit=True) as other:
+        other.execute("CREATE TABLE kinds (n numeric, d date, l int[], c char(5), u uuid, t timestamptz, b boolean)")
+        other.execute("INSERT INTO kinds VALUES (1.50, 'infinity', '{1}', 'ab', "
+                      "'00000000-0000-0000-0000-000000000001', '2020-07-01 12:00+02', true), "
+                      "('NaN', '2020-01-02', NULL, 'ab   ', NULL, NULL, NULL)")  # fmt: skip
+    labels = {"n": "1.5", "d": "2020-01-02", "l": "{1}", "c": "ab", "u": "00000000-0000-0000-0000-000000000001",
+              "t": "2020-07-01 10:00:00+00:00", "b": "true"}  # fmt: skip
+    schema = ds.Schema({name: ds.Categories([label]) for name, label in labels.items()})
+    source = open_source(f"{server}{'&' if '?' in server else '?'}table=kinds", schema, version="one")
+    found = source.fold(lambda b: {n: b.codes(n).tolist() for n in labels}, dict, list(labels))
+    assert found == {"n": [0, -1], "d": [-1, 0], "l": [-1, -1], "c": [0, 0], "u": [0, -1], "t": [0, -1], "b": [0, -1]}
+
+
+def test_a_release_file_may_name_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    address = in_database(f"sqlite:///{tmp_path}/t.db", people_table(60), "visits")
+    file = tmp_path / "r.toml"
+    file.write_text(
+        f'table = "{address}"\nversion = "one"\nledger = "sqlite:///own.db"\n[budget]\nepsilon = 5\n[schema]\n'
+        'columns.x = { type = "real", bounds = [0, 5] }\n[[ask]]\nstatistic = "mean"\ncolumns = "x"\nepsilon = 0.1\n'
+    )
+    assert main(["release", str(file)]) == 0
+    assert "Mean of x" in capsys.readouterr().out
+    file.write_text(file.read_text().replace('version = "one"\n', ""))
+    assert main(["release", str(file)]) != 0
+    assert "needs version=" in capsys.readouterr().err

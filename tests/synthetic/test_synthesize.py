@@ -1,0 +1,184 @@
+"""Synthetic tables through a session: what they keep, what they cost, what is refused before anything is paid."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+import discreet as ds
+from discreet.accounting.conversions import epsilon_of_zcdp, zcdp_within
+from discreet.core.price import Price
+from discreet.core.runner import plan
+from discreet.errors import BudgetExceeded, InvalidRequest
+from discreet.synthetic.measurement import total
+from discreet.synthetic.synthesizing import Request
+
+ROWS = 1500
+RNG = np.random.default_rng(0)
+SEX = RNG.choice(["f", "m"], ROWS)
+TABLE: dict[str, Any] = {
+    "sex": SEX,
+    "pregnant": np.where((SEX == "f") & (RNG.random(ROWS) < 0.3), "yes", "no"),
+    "age": np.where(RNG.random(ROWS) < 0.1, None, RNG.integers(15, 60, ROWS).astype(object)),
+    "weight": RNG.normal(70, 12, ROWS) + 8 * (SEX == "m"),
+    "day": np.array([str(datetime.date(2020, 1, 1) + datetime.timedelta(int(d))) for d in RNG.integers(0, 300, ROWS)]),
+}
+COLUMNS = {
+    "sex": ds.Categories(["f", "m", "x"]),
+    "pregnant": ds.Categories(["yes", "no"], missing="no"),
+    "age": ds.Integer(15, 60),
+    "weight": ds.Real(30, 150),
+    "day": ds.Date("2020-01-01", "2020-12-31"),
+    "heavy": ds.Boolean(formula="weight > 90"),
+    "double": ds.Real(0, 150, formula="age * 2"),
+}
+BINS = {"weight": 12, "day": ["2020-01-01", "2020-07-01", "2020-12-31"], "age": [15, 30, 45, 60]}
+MEN = "sex == 'm' and pregnant == 'yes'"
+
+
+def session(budget: Any, neighbors: Any = "add_remove", **more: Any) -> ds.Session:
+    schema = ds.Schema(COLUMNS, neighbors=neighbors)
+    return ds.Session(TABLE, schema, budget=budget, ledger="test", seed=1, **more)
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
+def test_what_a_table_keeps(neighbors: Any, tmp_path: Path) -> None:
+    """Bounds, labels, missing values, dates, derived columns, conditions; the same again from its document."""
+    asked = session(ds.Budget(rho=1), neighbors)
+    made = asked.synthesize(bins=BINS, impossible=[MEN], rho=1, tables=3)
+    frame = made.frame()
+    assert list(frame) == list(COLUMNS)
+    assert not ((frame.sex == "m") & (frame.pregnant == "yes")).any()
+    assert frame.weight.dropna().between(30, 150).all()
+    assert frame.age.dropna().between(15, 60).all()
+    assert frame.age.isna().any() == (neighbors == "add_remove")  # under replace a missing number is the middle
+    assert (frame.age.dropna() % 1 == 0).all()
+    assert frame.day.dropna().between(datetime.date(2020, 1, 1), datetime.date(2020, 12, 31)).all()
+    there = ~frame.weight.isna()
+    assert (frame.heavy[there] == (frame.weight[there] > 90)).all()
+    there = ~frame.age.isna()
+    assert (frame.double[there] == np.clip(2 * frame.age[there], 0, 150)).all()
+    known = ROWS if neighbors == "replace" else round(total(made.measurements))  # what is not public is told by noise
+    assert len(frame) == known
+    again = ds.synthetic.Synthetic.from_json(made.to_json())
+    assert again.table.equals(made.table)
+    assert all(a.equals(b) for a, b in zip(again.tables, made.tables, strict=True))
+    made.to_parquet(tmp_path / "t.parquet", 1)
+    made.to_csv(tmp_path / "t.csv")
+    stored = pyarrow.parquet.read_table(tmp_path / "t.parquet")
+    assert b"synthetic" in stored.schema.metadata[b"discreet"]
+    assert stored.equals(made.tables[1])
+    assert (tmp_path / "t.csv").read_text().startswith('"sex","pregnant"')
+    assert made.plot().axes
+    assert "not private" in repr(made)
+
+
+def test_the_tables_agree_with_the_data_and_the_intervals_hold_it() -> None:
+    """At rho 50 noise is small: shares to one in a hundred, and the mean of a bin's middle within its interval.
+
+    The interval's chance to miss is below 1e-6 at level 1 - 1e-7, whatever the seed.
+    """
+    made = session(ds.Budget(rho=50)).synthesize(["sex", "weight"], bins={"weight": 24}, rho=50, tables=10)
+    frame = made.frame()
+    assert (frame.sex == "f").mean() == pytest.approx((SEX == "f").mean(), abs=0.01)
+    heavier = made.analyse(ds.synthetic.difference("weight", by="sex", between=("m", "f")))
+    low, high = heavier.interval(1 - 1e-7)
+    assert low < 8 < high
+    assert heavier.pvalue() < 0.01
+    assert heavier.note is None
+    assert made.analyse(lambda t: (t["weight"].mean(), 1.0)).note is None
+
+
+def test_a_note_says_what_was_not_measured_together() -> None:
+    sets = [["sex", "age"], ["sex", "pregnant"]]
+    asked = session(ds.Budget(rho=1))
+    made = asked.synthesize(["sex", "age", "pregnant"], workload=sets, bins={"age": 3}, rho=1, tables=2)
+    assert made.measured_together[:2] == [("sex", "age"), ("sex", "pregnant")]
+    assert "not all measured" in str(made.analyse(ds.synthetic.regression("age", ["pregnant"])).note)
+    assert made.analyse(ds.synthetic.regression("age", ["sex"])).note is None
+
+
+def test_an_approximate_budget_pays_exactly_what_was_asked() -> None:
+    """(1, 1e-9) is spent as rho .014973, the largest that implies it; a basic budget of as much is then empty."""
+    rho = zcdp_within(1, "1e-9")
+    assert float(rho) == pytest.approx(0.014973, abs=5e-7)
+    assert epsilon_of_zcdp(rho, "1e-9") <= 1 < epsilon_of_zcdp(rho * 1.000001, "1e-9")
+    for budget in (ds.Budget(epsilon=1, delta="1e-9"), ds.Budget(rho="0.015"), ds.Budget(3, "1e-8", composition="renyi")):
+        asked = session(budget)
+        made = asked.synthesize(["sex", "age"], epsilon=1, delta="1e-9", tables=2)
+        assert (made.cost.epsilon, made.cost.rho) == (1, rho)
+        assert asked.spent().rho == rho
+        asked.ledger.verify()
+    assert session(ds.Budget(epsilon=1)).synthesize(["sex", "pregnant"], epsilon=1).cost.epsilon == 1
+
+
+def test_asked_again_it_is_free_and_the_same() -> None:
+    asked = session(ds.Budget(rho=1), version="one")
+    first = asked.synthesize(["sex", "pregnant"], rho="0.6", tables=2)
+    again = asked.synthesize(["sex", "pregnant"], rho="0.6", tables=2)
+    assert first.table.equals(again.table)
+    assert asked.spent().rho == pytest.approx(0.6)
+    free = asked.synthesize(["sex", "pregnant"])
+    assert (free.cost.epsilon, len(free.measurements)) == (0, len(first.measurements))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"columns": ["weight"]}, "needs public bins"),
+        ({"columns": ["sex", "weight", "age"], "bins": {"weight": 1 << 17}}, "at most 4,194,304 cells, and .* has"),
+        ({"columns": ["sex"], "workload": [["age"]]}, "not synthesised"),
+        ({"columns": ["sex"], "workload": ["sex"]}, "list of lists"),
+        ({"columns": ["sex"], "rows": 0}, "rows must be"),
+        ({"columns": ["sex"], "tables": 1}, "tables must be"),
+        ({"columns": ["sex"], "impossible": ["sex == 'f' or sex == 'm' or sex == 'x' or missing(sex)"]}, "leave some"),
+        ({"columns": ["sex"], "impossible": ["age > 3"]}, "no column"),
+        ({"columns": ["sex"], "impossible": "sex == 'f'"}, "must be a list"),
+        ({"columns": "sex"}, "list of columns"),
+        ({"columns": ["sex", "heavy", "weight"], "bins": {"weight": [1, 2, "x"]}}, "finite number"),
+    ],
+)
+def test_refused_before_anything_is_paid(given: dict[str, Any], words: str) -> None:
+    asked = session(ds.Budget(rho=1))
+    with pytest.raises((InvalidRequest, LookupError), match=words):
+        asked.synthesize(**given, rho=1)
+    assert asked.spent().rho == 0
+    assert not list(asked.ledger.events())
+
+
+def test_a_budget_too_small_for_the_whole_pays_for_no_part() -> None:
+    asked = session(ds.Budget(rho="0.5"))
+    with pytest.raises(BudgetExceeded, match="this request asks for"):
+        asked.synthesize(["sex", "pregnant"], rho=1)
+    assert not list(asked.ledger.events())
+
+
+@pytest.mark.parametrize("price", [{"rho": 1}, {"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"epsilon": math.inf}])
+def test_many_columns_choose_a_tree_and_more(price: dict[str, Any]) -> None:
+    """Eight columns have 28 pairs: 7 tie them together and 17 are chosen beyond; all that is asked adds up to the price."""
+    names = [f"c{i}" for i in range(8)]
+    schema = ds.Schema({name: ds.Categories(["a", "b"], missing="a") for name in names})
+    request = Request(schema, names, tables=2)
+    made, asks = plan(request.procedure(Price(**price)), "add_remove", 1000)
+    assert [len(m.places) for m in made.measurements] == [1] * 8 + [2] * 24
+    assert len({m.places for m in made.measurements}) == 32
+    if "rho" in price:
+        costs = [a.mechanism.cost(a.query.distance("add_remove")).rho for a in asks]  # type: ignore[union-attr]
+        assert 0.999999 < float(sum(costs)) <= 1  # type: ignore[arg-type]
+
+
+def test_dependence_that_three_columns_have_is_in_the_table() -> None:
+    """Exclusive or: no pair tells of it, the triple of a workload does. Without noise it is exact."""
+    rng = np.random.default_rng(2)
+    a, b = (rng.choice(["n", "y"], 400) for _ in range(2))
+    table = {"a": a, "b": b, "c": np.where(a == b, "n", "y")}
+    schema = ds.Schema({name: ds.Categories(["n", "y"], missing="n") for name in "abc"})
+    asked = ds.Session(table, schema, ledger="test", seed=1)
+    frame = asked.synthesize(list("abc"), workload=[list("abc")], epsilon=math.inf, tables=2).frame()
+    assert ((frame.a == frame.b) == (frame.c == "n")).mean() > 0.99
