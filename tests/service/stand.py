@@ -105,7 +105,7 @@ class PretendDesk(threading.Thread):
 
             model, seen = document(question.kind.model(returned)), []
         text = canonical(
-            {"request": row.ref, "question": question.digest, "releases": [r.to_dict() for r in seen], "model": model}
+            {"ref": row.ref, "question": question.digest, "releases": [r.to_dict() for r in seen], "model": model}
         )
         due = time.time() + self._slot
         t = self.outbox.t

@@ -217,7 +217,7 @@ def lines(result: Result) -> tuple[list[str], dict[str, list[Any]]]:
 
 def holds(result: Result) -> str:
     """What the lines of a picture are intervals of."""
-    return f"The black lines hold {_WHOSE[result.scope]} number with 95 % probability."
+    return f"The lines hold {_WHOSE[result.scope]} number with 95 % probability."
 
 
 def sentence(ask: Mapping[str, Any], result: Result) -> str:

@@ -144,7 +144,7 @@ class Remote(Questions, Fitting):
             raise made(words)
         verify(self.key, reply["answer"], reply["signature"])
         document: dict[str, Any] = json.loads(reply["answer"])
-        if document.get("request") != ref or document.get("question") != digest:
+        if document.get("ref") != ref or document.get("question") != digest:
             raise UnsupportedFormat("an answer names the question it is to, and this one names another; tell the custodian")
         return document
 

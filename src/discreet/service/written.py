@@ -27,6 +27,8 @@ _ELSEWHERE = ("bounds", "target_bounds", "classes", "neighbors", "ledger", "rand
 def written_question(table: str, words: Mapping[str, Any], where: Where) -> str:
     """The JSON of a request's words; refuses what would have to be code."""
     ((word, given),) = words.items()
+    if word not in _WRITERS:
+        raise InvalidRequest(f"a service takes {', '.join(_WRITERS)}, got {word!r}", remedy="ask the custodian to run it")
     made = _WRITERS[word](given)
     rows = {"where": _plain(where, "where")} if where else {}
     if word == "ask":
@@ -54,8 +56,13 @@ def _spent(price: Price) -> dict[str, Any]:
 
 
 def _together(given: Mapping[str, Any]) -> dict[str, Any]:
+    questions = []
+    for *words, options in given["questions"]:
+        if options:
+            raise InvalidRequest(f"together asks a service for statistics and columns alone, got options {options!r:.100}")
+        questions.append([_plain(word, "questions") for word in words])
     rest = {key: _plain(value, key) for key, value in given.items() if key != "questions" and value is not None}
-    return {"questions": [[_plain(word, "questions") for word in each] for each in given["questions"]]} | rest
+    return {"questions": questions} | rest
 
 
 def _fit(given: Mapping[str, Any]) -> dict[str, Any]:

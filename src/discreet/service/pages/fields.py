@@ -12,12 +12,22 @@ from discreet.statistics.question import builder, names
 
 _ELSEWHERE = ("by", "of")
 _CHOICES = {"alternative": ["two-sided", "less", "greater"], "method": ["pair"]}
+_FIRST = ("count", "mean", "share", "median", "histogram", "crosstab", "sum", "compare", "ttest_ind", "chi2_contingency")
+_TITLES = {  # what a person calls it; another entry of the registry goes by its own name
+    "std": "Standard deviation", "crosstab": "Cross table", "binomtest": "Test of a share", "chisquare": "Test of shares",
+    "chi2_contingency": "Chi-squared test of independence", "compare": "Comparison of groups",
+    "equal_variances": "Test of equal variances", "f_oneway": "Analysis of variance", "kruskal": "Kruskal–Wallis test",
+    "ks_2samp": "Kolmogorov–Smirnov test", "linregress": "Regression line", "logrank": "Log-rank test",
+    "mannwhitneyu": "Mann–Whitney test", "pearsonr": "Test of a correlation", "ttest_1samp": "t-test of one mean",
+    "ttest_ind": "t-test of two groups", "ttest_rel": "t-test of pairs", "wilcoxon": "Wilcoxon signed-rank test",
+    "survival": "Survival curve",
+}  # fmt: skip
 _MODEL_FIELDS = ("ridge", "fit_intercept", "intervals", "components", "hidden_layer_sizes", "epochs", "expected_rows")
 
 
 def statistics() -> list[dict[str, Any]]:
     """Every registered statistic: its name, what it says, its columns and its options."""
-    return [_statistic(name) for name in names()]
+    return [_statistic(name) for name in sorted(names(), key=lambda name: (_order(name), name))]
 
 
 def models() -> list[dict[str, Any]]:
@@ -45,7 +55,7 @@ def _statistic(name: str) -> dict[str, Any]:
     group = "Tests" if ".hypotheses." in made.__module__ else "Statistics"
     return {
         "name": name,
-        "title": name.replace("_", " ").capitalize(),
+        "title": _TITLES.get(name, name.replace("_", " ").capitalize()),
         "says": _plain((inspect.getdoc(made) or "").partition("\n\n")[0]),
         "group": "Unknown columns" if name in discovery.FINDERS else group,
         "columns": columns,
@@ -53,6 +63,10 @@ def _statistic(name: str) -> dict[str, Any]:
         "of": None if of is None else of.default,
         "options": [_option(p) for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _ELSEWHERE],
     }
+
+
+def _order(name: str) -> int:
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST)
 
 
 def _option(parameter: inspect.Parameter) -> dict[str, Any]:

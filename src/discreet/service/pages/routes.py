@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
@@ -64,7 +64,7 @@ class Pages:
         self._secure = config.url.startswith("https://")
         self._cookie = "__Host-discreet" if self._secure else "discreet"
         self._pages = Environment(
-            loader=PackageLoader("discreet.service.pages"), autoescape=True, undefined=StrictUndefined,
+            loader=PackageLoader("discreet.service.pages"), autoescape=True,
             trim_blocks=True, lstrip_blocks=True,
         )  # fmt: skip
         self._pages.filters |= {"moment": _moment, "amount": _amount, "share": _share}
@@ -80,6 +80,7 @@ class Pages:
             Route("/tables", self._endpoint(self._tables), methods=["GET"]),
             Route("/tables/{table}", self._endpoint(self._table), methods=["GET"]),
             Route("/tables/{table}/{what}/{name}", self._endpoint(self._ask), methods=both),
+            Route("/confirm", self._endpoint(self._confirm), methods=["POST"]),
             Route("/send", self._endpoint(self._send), methods=["POST"]),
             Route("/rehearse", self._endpoint(self._rehearse), methods=["POST"]),
             Route("/answers", self._endpoint(self._answers), methods=["GET"]),
@@ -188,10 +189,19 @@ class Pages:
         except (Refused, DiscreetError) as problem:
             refused = problem if isinstance(problem, Refused) else Refused.of(problem)
             return self._page(call, f"{what}.html.j2", who, code=refused.code, problem=refused, **facts)
-        return self._page(
-            call, "confirm.html.j2", who, table=table, grant=grant, price=price, question=forms.text(made),
-            python=forms.python(self._config.url, made), key=secrets.token_urlsafe(16), back=call.path,
-        )  # fmt: skip
+        return self._priced(call, who, price, forms.text(made), call.path)
+
+    def _confirm(self, call: Call) -> Reply:
+        """The page before a question is asked, for one that was rehearsed."""
+        who = self._visitor(call)
+        question = forms.one(forms.read(call.body), "question")
+        price = self._counter.price(who[0], question.encode())
+        return self._priced(call, who, price, question, f"/tables/{price['table']}")
+
+    def _priced(self, call: Call, who: tuple[Identity, str], price: Mapping[str, Any], question: str, back: str) -> Reply:
+        python = forms.python(self._config.url, json.loads(question))
+        key = secrets.token_urlsafe(16)
+        return self._page(call, "confirm.html.j2", who, price=price, question=question, python=python, key=key, back=back)
 
     def _send(self, call: Call) -> Reply:
         who, _ = self._visitor(call)
