@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import discreet as ds
+from discreet.core.x64 import jnp
 from discreet.inference import (
     BetaBernoulli,
     DirichletMultinomial,
@@ -20,7 +21,6 @@ from discreet.inference import (
     Normal,
     infer,
 )
-from discreet.inference._jax import jnp
 from discreet.inference.outputs.calibration import ranks, unevenness
 from discreet.inference.outputs.diagnostics import ess_bulk
 

@@ -18,7 +18,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.inference import example_3
-from discreet.inference._jax import doubles
+from discreet.core.x64 import doubles
 from discreet.inference.inferring import kernel_of, prepare
 from discreet.inference.outputs.diagnostics import ess_bulk
 from discreet.inference.samplers.run import run

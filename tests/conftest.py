@@ -16,6 +16,11 @@ from tests.servers import NONE, postgres
 
 ROOT = Path(__file__).parent.parent
 
+# Workers share the cores: threads of a matrix product that wait for one another would take the time of other tests. NumPy is
+# loaded after this, and so is whatever a test starts.
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:

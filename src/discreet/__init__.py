@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from discreet.mechanisms import Tulap as Tulap
     from discreet.service.remote import connect as connect
     from discreet.session import Session as Session
+    from discreet.sources.joining import Lookup as Lookup
+    from discreet.sources.joining import People as People
+    from discreet.sources.joining import join as join
     from discreet.statistics.functions import bounds as bounds
     from discreet.statistics.functions import categories as categories
     from discreet.statistics.functions import correlation as correlation
@@ -76,6 +79,8 @@ __version__ = "0.1.0"
 
 # Where each public name lives. Modules are named by themselves.
 _HOMES = {
+    "People": "discreet.sources.joining",
+    "join": "discreet.sources.joining",
     "Ask": "discreet.core.ask",
     "Budget": "discreet.core.budget",
     "Cost": "discreet.core.cost",
@@ -87,6 +92,7 @@ _HOMES = {
     "Gaussian": "discreet.mechanisms",
     "Laplace": "discreet.mechanisms",
     "Ledger": "discreet.ledger",
+    "Lookup": "discreet.sources.joining",
     "Open": "discreet.core.ask",
     "OptimalKeys": "discreet.mechanisms",
     "RandomizedResponse": "discreet.mechanisms",

@@ -51,6 +51,7 @@ HOMES: dict[str, dict[str, str]] = {
         "people_by_key": "statistics.categories",
         "people_in_bins": "statistics.bounds",
         "person_cells": "statistics.person_cells",
+        "person_gradients": "models.gradient.person_loss",
         "person_values": "statistics.person_values",
         "popularity": "statistics.top",
         "problem": "models.queries.problem",
@@ -185,8 +186,13 @@ HOMES: dict[str, dict[str, str]] = {
         "box": "models.regions",
         "free_last": "models.regions",
     },
+    "optimizer": {
+        "adam": "models.gradient.optimizers",
+        "momentum": "models.gradient.optimizers",
+    },
     "step size": {
         "constant": "models.gradient.steps",
+        "cosine": "models.gradient.steps",
         "inverse_root": "models.gradient.steps",
         "strongly_convex": "models.gradient.steps",
     },
@@ -197,6 +203,7 @@ HOMES: dict[str, dict[str, str]] = {
         "gaussian": "models.publish.gaussian_predictor",
         "linear": "models.publish.predictor",
         "network": "models.publish.network_predictor",
+        "number_network": "models.publish.network_predictor",
         "number": "models.publish.number_predictor",
     },
 }

@@ -25,7 +25,7 @@ REGISTRIES = {
     "local mechanism": "discreet.local.law:local_mechanisms:read",
 }
 # Asked of people with several rows, of labels nobody declared, and of a function of somebody's own.
-ELSEWHERE = {"count_of_tests", "people_by_key", "person_cells"}
+ELSEWHERE = {"count_of_tests", "people_by_key", "person_cells", "person_gradients"}
 
 # The answers come first: what they name is loaded for them, and nothing else is.
 READER = """

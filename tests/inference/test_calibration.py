@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import discreet as ds
+from discreet.core.x64 import jnp
 from discreet.inference import (
     BetaBernoulli,
     DirichletMultinomial,
@@ -18,7 +19,6 @@ from discreet.inference import (
     LogisticRegression,
     Normal,
 )
-from discreet.inference._jax import jnp
 from discreet.inference.outputs.calibration import ranks, unevenness
 
 from .helpers import RATE

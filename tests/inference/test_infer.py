@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.core.x64 import jax, jnp
 from discreet.inference import (
     BetaBernoulli,
     DirichletMultinomial,
@@ -24,7 +25,6 @@ from discreet.inference import (
     UniformRows,
     infer,
 )
-from discreet.inference._jax import jax, jnp
 from discreet.inference.samplers import run as running
 
 from .helpers import assert_close

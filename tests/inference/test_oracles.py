@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.core.x64 import jnp
 from discreet.inference import BetaBernoulli, DirichletMultinomial, Normal, PoissonRows, infer
-from discreet.inference._jax import jnp
 
 from .helpers import assert_close
 
@@ -103,7 +103,7 @@ def test_noisy_table() -> None:
 
 def test_two_ways_of_exact_counts_agree() -> None:
     """All tables one by one, and cell after cell by convolution, have the same posterior: 40,000 draws of each."""
-    from discreet.inference._jax import doubles, jax
+    from discreet.core.x64 import doubles, jax
     from discreet.inference.inferring import prepare
     from discreet.inference.samplers import counts
 

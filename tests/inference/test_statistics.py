@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.core.mechanism import mechanisms
 from discreet.core.release import Release
+from discreet.core.x64 import doubles, jnp
 from discreet.inference import BetaBernoulli, DirichletMultinomial, LinearRegression, LogDensity, Normal
-from discreet.inference._jax import doubles, jnp
 from discreet.inference.evidence.laws import density
 from discreet.inference.evidence.releases import gather
 from discreet.inference.evidence.statistic import Reader, bin_of, translate

@@ -499,9 +499,9 @@ def test_weights_count() -> None:
 
 def test_a_researcher_has_the_posterior() -> None:
     """What a researcher reads is the release alone. The statistic is the query's own; the posterior lies near the truth."""
+    from discreet.core.x64 import doubles
     from discreet.inference import LinearRegression as Model
     from discreet.inference import infer
-    from discreet.inference._jax import doubles
     from discreet.inference.evidence.releases import gather
 
     rng = np.random.default_rng(17)

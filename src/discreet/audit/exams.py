@@ -36,7 +36,9 @@ from discreet.models import (
     LinearSVC,
     LogisticRegression,
     MLPClassifier,
+    MLPRegressor,
     OutcomeWeightedLearner,
+    OwnNetwork,
     RandomForestClassifier,
     SGDClassifier,
     SGDRegressor,
@@ -51,6 +53,7 @@ from discreet.models.evaluate.decisions import Decisions, Judged, RightDecisions
 from discreet.models.evaluate.determination import determination_of
 from discreet.models.evaluate.network_rule import NetworkRule
 from discreet.models.gradient.network import Network
+from discreet.models.gradient.person_loss import gradient_loss
 from discreet.models.losses import Huber, HuberHinge, Logistic
 from discreet.models.protocol import Columns
 from discreet.models.queries.regression_sums import RegressionSums
@@ -255,4 +258,6 @@ EXAMS = [
     _of(GRPUA(fit_intercept=False, **_LOTS), whole=True, delta=0.01, cost=1.4),
     _of(SGDRegressor(fit_intercept=False, **_LOTS), target="z", whole=True, delta=0.01, cost=1.4),
     _of(MLPClassifier(hidden_layer_sizes=(2,), **_LOTS), whole=True, delta=0.01, cost=1.4),
+    _of(MLPRegressor(hidden_layer_sizes=(2,), **_LOTS), target="z", whole=True, delta=0.01, cost=1.4),
+    _of(OwnNetwork(loss=gradient_loss(lambda p, x, y: (2 * y - 1) * x, [0.0]), **_LOTS), whole=True, delta=0.01, cost=1.4),
 ]  # fmt: skip

@@ -11,8 +11,8 @@ import numpy as np
 
 from discreet.core.random import system
 from discreet.core.release import Release
+from discreet.core.x64 import doubles, jax
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import doubles, jax
 from discreet.inference.evidence.releases import Input, as_releases, gather
 from discreet.inference.models.base import Array, DataModel
 from discreet.inference.models.normal import Normal

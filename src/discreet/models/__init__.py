@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from discreet.models.estimators.linear_svc import LinearSVC as LinearSVC
     from discreet.models.estimators.logistic_regression import LogisticRegression as LogisticRegression
     from discreet.models.estimators.mlp_classifier import MLPClassifier as MLPClassifier
+    from discreet.models.estimators.mlp_regressor import MLPRegressor as MLPRegressor
     from discreet.models.estimators.outcome_weighted import OutcomeWeightedLearner as OutcomeWeightedLearner
+    from discreet.models.estimators.own_network import OwnNetwork as OwnNetwork
     from discreet.models.estimators.pca import PCA as PCA
     from discreet.models.estimators.random_forest import RandomForestClassifier as RandomForestClassifier
     from discreet.models.estimators.sgd_classifier import SGDClassifier as SGDClassifier
@@ -27,9 +29,15 @@ if TYPE_CHECKING:
     from discreet.models.estimators.tuning import tune as tune
     from discreet.models.evaluate.confusion import confusion_matrix as confusion_matrix
     from discreet.models.evaluate.confusion import roc_curve as roc_curve
+    from discreet.models.gradient.adapters import low_rank as low_rank
     from discreet.models.gradient.clip_quantile import ClipQuantile as ClipQuantile
+    from discreet.models.gradient.jax_loss import jax_loss as jax_loss
+    from discreet.models.gradient.optimizers import Adam as Adam
+    from discreet.models.gradient.person_loss import gradient_loss as gradient_loss
+    from discreet.models.gradient.steps import Cosine as Cosine
     from discreet.models.gradient.steps import InverseRoot as InverseRoot
     from discreet.models.gradient.steps import StronglyConvex as StronglyConvex
+    from discreet.models.gradient.torch_loss import torch_loss as torch_loss
     from discreet.models.own_losses import own_loss as own_loss
     from discreet.models.publish.document import document as document
     from discreet.models.publish.predictor import load as load
@@ -39,10 +47,13 @@ if TYPE_CHECKING:
     from discreet.models.regions import own_region as own_region
 
 _HOMES = {
+    "Adam": "discreet.models.gradient.optimizers",
+    "Cosine": "discreet.models.gradient.steps",
     "ClipQuantile": "discreet.models.gradient.clip_quantile",
     "GaussianNB": "discreet.models.estimators.gaussian_nb",
     "GRPUA": "discreet.models.estimators.grpua",
     "InverseRoot": "discreet.models.gradient.steps",
+    "MLPRegressor": "discreet.models.estimators.mlp_regressor",
     "MLPClassifier": "discreet.models.estimators.mlp_classifier",
     "RandomForestClassifier": "discreet.models.estimators.random_forest",
     "SGDClassifier": "discreet.models.estimators.sgd_classifier",
@@ -63,6 +74,11 @@ _HOMES = {
     "LinearSVC": "discreet.models.estimators.linear_svc",
     "LogisticRegression": "discreet.models.estimators.logistic_regression",
     "OutcomeWeightedLearner": "discreet.models.estimators.outcome_weighted",
+    "OwnNetwork": "discreet.models.estimators.own_network",
+    "gradient_loss": "discreet.models.gradient.person_loss",
+    "jax_loss": "discreet.models.gradient.jax_loss",
+    "low_rank": "discreet.models.gradient.adapters",
+    "torch_loss": "discreet.models.gradient.torch_loss",
     "PCA": "discreet.models.estimators.pca",
     "StandardScaler": "discreet.models.estimators.standard_scaler",
     "document": "discreet.models.publish.document",

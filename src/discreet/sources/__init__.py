@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
 from discreet.sources.batch import Batch
+from discreet.sources.joining import Join
 from discreet.sources.people import DEFAULT_SALT
 
 if TYPE_CHECKING:
@@ -51,9 +52,31 @@ def open_source(
             key="version",
             remedy="give one, such as version='2026-01', and another whenever its rows change",
         )
+    if isinstance(table, Join):
+        return _joined(table, schema, salt, batch_rows, memory, version)
     source = _open(table, schema, spark, salt, batch_rows, memory)
     source._declared = version
     return source
+
+
+def _joined(join: Join, schema: Schema, salt: int, batch_rows: int | None, memory: str, version: str | None) -> BaseSource:
+    """The source of a join: each table by itself, under its own schema and version."""
+    from discreet.sources.base import BATCH_ROWS, LocalSource
+    from discreet.sources.joined import JoinedSource, lookup_schema
+
+    if schema != join.schema:
+        raise InvalidRequest("the schema of a join is worked out, got another; pass join.schema")
+
+    def local(table: Any, declared: Schema, word: str | None) -> LocalSource:
+        found = open_source(table, declared, salt=salt, batch_rows=batch_rows, memory=memory, version=word)
+        if not isinstance(found, LocalSource):
+            raise InvalidRequest("tables are joined in this process, got one of Spark; join them there, in one frame")
+        return found
+
+    first = local(join.table, join.first, version)
+    others = [local(each.table, each.schema, each.version) for each in join.people]
+    lookups = [local(each.table, lookup_schema(each, join.first), None) for each in join.lookups]
+    return JoinedSource(join, first, others, lookups, salt, batch_rows or BATCH_ROWS)
 
 
 def _open(table: Any, schema: Schema, spark: Any, salt: int, batch_rows: int | None, memory: str) -> BaseSource:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from discreet.core.grid import quantise
-from discreet.core.labels import fold
+from discreet.core.labels import canonical, fold
 from discreet.core.moments import Date, Duration
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.core.text import Text
@@ -196,6 +196,23 @@ class Batch:
         if name not in self._rules.private or name not in self._columns:
             raise self._refusal(name, "labels or numbers that are known; ask for its codes or values")
         return cells.keys(self._pick(self._columns[name]), self._rules.schema.dialect)
+
+    def labels(self, name: str) -> tuple[list[str], cells.Places]:
+        """Of a column of text or categories: the different labels, and for every row the place of its own or -1."""
+        declared, dialect = self._rules.schema.columns[name], self._rules.schema.dialect
+        if not isinstance(declared, Text):
+            assert isinstance(declared, Categories)
+            return [canonical(label) for label in declared.labels], self.codes(name).astype(np.intp)
+        names, index = cells.keys(self._pick(self._columns[name]), dialect)
+        return [fold(each) for each in names] if declared.fold else names, index
+
+    def beside(self, rules: Rules, rows: cells.Places, ready: Mapping[str, Any]) -> Batch:
+        """These ``rows``, some of them perhaps several times, with columns of other tables beside them."""
+        columns = {name: cells.arrow(self._pick(column)) for name, column in self._columns.items()}
+        taken = {n: c[rows] if isinstance(c, np.ndarray) else c.take(pa.array(rows)) for n, c in columns.items()}
+        own = {name: self._pick(array)[rows] for name, array in self._ready.items()}
+        who = None if rules.schema.person is None else self.identities().take(rows)
+        return Batch(rules, taken, len(rows), None, self.start, self.stream, who, {**own, **ready})
 
     @property
     def people(self) -> Keys | None:

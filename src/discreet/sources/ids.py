@@ -113,6 +113,15 @@ def identity(cell: Any) -> bytes | None:
     return None if text is None else text.encode()
 
 
+def whole_names(names: list[bytes | None]) -> tuple[Keys, Places, list[tuple[bytes, int]]]:
+    """The ids among ``names`` that are small whole numbers, with their places; and the others with theirs."""
+    places = [place for place, name in enumerate(names) if name is not None and _WHOLE_NAME.fullmatch(name)]
+    small = np.array([int(names[place] or 0) for place in places], np.int64)
+    known = set(places)
+    others = [(name, place) for place, name in enumerate(names) if name is not None and place not in known]
+    return small, np.array(places, np.intp), others
+
+
 def check_kind(kind: Any) -> None:
     """Refuse an Arrow type of a person column whose cells have no one form: the schema of a table is public."""
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.core.schema import Schema
-from discreet.manifest import homes
 from discreet.sql.conditions import Writer, number, written
 from discreet.sql.reading import refused
 
@@ -116,8 +115,6 @@ class Aggregates:
             near = "COUNT(*)" if self.schema.person is None else f"COUNT(DISTINCT {self.schema.person})"
             by = self.nearest("COUNT(*)", [names[0]]) if label else self.nearest(near)
             raise refused("DISTINCT counts people only, by the person column of the schema", by)
-        if "count_people" not in homes("statistic"):
-            raise refused("people cannot be counted yet, only rows", self.nearest("COUNT(*)"))
         return Aggregate("count_people")
 
     def _of_number(self, statistic: str, of: Any) -> Aggregate:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from discreet.core.cost import Cost
 from discreet.core.mechanism import Mechanism, Sensitivity
 from discreet.core.random import Random
+from discreet.core.x64 import jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import jnp
 from discreet.mechanisms import RandomizedResponse
 
 Array = Any

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from discreet.core.release import Release
 from discreet.core.result import Result
+from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.inference._jax import jax, jnp
 from discreet.inference.evidence.laws import Density, density, response_matrix
 from discreet.inference.evidence.statistic import Reader, Statistic, translate
 from discreet.inference.models.base import Array, DataModel, FiniteModel, Records

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from discreet.core import grid as quantum
 from discreet.core.query import Query
+from discreet.core.x64 import jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import jnp
 from discreet.inference.models.base import Array, DataModel, FiniteModel, Records
 from discreet.statistics.cells import Cells, Factor, bins, codes_of, cut
 from discreet.statistics.joint import Bundle

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array, FiniteModel, Records, Theta, column_names, positive
 
 

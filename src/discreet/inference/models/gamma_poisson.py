@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array, FiniteModel, Records, Theta, column_names, positive
 
 _MOST = 20_000  # the most values that the large-n sampler sums over

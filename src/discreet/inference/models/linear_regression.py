@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from discreet.inference._jax import jax, jnp
+from discreet.core.x64 import jax, jnp
 from discreet.inference.models.base import Array, Records, Theta, known_or_prior
 from discreet.inference.models.covariates import Known, Regression, normal_given, with_constant
 from discreet.inference.models.normal import log_inverse_gamma

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from discreet.inference._jax import jax, jnp
+from discreet.core.x64 import jax, jnp
 from discreet.inference.models.base import Array, Records, Theta
 from discreet.inference.models.covariates import Known, Regression, with_constant
 

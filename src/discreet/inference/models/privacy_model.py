@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet.core.mechanism import Mechanism
+from discreet.core.x64 import TINY, jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import TINY, jax, jnp
 from discreet.inference.evidence.laws import LogDensity, density
 from discreet.inference.evidence.releases import Evidence, EvidencePart, own_statistic
 from discreet.inference.evidence.statistic import Statistic

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from discreet.core.mechanism import Mechanism
 from discreet.core.random import Random
 from discreet.core.release import Release
+from discreet.core.x64 import doubles, jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import doubles, jax, jnp
 from discreet.inference.inferring import choose, kernel_of, prepare
 from discreet.inference.models.base import Array, DataModel, FiniteModel, Records, Theta
 from discreet.inference.samplers.compiled import once

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from discreet.inference._jax import TINY, jax, jnp
+from discreet.core.x64 import TINY, jax, jnp
 
 Array = Any
 Pair = tuple[Array, Array]

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from discreet.inference._jax import jax, jnp
+from discreet.core.x64 import jax, jnp
 from discreet.inference.models.base import Array
 from discreet.inference.samplers.problem import SamplingProblem, State
 

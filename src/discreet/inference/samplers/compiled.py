@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from discreet.inference._jax import jax
+from discreet.core.x64 import jax
 
 _KNOWN: OrderedDict[tuple[str, bool], Callable[..., Any]] = OrderedDict()
 _KEPT = 32

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.x64 import TINY, jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import TINY, jax, jnp
 from discreet.inference.models.base import Array
 from discreet.inference.samplers.counts import takes_counts
 from discreet.inference.samplers.problem import Kernel, SamplingProblem, State

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.inference._jax import jax, jnp
+from discreet.core.x64 import jax, jnp
 from discreet.inference.models.base import Array, FiniteModel, Theta
 from discreet.inference.models.rows import Rows
 from discreet.inference.samplers.compiled import compiled_for, once

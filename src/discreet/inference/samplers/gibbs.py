@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array, FiniteModel
 from discreet.inference.samplers.problem import Kernel, SamplingProblem, State
 from discreet.inference.samplers.sweep import kept

@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array, FiniteModel, Theta
 from discreet.inference.samplers.problem import SamplingProblem
 

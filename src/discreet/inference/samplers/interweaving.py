@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.x64 import doubles, jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import doubles, jax, jnp
 from discreet.inference.models.base import Array, NoiseModel
 from discreet.inference.samplers.births import births_and_deaths
 from discreet.inference.samplers.compiled import once

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import jax, jnp
 from discreet.inference.evidence.releases import Evidence
 from discreet.inference.models.base import Array, DataModel, FreeModel, Records, Theta
 from discreet.inference.models.rows import Rows, UniformRows

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import jax, jnp
 from discreet.inference.models.base import Array
 from discreet.inference.samplers.compiled import compiled_for
 from discreet.inference.samplers.problem import Kernel

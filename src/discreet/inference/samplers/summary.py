@@ -30,8 +30,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.x64 import TINY, jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference._jax import TINY, jax, jnp
 from discreet.inference.models.base import Array, FiniteModel, FreeModel, NoiseModel, Theta
 from discreet.inference.models.rows import Rows
 from discreet.inference.samplers.annealing import agreed, population, walk

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet.inference._jax import TINY, jax, jnp
+from discreet.core.x64 import TINY, jax, jnp
 from discreet.inference.models.base import Array
 from discreet.inference.samplers.births import births_and_deaths
 from discreet.inference.samplers.problem import Kernel, SamplingProblem, State

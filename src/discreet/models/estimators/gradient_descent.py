@@ -29,7 +29,9 @@ from discreet.models.gradient import checkpoint as checkpoints
 from discreet.models.gradient.clip_quantile import ClipQuantile, clip_norm, left_of
 from discreet.models.gradient.engine import Run, State, Trained, Watch, descend
 from discreet.models.gradient.network import Network
+from discreet.models.gradient.optimizers import Optimizer
 from discreet.models.gradient.steps import StepSize, step_size
+from discreet.models.gradient.trainable import Trainable
 from discreet.models.losses import Loss
 from discreet.models.protocol import Columns
 from discreet.sources import open_source
@@ -94,7 +96,8 @@ class Descends(LossModel):
     ``expected_rows`` is the public guess of the number of rows (the schema's by default; under replace the number
     itself). A lot holds ``lot_size`` rows on average (256, or all of fewer); ``epochs`` is how often a row is met on
     average, unless ``steps`` is given. ``clip`` is the public norm to which a person's gradient is shortened, or a
-    ``ClipQuantile``. ``learning_rate`` is a number, a step size of ``gradient.steps``, or "auto". ``iterate`` is "last"
+    ``ClipQuantile``. ``learning_rate`` is a number, a step size such as ``Cosine`` or ``InverseRoot``, or "auto".
+    ``optimizer`` is ``Adam()``, or None for descent with ``momentum``. ``iterate`` is "last"
     or "average" (of the later half of the path). ``checkpoint`` is a file that keeps the run from the moment it is paid
     for, then every few seconds, and every ``checkpoint_every`` steps where that is given; a fit that finds it there goes on
     from it with the account it was paid by, so it needs a ledger, and the same ``data_version`` for arrays in memory. Steps
@@ -109,6 +112,7 @@ class Descends(LossModel):
     clip: Any = 1.0
     learning_rate: Any = "auto"
     momentum: float = 0.0
+    optimizer: Any = None
     iterate: Literal["last", "average"] = "average"
     checkpoint: Any = None
     checkpoint_every: int | None = None
@@ -125,6 +129,12 @@ class Descends(LossModel):
         )
 
     @property
+    def _optimizer(self) -> Optimizer | None:
+        if self.optimizer is None or isinstance(self.optimizer, Optimizer):
+            return self.optimizer
+        raise InvalidRequest(f"optimizer must be Adam(...) or None for descent with momentum, got {self.optimizer!r:.60}")
+
+    @property
     def _public_clip(self) -> float:
         """The clip norm, or 1 for one that is still to be bought."""
         return 1.0 if isinstance(self.clip, ClipQuantile) else float(numbers.positive(self.clip, "clip"))
@@ -139,12 +149,12 @@ class Descends(LossModel):
             raise InvalidRequest(f"epochs must be positive, got {self.epochs!r}")
         return expected, lot, max(1, math.ceil(self.epochs * expected / max(lot, 1)))
 
-    def _sizes(self, scale: float, clip: float, design: Design, columns: Columns, relation: Relation) -> StepSize:
+    def _sizes(self, scale: float, clip: float, design: Design | None, columns: Columns, relation: Relation) -> StepSize:
         """The sizes of the steps; "auto" is ``scale`` over the clip norm."""
         return step_size(self.learning_rate, scale=scale / clip)
 
     def _descend(
-        self, design: Design, network: Network, columns: Columns, relation: Relation, scale: float, **rest: Any
+        self, design: Design | None, network: Trainable, columns: Columns, relation: Relation, scale: float, **rest: Any
     ) -> Procedure[tuple[Trained, tuple[Release, ...]]]:
         """Buy the clip norm where it is to be bought, then descend, or go on with what a checkpoint holds."""
         if self.epsilon is None:
@@ -158,10 +168,11 @@ class Descends(LossModel):
         kept = checkpoints.load(path) if path is not None and path.exists() else None
 
         def run_at(clip: Any, noise: Fraction | None = None) -> Run:
-            sizes = self._sizes(scale, float(clip), design, columns, relation)
+            sizes = self._sizes(scale, float(numbers.positive(clip, "clip")), design, columns, relation)
             return Run.within(
                 design, network, epsilon=epsilon, delta=self.delta, lot=lot, steps=steps, clip=clip, sizes=sizes,
-                expected_rows=expected, relation=relation, momentum=self.momentum, iterate=self.iterate, noise=noise, **rest,
+                expected_rows=expected, relation=relation, momentum=self.momentum, optimizer=self._optimizer,
+                iterate=self.iterate, noise=noise, **rest,
             )  # fmt: skip
 
         bought: Release | None = None
@@ -171,6 +182,8 @@ class Descends(LossModel):
             checkpoints.check_same(path, kept[0], run)
             state, bought = kept[1], kept[2]
         elif asked is not None:
+            assert design is not None
+            assert isinstance(network, Network)
             run_at(1)  # refuses what it would refuse later before anything is paid
             clip, bought = yield from clip_norm(asked, design, network, relation, rest.get("start", 0))
             run = run_at(clip)

@@ -41,7 +41,7 @@ class GRPUA(SGDClassifier):
         steps = math.ceil(self.epochs * expected) if self.steps is None else self.steps
         return expected, 1, steps
 
-    def _sizes(self, scale: float, clip: float, design: Design, columns: Columns, relation: Relation) -> StepSize:
+    def _sizes(self, scale: float, clip: float, design: Design | None, columns: Columns, relation: Relation) -> StepSize:
         if self.learning_rate != "auto":
             return super()._sizes(scale, clip, design, columns, relation)
         ridge, (expected, _, steps) = float(numbers.non_negative(self.ridge, "ridge")), self.settings(columns)
@@ -50,6 +50,7 @@ class GRPUA(SGDClassifier):
         noise = 0.0
         if self.epsilon is not None and self.delta is not None and self.epsilon != math.inf:
             noise = float(noise_multiplier(self.epsilon, self.delta, numbers.rational(1) / expected, steps, relation))
+        assert design is not None
         return InverseRoot.of_noise(REACH, clip, design.width, noise * clip)
 
 

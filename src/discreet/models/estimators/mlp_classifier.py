@@ -54,6 +54,23 @@ class FittedNetwork:
         """What it cost."""
         return privacy_of(self.trained, self.releases, self.relation, self.ridge)
 
+    @property
+    def layers(self) -> dict[str, Any]:
+        """What a published network holds of it, whatever it predicts."""
+        layers = tuple(self.network.layers(self.trained.flat))
+        radius = None if self.design.radius is None else 1.0
+        return {"inputs": self.design.inputs, "units": self.design.units, "layers": layers, "radius": radius}
+
+    def set_layers(self, model: Any) -> None:
+        """Set the attributes of scikit-learn's networks."""
+        layers = self.network.layers(self.trained.flat)
+        model.coefs_ = [layer[:-1] for layer in layers]
+        model.intercepts_ = [layer[-1] for layer in layers]
+        model.feature_names_ = self.design.names
+        model.n_layers_ = len(layers) + 1
+        model.privacy_ = self.privacy
+        model.fitted_ = self
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MLPClassifier(ManyClasses, Descends):
@@ -97,14 +114,8 @@ class MLPClassifier(ManyClasses, Descends):
         return FittedNetwork(design, network, trained, ridge, relation, bought)
 
     def _set_fitted(self, fitted: FittedNetwork) -> None:
-        layers = fitted.network.layers(fitted.trained.flat)
-        self.coefs_ = [layer[:-1] for layer in layers]
-        self.intercepts_ = [layer[-1] for layer in layers]
         self.classes_ = np.array(fitted.design.target.classes)
-        self.feature_names_ = fitted.design.names
-        self.n_layers_ = len(layers) + 1
-        self.privacy_ = fitted.privacy
-        self.fitted_ = fitted
+        fitted.set_layers(self)
 
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Self:
         xp = namespace(X)
@@ -143,11 +154,7 @@ class MLPClassifier(ManyClasses, Descends):
 
         check_is_fitted(self)
         fitted: FittedNetwork = self.fitted_
-        layers = tuple(fitted.network.layers(fitted.trained.flat))
-        radius = None if fitted.design.radius is None else 1.0
-        return NetworkPredictor(
-            fitted.design.inputs, fitted.design.units, layers, tuple(self.classes_.tolist()), self.activation, radius
-        )
+        return NetworkPredictor(**fitted.layers, activation=self.activation, classes=tuple(self.classes_.tolist()))
 
     def columns_of(self, X: Any) -> Any:
         """As for other models; arrays of another library come to NumPy."""

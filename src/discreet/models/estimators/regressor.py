@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -47,13 +48,15 @@ class FittedRegression(FittedLinear):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Regressor(RegressorMixin, LossModel):  # type: ignore[misc]
-    """A regression that is linear in its features."""
+class NumberModel(RegressorMixin, LossModel):  # type: ignore[misc]
+    """A model of a number between public ``target_bounds``."""
 
     target_bounds: Any = None
-    fit_intercept: bool = True
-    penalty: str = "ridge"
-    reference: Any = None
+
+    @property
+    @abstractmethod
+    def predictor(self) -> Any:
+        """What predicts: all of a model that is published."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Refused: how well a model does on private rows is itself a release that has to be paid for."""
@@ -62,31 +65,14 @@ class Regressor(RegressorMixin, LossModel):  # type: ignore[misc]
             "(paid_score(X, y, epsilon=...)), or use public_score(X, y) on rows that are public"
         )
 
-    def _design(self, columns: Columns, centred: bool = False) -> Design:
+    def _check_target(self, columns: Columns) -> None:
+        """Refuse a target that is no number, and a propensity."""
         if columns.propensity is not None:
             raise InvalidRequest(f"{type(self).__name__} takes no propensity; an OutcomeWeightedLearner does")
         if isinstance(columns.schema[columns.target], Categories):
             raise InvalidRequest(
                 f"the target {columns.target!r} must be declared as a number with bounds, got categories; use a classifier"
             )
-        return Design.of(
-            columns.schema,
-            columns.features,
-            columns.target,
-            intercept=self.fit_intercept,
-            weight=columns.weight,
-            centred=centred,
-            reference=self.reference,
-        )
-
-    def _set_fitted(self, fitted: FittedRegression) -> None:
-        features = fitted.design.width - fitted.design.intercept
-        self.coef_ = fitted.table[:features]
-        self.intercept_ = float(fitted.table[features]) if fitted.design.intercept else 0.0
-        self.feature_names_ = fitted.design.names
-        self.ridge_ = float(fitted.ridge)
-        self.privacy_ = replace(fitted.privacy, asked_ridge=asked_ridge_of(self.ridge, self.ridge_))
-        self.fitted_ = fitted
 
     def _target(self, y: Any) -> tuple[Any, Column]:
         from sklearn.utils.validation import check_array, column_or_1d
@@ -101,19 +87,10 @@ class Regressor(RegressorMixin, LossModel):  # type: ignore[misc]
         goal = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
         return goal, Real(float(bounds[0]), float(bounds[1]))
 
-    @property
-    def predictor(self) -> NumberPredictor:
-        """What predicts: all of a model that is published."""
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self)
-        design = self.fitted_.design
-        return NumberPredictor(design.inputs, design.of_labels(self.coef_), self.intercept_)
-
     def predict(self, X: Any) -> Floats:
         """The number predicted for each row. Values outside the bounds are clipped, as in ``fit``."""
-        columns = self.columns_of(X)
-        return self.predictor.predict(columns)
+        found: Floats = self.predictor.predict(self.columns_of(X))
+        return found
 
     def public_score(self, X: Any, y: Any) -> float:
         """The coefficient of determination on rows that are public: it is exact, and not private."""
@@ -140,6 +117,45 @@ class Regressor(RegressorMixin, LossModel):  # type: ignore[misc]
         rows = len(goal) if schema.neighbors == "replace" else None
         desk = self.desk({"guess": guess, "truth": goal}, schema)
         return desk.run(determination_of(query, Price(epsilon, delta, rho), schema.neighbors, rows))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Regressor(NumberModel):
+    """A regression that is linear in its features."""
+
+    fit_intercept: bool = True
+    penalty: str = "ridge"
+    reference: Any = None
+
+    def _design(self, columns: Columns, centred: bool = False) -> Design:
+        self._check_target(columns)
+        return Design.of(
+            columns.schema,
+            columns.features,
+            columns.target,
+            intercept=self.fit_intercept,
+            weight=columns.weight,
+            centred=centred,
+            reference=self.reference,
+        )
+
+    def _set_fitted(self, fitted: FittedRegression) -> None:
+        features = fitted.design.width - fitted.design.intercept
+        self.coef_ = fitted.table[:features]
+        self.intercept_ = float(fitted.table[features]) if fitted.design.intercept else 0.0
+        self.feature_names_ = fitted.design.names
+        self.ridge_ = float(fitted.ridge)
+        self.privacy_ = replace(fitted.privacy, asked_ridge=asked_ridge_of(self.ridge, self.ridge_))
+        self.fitted_ = fitted
+
+    @property
+    def predictor(self) -> NumberPredictor:
+        """What predicts: all of a model that is published."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        design = self.fitted_.design
+        return NumberPredictor(design.inputs, design.of_labels(self.coef_), self.intercept_)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -23,6 +23,7 @@ from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.models.gradient.engine import Run, State
 
 KIND = "gradient checkpoint"
+_ARRAYS = ("flat", "velocity", "total", "square")
 
 
 def save(path: str | Path, run: Run, state: State, bought: Release | None = None) -> None:
@@ -39,7 +40,7 @@ def save(path: str | Path, run: Run, state: State, bought: Release | None = None
         "ledger": state.ledger,
         "private": state.private,
         "bought": None if bought is None else bought.to_dict(),
-        "arrays": {name: _packed(getattr(state, name)) for name in ("flat", "velocity", "total")},
+        "arrays": {name: _packed(getattr(state, name)) for name in _ARRAYS},
     }
     try:
         files.write_text(path, json.dumps(doc), files.OWN)
@@ -74,7 +75,8 @@ def load(path: str | Path) -> tuple[Run, State, Release | None]:
     check_version(doc, KIND)
     with reading(f"{path}: a checkpoint"):
         run = read_as(Run, doc["run"])
-        arrays = {name: _unpacked(doc["arrays"][name], run.network.size) for name in ("flat", "velocity", "total")}
+        kept_arrays = {"square": _packed(np.zeros(run.network.size))} | doc["arrays"]  # 0.1.0 had no squares to keep
+        arrays = {name: _unpacked(kept_arrays[name], run.network.size) for name in _ARRAYS}
         account = doc["account"]
         kept = Account(int(account["number"]), seal=str(account["seal"]), version=str(account["version"]))
         step = int(doc["step"])

@@ -24,9 +24,11 @@ from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, NoNoise
 from discreet.models.design import Design
-from discreet.models.gradient.lot_gradient import SLACK, LotGradient
-from discreet.models.gradient.network import LARGEST_WEIGHT, Network
+from discreet.models.gradient.lot_gradient import SLACK
+from discreet.models.gradient.network import LARGEST_WEIGHT
+from discreet.models.gradient.optimizers import Momentum, Optimizer
 from discreet.models.gradient.steps import StepSize
+from discreet.models.gradient.trainable import Trainable
 
 Iterate = Literal["last", "average"]
 AHEAD = 64  # steps paid in one transaction: what a crash between two of them can lose
@@ -40,8 +42,8 @@ class Run:
     for the target (``epsilon``, ``delta``); both are None where no noise is asked for, which only a test ledger allows.
     """
 
-    design: Design
-    network: Network
+    design: Design | None
+    network: Trainable
     rate: Fraction
     steps: int
     clip: Fraction
@@ -53,6 +55,7 @@ class Run:
     noise: Fraction | None
     ridge: float = 0.0
     momentum: float = 0.0
+    optimizer: Optimizer | None = None
     iterate: Iterate = "last"
     radius: float | None = None
     start: int = 0
@@ -60,8 +63,11 @@ class Run:
     def __post_init__(self) -> None:
         if isinstance(self.expected_rows, bool) or not isinstance(self.expected_rows, int) or self.expected_rows < 1:
             raise InvalidRequest(f"expected_rows must be a whole number of at least 1, got {self.expected_rows!r}")
-        if not 0 <= self.momentum < 1:
-            raise InvalidRequest(f"momentum must lie in [0, 1), got {self.momentum}")
+        plain = Momentum(self.momentum)
+        if self.optimizer is None:
+            object.__setattr__(self, "optimizer", plain)
+        elif self.momentum and self.optimizer != plain:
+            raise InvalidRequest(f"momentum is for plain descent, got {self.momentum} and {self.optimizer}; leave one out")
         if self.ridge < 0:
             raise InvalidRequest(f"ridge must not be negative, got {self.ridge}")
         if self.iterate not in ("last", "average"):
@@ -69,8 +75,8 @@ class Run:
 
     @staticmethod
     def within(
-        design: Design,
-        network: Network,
+        design: Design | None,
+        network: Trainable,
         *,
         epsilon: Any,
         delta: Any,
@@ -102,6 +108,11 @@ class Run:
         return Gaussian(self.noise * self.clip * (1 + SLACK))
 
     @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise in each number of a sum of gradients."""
+        return 0.0 if self.noise is None else float(self.noise * self.clip)
+
+    @property
     def lots(self) -> Lots | None:
         """What the accountant sees."""
         return None if self.noise is None else Lots(self.rate, self.steps, self.noise, self.relation)
@@ -125,6 +136,7 @@ class State:
     flat: Any
     velocity: Any
     total: Any
+    square: Any
     account: Account | None = None
     private: bool = True
     ledger: str = ""
@@ -133,7 +145,7 @@ class State:
     @staticmethod
     def fresh(run: Run) -> State:
         flat = run.network.start(run.start)
-        return State(0, flat, np.zeros_like(flat), np.zeros_like(flat))
+        return State(0, flat, np.zeros_like(flat), np.zeros_like(flat), np.zeros_like(flat))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +174,9 @@ def descend(
     """Take the steps of a run; ``state`` continues one that was broken off, ``watch`` sees it paid and then every step.
 
     Proof: the account was paid ``run.cost``, which ``Lots`` proves for exactly this sequence: each step is one ask of a
-    ``LotGradient`` at the run's rate under the run's law. All the rest is a function of releases and public numbers.
+    the same gradient at the run's rate under the run's law. All the rest is a function of releases and public numbers.
     """
-    if run.network.widths[0] != run.design.width:
-        raise InvalidRequest(f"the network takes {run.network.widths[0]} inputs, the design gives {run.design.width}")
-    question, law = LotGradient(run.design, run.network, run.clip), run.law
+    question, law = run.network.question(run.design, run.clip), run.law
     cost = run.cost
     plan = Ask(question, law, rate=run.rate)
     state = State.fresh(run) if state is None else state
@@ -201,10 +211,8 @@ def _move(run: Run, state: State, noisy: Any, scale: float) -> None:
     direction = noisy * scale
     if run.ridge:
         direction += (run.ridge / run.expected_rows) * state.flat
-    if run.momentum:
-        state.velocity *= run.momentum
-        state.velocity += direction
-        direction = state.velocity
+    assert run.optimizer is not None
+    direction = run.optimizer.direction(direction, state.velocity, state.square, state.step, run.deviation * scale)
     flat = state.flat - run.sizes.at(state.step) * direction
     if run.radius is not None:
         length = float(np.sqrt(flat @ flat))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -11,12 +12,13 @@ import numpy as np
 
 from discreet.core import numbers
 from discreet.core.cost import Distance
-from discreet.core.query import LotQuery, Relation, queries
+from discreet.core.query import Relation, queries
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design
 from discreet.models.gradient import exact_products
 from discreet.models.gradient.clipping import CHUNK, clipped_sum, exact_sum, to_numpy
 from discreet.models.gradient.network import Network, Room
+from discreet.models.gradient.trainable import StepQuery
 
 SLACK = Fraction(1, 1 << 15)  # what the rounding of doubles may add to the distance, relatively
 IN_DOUBLES = 1 << 22  # rows of a lot that are added up in doubles; more of them are in whole numbers
@@ -42,7 +44,7 @@ class Gathered:
 
 @queries("lot_gradient")
 @dataclass(frozen=True)
-class LotGradient(LotQuery):
+class LotGradient(StepQuery):
     """The sum over people of the gradient of their rows' losses, shortened to the norm ``clip``.
 
     ``weights``, the current parameters, are public: they were made from earlier releases. They are no part of the
@@ -77,11 +79,7 @@ class LotGradient(LotQuery):
     weights: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "clip", numbers.positive(self.clip, "clip"))
-        if not _CLIPS[0] <= self.clip <= _CLIPS[1]:
-            raise InvalidRequest(
-                f"clip must lie between 2**-64 and 2**64, got {float(self.clip):g}; scale the features, or take a larger one"
-            )
+        object.__setattr__(self, "clip", check_clip(self.clip))
 
     def at(self, weights: Any) -> LotGradient:
         """The same question at other parameters."""
@@ -119,38 +117,12 @@ class LotGradient(LotQuery):
         if hasattr(source, "gathered"):
             made: Gathered = source.gathered(self.design, self.network)
             return made
-        if not getattr(source, "resident", False):
-            return None
-        parts: list[Any] = source.fold(self._block, _joined, self.columns)
-        x = np.ones((sum(len(p.x) for p in parts), self.design.width + self.network.bias))
-        np.concatenate([p.x for p in parts], out=x[:, : self.design.width])
-        y = np.concatenate([p.y for p in parts])
-        weight = None if parts[0].weight is None else np.concatenate([p.weight for p in parts])
-        if parts[0].people is None:
-            return Gathered(x, y, weight, None, len(x), Room())
-        begun = [np.append(True, p.people[1:] != p.people[:-1]) if len(p.people) else np.empty(0, bool) for p in parts]
-        starts = np.flatnonzero(np.concatenate(begun))
-        return Gathered(x, y, weight, starts, len(starts), Room())
-
-    def _block(self, batch: Any) -> list[Any]:
-        return [ordered(self.design.block(batch))]
+        return gather(self.design, source, self.network.bias)
 
     def of_lot(self, gathered: Gathered, chosen: Any | None) -> Any:
-        xp, x, y, weight = gathered.xp, gathered.x, gathered.y, gathered.weight
-        people = None
-        if gathered.starts is not None:
-            ends = np.append(gathered.starts[1:], x.shape[0])
-            picked = np.arange(gathered.people) if chosen is None else chosen
-            counts = ends[picked] - gathered.starts[picked]
-            people = np.repeat(np.arange(len(picked)), counts)
-            if chosen is not None:
-                within = np.arange(len(people)) - np.repeat(np.cumsum(counts) - counts, counts)
-                chosen = np.repeat(gathered.starts[picked], counts) + within
-        if xp is not np:
+        if gathered.xp is not np:
             return self._elsewhere(gathered, np.arange(gathered.people) if chosen is None else chosen)
-        if chosen is not None:
-            x, y = x[chosen], y[chosen]
-            weight = None if weight is None else weight[chosen]
+        x, y, weight, people = picked(gathered, chosen)
         return self._added(x, y, self.weights, len(x), weight=weight, people=people, room=gathered.room)
 
     def _added(self, x: Any, y: Any, weights: Any, rows: int, **rest: Any) -> Any:
@@ -176,6 +148,52 @@ class LotGradient(LotQuery):
             weight=xp.asarray(weight, dtype=xp.float64, **device), xp=xp,
         )  # fmt: skip
         return to_numpy(total)
+
+
+def check_clip(clip: Any) -> Fraction:
+    """A clip norm that doubles can work with."""
+    exact = numbers.positive(clip, "clip")
+    if not _CLIPS[0] <= exact <= _CLIPS[1]:
+        raise InvalidRequest(
+            f"clip must lie between 2**-64 and 2**64, got {float(exact):g}; scale the features, or take a larger one"
+        )
+    return exact
+
+
+def gather(design: Design, source: Any, bias: int) -> Gathered | None:
+    """The rows of a table in memory, person by person, with ``bias`` columns of ones; None of one that is read each time."""
+    if not getattr(source, "resident", False):
+        return None
+    parts: list[Any] = source.fold(partial(_block, design), _joined, design.columns)
+    x = np.ones((sum(len(p.x) for p in parts), design.width + bias))
+    np.concatenate([p.x for p in parts], out=x[:, : design.width])
+    y = np.concatenate([p.y for p in parts])
+    weight = None if parts[0].weight is None else np.concatenate([p.weight for p in parts])
+    if parts[0].people is None:
+        return Gathered(x, y, weight, None, len(x), Room())
+    begun = [np.append(True, p.people[1:] != p.people[:-1]) if len(p.people) else np.empty(0, bool) for p in parts]
+    starts = np.flatnonzero(np.concatenate(begun))
+    return Gathered(x, y, weight, starts, len(starts), Room())
+
+
+def _block(design: Design, batch: Any) -> list[Any]:
+    return [ordered(design.block(batch))]
+
+
+def picked(gathered: Gathered, chosen: Any | None) -> tuple[Any, Any, Any, Any]:
+    """The rows, targets and weights of the chosen people (None: all), and the number of each row's person."""
+    x, y, weight, people = gathered.x, gathered.y, gathered.weight, None
+    if gathered.starts is not None:
+        ends = np.append(gathered.starts[1:], x.shape[0])
+        mine = np.arange(gathered.people) if chosen is None else chosen
+        counts = ends[mine] - gathered.starts[mine]
+        people = np.repeat(np.arange(len(mine)), counts)
+        if chosen is not None:
+            within = np.arange(len(people)) - np.repeat(np.cumsum(counts) - counts, counts)
+            chosen = np.repeat(gathered.starts[mine], counts) + within
+    if chosen is not None:
+        x, y, weight = x[chosen], y[chosen], None if weight is None else weight[chosen]
+    return x, y, weight, people
 
 
 def ordered(rows: Any) -> Any:

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from types import ModuleType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
+from discreet.models.gradient.trainable import StepQuery, Trainable
 from discreet.models.losses import Logistic, Loss
+
+if TYPE_CHECKING:
+    from discreet.models.design import Design
 
 Activation = Literal["relu", "tanh"]
 
@@ -75,7 +80,7 @@ class Room:
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(Trainable):
     """Linear layers of ``widths`` (inputs, hidden ones, outputs) with ``activation`` between them, and a loss.
 
     One output has a loss of the score; several have the cross-entropy of their softmax, and ``loss`` is None.
@@ -110,6 +115,14 @@ class Network:
     def size(self) -> int:
         """The number of parameters."""
         return sum(a * b for a, b in self.shapes)
+
+    def question(self, design: Design | None, clip: Fraction) -> StepQuery:
+        from discreet.models.gradient.lot_gradient import LotGradient
+
+        if design is None or self.widths[0] != design.width:
+            given = "none" if design is None else design.width
+            raise InvalidRequest(f"the network takes {self.widths[0]} inputs, the design gives {given}")
+        return LotGradient(design, self, clip)
 
     def layers(self, flat: Any) -> list[Any]:
         """The matrices of a flat vector of parameters, as views of it."""

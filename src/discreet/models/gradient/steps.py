@@ -88,6 +88,27 @@ class StronglyConvex(StepSize):
         return cls(values["strength"], math.inf if values["most"] is None else values["most"])
 
 
+@step_sizes("cosine")
+@dataclass(frozen=True)
+class Cosine(StepSize):
+    """Up to ``size`` in ``warmup`` even steps, then to 0 at step ``steps`` by half a cosine (Loshchilov and Hutter 2017)."""
+
+    size: float
+    steps: int
+    warmup: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", _positive(self.size, "learning rate"))
+        if not 0 <= self.warmup < self.steps:
+            raise InvalidRequest(f"a schedule needs 0 <= warmup < steps, got warmup={self.warmup} and steps={self.steps}")
+
+    def at(self, step: int) -> float:
+        if step < self.warmup:
+            return self.size * (step + 1) / self.warmup
+        passed = min(1.0, (step - self.warmup) / (self.steps - self.warmup))
+        return self.size * 0.5 * (1 + math.cos(math.pi * passed))
+
+
 def step_size(given: StepSize | float | str, *, scale: float) -> StepSize:
     """What a user gave as learning rate: a schedule, a number, or "auto", which is ``scale`` throughout."""
     if isinstance(given, StepSize):

@@ -44,7 +44,8 @@ def parts(question: Question, returned: Any) -> list[dict[str, Any]]:
 
 
 def _plain(part: dict[str, Any]) -> dict[str, Any]:
-    kept = ("title", "sentence", "names", "rows", "left_out", "holds", "ranks", "law", "cost", "private", "corrected")
+    kept = ("title", "sentence", "names", "rows", "left_out", "has_interval", "of_population", "caution", "ranks", "law",
+            "cost", "private", "corrected")  # fmt: skip
     return {key: part[key] for key in kept} | {"picture": str(part["picture"])}
 
 
@@ -65,8 +66,9 @@ def _fitted(question: Question, model: Any) -> dict[str, Any]:
             lows, highs = (np.ravel(doc["intervals"][end]).tolist() for end in ("lower", "upper"))
         lines = zip(names, values, lows, highs, strict=False)
         made["rows"] = [([n], *("" if v is None else number(v) for v in rest)) for n, *rest in lines]
-        made["names"] = ["coefficient"]
-        made["holds"] = "" if doc["intervals"] is None else f"Intervals of 95 %: {doc['intervals']['covers']}"
+        made |= {"names": ["coefficient"], "has_interval": doc["intervals"] is not None}
+        if doc["intervals"] is not None:
+            made["law"] = f"From and to: intervals of 95 %; each covers {doc['intervals']['covers']}."
     return made
 
 

@@ -1,7 +1,7 @@
-"""JAX for the samplers: imported here only, with a clear word where it is missing, and used in double precision.
+"""JAX: imported here only, with a clear word where it is missing, and used in double precision.
 
-Totals of many records are exact multiples of a fine grid only in doubles. The switch is a context, so that the precision of
-other code in the process stays as it was.
+Totals of many records, and norms that gradients are shortened by, are exact enough only in doubles. The switch is a
+context, so that the precision of other code in the process stays as it was.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ class MissingExtra(DiscreetError, ImportError):
 
 try:
     import jax
+    import jax.flatten_util
     import jax.numpy as jnp
 except ImportError as problem:  # pragma: no cover
-    raise MissingExtra("posteriors need JAX, which is not installed; run: pip install 'discreet[bayes]'") from problem
+    raise MissingExtra("this needs JAX, which is not installed; run: pip install 'discreet[bayes]'") from problem
 
 
 def doubles() -> AbstractContextManager[Any]:

@@ -1,0 +1,107 @@
+"""A loss written in PyTorch, as something that private gradient descent can train. PyTorch is no dependency of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from discreet.core.random import Random
+from discreet.errors import InvalidRequest
+from discreet.models.gradient.person_loss import PersonLoss
+
+_NUMBERS = 1 << 24  # of the gradients of one block
+
+
+def torch_loss(module: Any, loss: Callable[[Any, Any], Any], *, title: str | None = None) -> PersonLoss:
+    """``loss(module(rows), targets)``, a number, for ``OwnNetwork``; the module's parameters are public, and trained.
+
+    The module is called with one row, as a batch of one, so it must not mix rows: batch normalisation has no place in
+    private training, group or layer normalisation has. Parameters with ``requires_grad=False`` stay as they are. The
+    module may lie on a GPU; ``restore`` gives a state dict of the parameters that were trained.
+
+    As with ``jax_loss``, a block of people is computed by one program if a person comes out of it the same in every place,
+    and people one by one if not.
+    """
+    import torch
+    from torch.func import functional_call, grad, vmap
+
+    module.train(False)  # what draws at random, or keeps averages of rows, is not a function of a person's rows alone
+    names = [name for name, p in module.named_parameters() if p.requires_grad]
+    given = dict(module.named_parameters())
+    if not names:
+        raise InvalidRequest("the module must have parameters to train; none of its parameters has requires_grad=True")
+    others = {n: p.detach() for n, p in [*given.items(), *module.named_buffers()] if n not in names}
+    shapes = [given[n].shape for n in names]
+    sizes = [given[n].numel() for n in names]
+    kind, device = given[names[0]].dtype, given[names[0]].device
+    first = torch.cat([given[n].detach().reshape(-1) for n in names]).double().cpu().numpy()
+
+    def restore(values: Any) -> dict[str, Any]:
+        flat = torch.as_tensor(np.asarray(values), dtype=kind, device=device)
+        return {n: part.reshape(shape) for n, part, shape in zip(names, torch.split(flat, sizes), shapes, strict=True)}
+
+    def of_person(parameters: dict[str, Any], x: Any, y: Any, weight: Any) -> Any:
+        each = [
+            loss(functional_call(module, (parameters, others), (x[j : j + 1],)), y[j : j + 1]).reshape(())
+            for j in range(x.shape[0])
+        ]
+        return (torch.stack(each) * weight).sum()
+
+    per_person = vmap(grad(of_person), (None, 0, 0, 0))
+
+    def whole(parameters: dict[str, Any], people: list[Any], clip: float, unit: float) -> Any:
+        found = per_person(parameters, *people)
+        rows = torch.cat([found[n].reshape(people[0].shape[0], -1) for n in names], 1).double()
+        square = (rows * rows).sum(1)
+        good = torch.isfinite(square)
+        factor = torch.where(good, torch.clamp(clip / torch.sqrt(square), max=1.0), torch.zeros_like(square))
+        rows = torch.where(good[:, None], rows, torch.zeros_like(rows))
+        return torch.round(rows * (factor / unit)[:, None])
+
+    tried: dict[Any, bool] = {}
+
+    def steady(parameters: dict[str, Any], x: Any, y: Any) -> bool:
+        key = (tuple(x.shape), x.dtype, tuple(y.shape), y.dtype)
+        if key not in tried:
+            made = [_made_up(each, torch) for each in (x, y)]
+            weight = torch.ones(y.shape[:2], dtype=kind, device=device)
+            known = whole(parameters, [*made, weight], 1.0, 2.0**-28)
+            tried[key] = all(
+                torch.equal(
+                    whole(parameters, [*(each.roll(s, 0) for each in made), weight], 1.0, 2.0**-28), known.roll(s, 0)
+                )
+                for s in {1, len(x) // 2, len(x) - 1} - {0, len(x)}
+            )
+        return tried[key]
+
+    def shortened(values: Any, x: Any, y: Any, weight: Any, clip: float, unit: float) -> Any:
+        parameters, total = restore(values), np.zeros(len(first))
+        people = max(1, min(1024, _NUMBERS // len(first)))
+        for start in range(0, len(x), people):
+            rows = [_block(each[start : start + people], people, torch, kind, device) for each in (x, y, weight)]
+            rows[2] = rows[2].to(kind)
+            if steady(parameters, rows[0], rows[1]):
+                total += whole(parameters, rows, clip, unit).sum(0).cpu().numpy()
+            else:
+                for i in range(min(people, len(x) - start)):
+                    total += whole(parameters, [each[i : i + 1] for each in rows], clip, unit)[0].cpu().numpy()
+        return total
+
+    return PersonLoss(title or type(module).__name__, len(first), first, shortened, restore)
+
+
+def _block(rows: Any, people: int, torch: Any, kind: Any, device: Any) -> Any:
+    """A block of ``people`` on the module's device, filled up with people whose rows weigh nothing."""
+    whole = np.zeros((people, *rows.shape[1:]), rows.dtype)
+    whole[: len(rows)] = rows
+    made = torch.as_tensor(whole, device=device)
+    return made.to(kind) if made.is_floating_point() else made
+
+
+def _made_up(like: Any, torch: Any) -> Any:
+    """Rows of the same shape and type from a public stream."""
+    words = Random(1).words(like.numel())
+    numbers = (words >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0 if like.is_floating_point() else words % 2
+    return torch.as_tensor(numbers.astype(np.float64)).reshape(like.shape).to(like.dtype).to(like.device)
