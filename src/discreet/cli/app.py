@@ -26,6 +26,7 @@ GROUPS = (
     "ask",
     "fit",
     "infer",
+    "synthesize",
     "ledger",
     "protect",
     "audit",
