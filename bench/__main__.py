@@ -14,6 +14,7 @@ STUDIES = (
     "noise",
     "ledger",
     "descriptive",
+    "tables",
     "audit",
     "local",
     "protect",

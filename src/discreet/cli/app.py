@@ -30,6 +30,8 @@ GROUPS = (
     "ledger",
     "protect",
     "audit",
+    "serve",
+    "access",
 )
 for group in GROUPS:
     import_module(f"discreet.cli.{group}").register(app)

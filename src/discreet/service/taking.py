@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from discreet.core.ask import Ask
+from discreet.core.ask import Ask, Open
 from discreet.core.cost import Cost
 from discreet.core.runner import Bill
 from discreet.errors import DiscreetError
@@ -127,15 +127,20 @@ class Taker:
         return share.preview(self._due(question, priced, share, table)).fits
 
     def _due(self, question: Question, priced: Priced, share: Ledger, table: Published) -> Cost:
-        """What is yet to be paid: known before the first ask is answered only where all are made at once."""
-        if question.kind.word not in ("ask", "together", "score"):
-            return priced.cost
+        """What is yet to be paid. Of what is asked in several steps only the first is known before it is answered.
+
+        Where the analyst has paid for that, the rest is either paid for too, or the payment's own transaction refuses it.
+        """
         source = question.narrowed(self.sources[table.name])
         request: Any = question.kind.procedure(source, table.rows, self.config.limits).send(None)
+        if isinstance(request, Open):
+            return priced.cost
         bills = []
         for ask in (request,) if isinstance(request, Ask) else request:
             distance = ask.query.distance(table.schema.neighbors)
             people = source.where(**dict(ask.where)) if ask.where else source
             repeats = ask.rate is None and ask.query.described
             bills.append(Bill(ask, distance, ask.mechanism.cost(distance), people, repeats))
-        return share.due(bills, table.schema.neighbors)
+        due = share.due(bills, table.schema.neighbors)
+        at_once = sum((bill.cost for bill in bills), Cost.nothing()) == priced.cost
+        return due if at_once or due == Cost.nothing() else priced.cost
