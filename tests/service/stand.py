@@ -113,7 +113,8 @@ class PretendDesk(threading.Thread):
             connection.execute(
                 t.requests.insert(),
                 {"ref": row.ref, "n": row.n, "analyst": row.token, "token": row.token, "grant_id": 1, "state": "answered",
-                 "table_name": "patients", "due": due, "question_sha256": question.digest, "at": row.at, "price": "{}", "question": row.body,
+                 "table_name": "patients", "due": due, "question_sha256": question.digest, "at": row.at, "price": "{}",
+                 "question": row.body,
                  "weight": 0.0},
             )  # fmt: skip
             connection.execute(t.answers.insert(), {"ref": row.ref, "document": text, "signature": self._signer.sign(text)})

@@ -32,6 +32,7 @@ from discreet.service.signing import verify
 from discreet.service.wire import ServiceRefused, Wire
 from discreet.service.written import written_question
 from discreet.statistics.question import Table
+from discreet.synthesis import Synthesis
 
 R = TypeVar("R")
 _WAITING = ("sent", "queued", "approval", "scheduled")
@@ -63,7 +64,7 @@ def connect(url: str, token: str | Path | None = None, key: str | None = None, *
     return Remote(wire, tables[table], wire.get("/v1/key")["key"] if key is None else key)
 
 
-class Remote(Questions, Fitting):
+class Remote(Questions, Fitting, Synthesis):
     """Questions to a table behind a service, with the methods of ``Session``; made by ``connect``.
 
     What needs code beside the table (a loss or a network of one's own, a test of tests, a procedure) raises at once.

@@ -91,6 +91,10 @@ def _score(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"design": written(fitted.design), "theta": np.ravel(fitted.theta).tolist()} | price
 
 
+def _synthesize(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _plain(value, key) for key, value in given.items() if value is not None}
+
+
 def _model(model: Any) -> tuple[str, dict[str, Any]]:
     """The word of a fit file for a model, and the parameters that differ from their defaults."""
     name = type(model).__name__
@@ -131,4 +135,11 @@ def _plain(value: Any, name: str) -> Any:
     )
 
 
-_WRITERS: dict[str, Any] = {"ask": _asks, "together": _together, "fit": _fit, "tune": _tune, "score": _score}
+_WRITERS: dict[str, Any] = {
+    "ask": _asks,
+    "together": _together,
+    "fit": _fit,
+    "tune": _tune,
+    "score": _score,
+    "synthesize": _synthesize,
+}

@@ -304,7 +304,7 @@ def _title(view: View) -> str:
         return "; ".join(
             " of ".join([name, *([" and ".join(c)] if c else [])]) for name, *c in asked["together"]["questions"]
         )
-    kind = next(word for word in ("fit", "tune", "score") if word in asked)
+    kind = next(word for word in asked if word != "table")
     about = asked[kind]
     return f"{kind} of {about.get('kind', 'a model')}" + (f" for {about['target']}" if "target" in about else "")
 
