@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from discreet.core.moments import Datetime as Datetime
     from discreet.core.moments import Duration as Duration
     from discreet.core.release import Release as Release
+    from discreet.core.releases import Releases as Releases
+    from discreet.core.releases import read_releases as read_releases
     from discreet.core.result import Result as Result
     from discreet.core.schema import Categories as Categories
     from discreet.core.schema import Integer as Integer
@@ -97,6 +99,8 @@ _HOMES = {
     "OptimalKeys": "discreet.mechanisms",
     "RandomizedResponse": "discreet.mechanisms",
     "Release": "discreet.core.release",
+    "Releases": "discreet.core.releases",
+    "read_releases": "discreet.core.releases",
     "Result": "discreet.core.result",
     "SphericalLaplace": "discreet.mechanisms",
     "ThresholdedKeys": "discreet.mechanisms",
