@@ -23,6 +23,7 @@ STUDIES = (
     "intervals",
     "gradient",
     "inference",
+    "synthetic",
 )
 RESULTS = Path(__file__).parent / "results.json"
 
