@@ -14,6 +14,7 @@ STUDIES = (
     "noise",
     "ledger",
     "descriptive",
+    "engines",
     "audit",
     "local",
     "protect",
