@@ -62,6 +62,8 @@ HOMES: dict[str, dict[str, str]] = {
         "scatter": "statistics.covariance_matrix",
         "signed_rank_sum": "hypotheses.signed_rank_sum",
         "slope_at": "models.queries.sandwich_sums",
+        "softmax_minimiser": "models.queries.softmax_problem",
+        "softmax_problem": "models.queries.softmax_problem",
         "spread": "statistics.spread",
         "two_moments": "statistics.two_moments",
     },

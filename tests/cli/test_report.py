@@ -10,12 +10,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import discreet as ds
 from discreet.core.cost import Cost
-from discreet.report import meaning, pictures, render
-from discreet.report.numbers import in_words, shown
+from discreet.core.mechanism import mechanisms
+from discreet.report import heat, language, meaning, pictures, render, svg
+from discreet.report.numbers import in_words, percent, shown
 from tests.cli.conftest import Run
 
 ASKS = """
@@ -156,11 +158,11 @@ def test_contrast(released: tuple[dict[str, Any], str]) -> None:
     for ink in inks:
         for ground in grounds:
             assert contrast(ink, ground) >= 4.5, (ink, ground)
-    for mark in (pictures.BAR, pictures.MARK, pictures.LINE, pictures.EARLIER):
-        for ground in (*grounds, pictures.SOFT):
+    for mark in (svg.BAR, svg.MARK, svg.LINE, svg.EARLIER):
+        for ground in (*grounds, svg.SOFT):
             assert contrast(mark, ground) >= 3, (mark, ground)
     colors = set(re.findall(r"(?:fill|stroke)=\"(#[0-9a-f]{6})\"", released[1]))
-    assert colors <= {pictures.BAR, pictures.MARK, pictures.LINE, pictures.EARLIER, pictures.SOFT, "#ffffff", "#b7c1cc"}
+    assert colors <= {svg.BAR, svg.MARK, svg.LINE, svg.EARLIER, svg.SOFT, "#ffffff", "#b7c1cc"}
 
 
 def test_drawings_stay_inside(released: tuple[dict[str, Any], str]) -> None:
@@ -225,3 +227,94 @@ def test_numbers_in_words() -> None:
     assert [in_words(v) for v in ("[0, 20)", "[80, 110]", "north")] == ["0 to below 20", "80 to 110", "north"]
     assert meaning.beliefs(Cost.pure(0))[3] == ("50 %", "50 %")
     assert meaning.beliefs(ds.Gaussian(1).cost(1)) == []
+
+
+def test_every_language_has_every_phrase() -> None:
+    """The same keys but for laws, which English takes from themselves; the same words to be filled in."""
+    every = language.phrases()
+    assert tuple(every) == language.LANGUAGES
+    plain = {key: set(re.findall(r"{(\w+)}", text)) for key, text in every["en"].items()}
+    for name in ("de", "fr"):
+        own = {key: set(re.findall(r"{(\w+)}", text)) for key, text in every[name].items()}
+        laws = {key for key in own if key.startswith("law.")}
+        assert {key: words for key, words in own.items() if key not in laws} == plain
+        assert {key.removeprefix("law.") for key in laws} <= set(mechanisms.homes())
+        assert not any(own[key] for key in laws)
+
+
+@pytest.mark.parametrize(("name", "words"), [("de", "Die Antworten"), ("fr", "Les réponses")])
+def test_a_page_in_another_language(run: Run, folder: Path, name: str, words: str) -> None:
+    path = folder / "people.toml"
+    path.write_text(f'language = "{name}"\n' + path.read_text() + ASKS)
+    assert run("release", path, "--out", folder / "out").code == 0
+    text = (folder / "out" / "report.html").read_text()
+    assert Page(text).of("html")[0][1]["lang"] == name
+    assert words in text
+    assert "ε=0,9" in text
+    for english in ("The answer", "with 95", "The ledger", "Laplace noise", " to below ", "rows of"):
+        assert english not in text, english
+    path.write_text(path.read_text().replace(f'language = "{name}"', 'language = "la"'))
+    refused = run("plan", path)
+    assert refused.code == 2
+    assert "language must be one of en, de, fr, got 'la'" in refused.err
+
+
+def test_numbers_in_other_languages() -> None:
+    german = ["1.235", "−2,5", "0 bis unter 20", "52,5 %"]
+    french = ["1\u202f235", "−2,5", "0 à moins de 20", "52,5 %"]
+    for name, wanted in (("de", german), ("fr", french)):
+        with language.spoken(name):
+            assert [shown(1234.6), shown(-2.5), in_words("[0, 20)"), percent(0.525)] == wanted
+    assert shown(1234.6) == "1,235"
+
+
+def picture(result: ds.Result, statistic: str, **options: Any) -> str:
+    ask = {"title": "T", "statistic": statistic, "options": options}
+    return str(pictures.answer("key", ask, result, 120))
+
+
+def test_unequal_bins_are_densities() -> None:
+    """1,000 rows a unit everywhere: all bars are equally high, whatever their width."""
+    x = np.arange(0, 100, 0.01)
+    session = ds.Session({"x": x}, ds.Schema({"x": ds.Real(0, 100)}), ledger="test")
+    drawn = picture(session.histogram("x", bins=[0, 5, 20, 100], epsilon=math.inf), "histogram")
+    bars = re.findall(rf'<rect x="([\d.]+)%" y="([\d.]+)" width="([\d.]+)%" height="([\d.]+)" fill="{svg.BAR}"', drawn)
+    assert len({height for _, _, _, height in bars}) == 1
+    widths = [float(width) for _, _, width, _ in bars]
+    assert widths[2] / widths[1] == pytest.approx(80 / 15, rel=0.1)
+    assert "unequal width" in drawn
+
+
+def test_large_tables_are_heat_maps() -> None:
+    names = {f"c{i}": ds.Categories([f"v{j}" for j in range(size)]) for i, size in enumerate((7, 6, 2))}
+    session = ds.Session({name: [c.values[0]] * 50 for name, c in names.items()}, ds.Schema(names), ledger="test")
+    drawn = picture(session.crosstab("c0", "c1", epsilon=math.inf), "crosstab")
+    assert drawn.count("<rect") == 42
+    assert drawn.count(f'fill="{heat.shade(1)}"') == 1  # the one full cell
+    assert contrast("#1b2430", heat.shade(1)) >= 4.5  # letters are as readable there as anywhere
+    assert "a table of 7 by 6, from 0 to 50" in drawn
+    assert picture(session.crosstab("c0", "c2", epsilon=math.inf), "crosstab").count("<rect") == 2 * 14  # bars
+
+
+def test_axes_are_around_the_answers_and_quantiles_say_which() -> None:
+    x = np.linspace(0, 1, 5001) + 40
+    session = ds.Session({"x": x}, ds.Schema({"x": ds.Real(0, 1000)}), ledger="test", seed=1)
+    mean = session.mean("x", epsilon=5)
+    ends = re.findall(r'class="small">([\d.]+)</text>', picture(mean, "mean"))
+    assert 38 < float(ends[0]) < 40.5 < float(ends[1]) < 43
+    quantile = session.quantile("x", "0.9", epsilon=5)
+    assert "90 % of the rows lie below" in meaning.sentence({"statistic": "quantile", "options": {"q": 0.9}}, quantile)
+    assert "50 % of the rows" in meaning.sentence({"statistic": "median"}, session.median("x", epsilon=5))
+    assert 'stroke-width="2"' not in picture(quantile, "quantile", q=0.9)  # no whisker where there is no interval
+
+
+def test_a_caution_takes_the_promise_back() -> None:
+    columns = {"w": ds.Real(0, 200)}
+    session = ds.Session({"w": ["70,5"] * 900}, ds.Schema(columns, expected_rows=900), ledger="test", seed=1)
+    result = session.mean("w", epsilon=1)
+    told = meaning.sentence({"statistic": "mean"}, result)
+    assert "true number" not in told
+    assert "900 were expected" in str(meaning.caution(result))
+    for name, words in (("de", "waren erwartet"), ("fr", "étaient attendues")):
+        with language.spoken(name):
+            assert words in str(meaning.caution(result))

@@ -26,6 +26,7 @@ from discreet.models.estimators.logistic_regression import LogisticRegression
 from discreet.models.estimators.outcome_weighted import OutcomeWeightedLearner
 from discreet.models.estimators.pca import PCA
 from discreet.models.estimators.random_forest import RandomForestClassifier
+from discreet.models.estimators.softmax_regression import SoftmaxRegression
 from discreet.models.estimators.standard_scaler import StandardScaler
 from discreet.models.losses import Huber
 from discreet.models.regions import Ball
@@ -110,6 +111,15 @@ class DeclaredClasses(Declared):
         return tuple(found)
 
 
+class CheckedSoftmaxRegression(DeclaredClasses, SoftmaxRegression):
+    """Declared; where a check brings fewer classes than a softmax has, others are declared that nobody is of."""
+
+    def _classes(self) -> tuple[Any, ...]:  # type: ignore[override]
+        found = list(super()._classes())
+        more = [f"none{i}" for i in range(3)] if isinstance(found[0], str) else [max(found) + 1, max(found) + 2]
+        return (*found, *more[: max(0, 3 - len(found))])
+
+
 class CheckedGaussianNB(DeclaredClasses, GaussianNB):
     """Declared."""
 
@@ -145,6 +155,13 @@ CHECKED: list[tuple[Any, dict[str, str]]] = [
         {"check_regressors_train": "coefficients are held to a ball, and the line of this check lies outside it"},
     ),
     (CheckedGaussianNB(epsilon=math.inf), {}),
+    (
+        CheckedSoftmaxRegression(**_PLAIN, weight_bound=10),
+        dict.fromkeys(
+            ("check_classifiers_classes", "check_classifiers_train", "check_decision_proba_consistency"),
+            "where these checks bring two classes, a softmax has a score for the third that was declared too",
+        ),
+    ),
     (CheckedRandomForestClassifier(epsilon=math.inf, key=1), {}),
     (CheckedKMeans(epsilon=math.inf, n_clusters=3), {}),
     (CheckedPCA(epsilon=math.inf), {}),

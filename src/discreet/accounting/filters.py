@@ -65,6 +65,16 @@ class Remaining:
     delta: Fraction
     rho: Fraction | None
 
+    @staticmethod
+    def of(cap: Cost, drawn: Cost) -> Remaining:
+        """What a cap leaves of each kind of statement that it makes."""
+
+        def less(most: Fraction | None, taken: Fraction | None) -> Fraction | None:
+            return None if most is None else max(Fraction(0), most - taken) if taken is not None else Fraction(0)
+
+        delta = max(Fraction(0), cap.delta - drawn.delta)
+        return Remaining(less(cap.epsilon, drawn.epsilon), delta, less(cap.rho, drawn.rho))
+
     def __str__(self) -> str:
         parts = [f"{sign}={float(v):.6g}" for sign, v in (("ε", self.epsilon), ("ρ", self.rho)) if v is not None]
         return ", ".join([*parts, f"δ={float(self.delta):.3g}"] if self.delta else parts) or "nothing"

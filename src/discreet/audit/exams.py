@@ -42,6 +42,7 @@ from discreet.models import (
     RandomForestClassifier,
     SGDClassifier,
     SGDRegressor,
+    SoftmaxRegression,
     StandardScaler,
 )
 from discreet.models.design import Design
@@ -65,6 +66,7 @@ SCHEMA: dict[str, Column] = {
     "x": Real(-1, 1),
     "v": Real(-1, 1),
     "y": Categories((0, 1)),
+    "c": Categories((0, 1, 2)),
     "z": Real(-1, 1),
     "w": Real(0, 2),
 }
@@ -224,6 +226,10 @@ EXAMS = [
     _of(ConstrainedRegression(loss=Huber(), region=Box(), ridge="2.5", **_PLAIN), target="z", cost=0.6),
     _of(ConstrainedRegression(loss=Huber(), region=Box(), ridge="2.5", method="output", **_PLAIN),
         "ConstrainedRegression, output", target="z"),
+    _of(SoftmaxRegression(ridge="4.1", **_PLAIN), target="c", cost=0.8),
+    _of(SoftmaxRegression(epsilon=1, delta="0.01", ridge="9", fit_intercept=False),
+        "SoftmaxRegression, Gaussian", target="c", delta=0.01, relation="replace", cost=0.8),
+    _of(SoftmaxRegression(method="output", ridge="10", **_PLAIN), "SoftmaxRegression, output", target="c"),
     _of(GaussianNB(epsilon=1)),
     _of(GaussianNB(epsilon=1, delta="0.01"), "GaussianNB, Gaussian", delta=0.01, features=("x", "v")),
     _of(GaussianNB(epsilon=1, delta="0.01"), "GaussianNB, Gaussian", delta=0.01, relation="replace", features=("x", "v")),

@@ -26,9 +26,12 @@ GROUPS = (
     "ask",
     "fit",
     "infer",
+    "synthesize",
     "ledger",
     "protect",
     "audit",
+    "serve",
+    "access",
 )
 for group in GROUPS:
     import_module(f"discreet.cli.{group}").register(app)

@@ -23,6 +23,8 @@ class Smoothness:
     loss can be computed in extended precision, and ``reach`` bounds the coefficients where they are held to a set, whose
     shortest point is no longer than ``least`` and whose projections t are wrong by at most ``off`` times (1 + |t|).
     ``height`` is by how much the loss of a row may pass its least value at coefficients of 0, if by more than its slope.
+    ``classes`` is the number of scores of a row where a softmax is minimised, else 1: ``curvature`` is then the largest
+    eigenvalue of what a row of length 1 adds, whose trace is at most 2 curvature (1 - 1 / classes).
     """
 
     curvature: Fraction
@@ -38,6 +40,7 @@ class Smoothness:
     height: Fraction = Fraction(0)
     least: Fraction = Fraction(0)
     off: Fraction = Fraction(0)
+    classes: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         known = {k: getattr(self, k) for k in _EXACT}

@@ -22,6 +22,7 @@ KINDS = {
     "linear": "LinearRegression",
     "sgd": "SGDClassifier",
     "network": "MLPClassifier",
+    "softmax": "SoftmaxRegression",
     "naive_bayes": "GaussianNB",
     "forest": "RandomForestClassifier",
     "kmeans": "KMeans",

@@ -72,6 +72,7 @@ def describe(
         "kind": "releases",
         "schema": 1,
         "title": file.title,
+        "language": file.language,
         "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "discreet": __version__,
         "declared": file.schema.to_dict(),

@@ -32,6 +32,7 @@ _KNOWN = {
     "name": (str,),
     "title": (str,),
     "who": (str,),
+    "language": (str,),
     "budget": (dict,),
     "same_people": (bool,),
     **dict.fromkeys(("delimiter", "decimal", "thousands", "encoding", "quote"), (str,)),
@@ -91,6 +92,7 @@ class ReleaseFile:
     budget: Budget | None
     same_people: bool
     items: tuple[Item, ...]
+    language: str = "en"
     places: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -128,6 +130,7 @@ def read_with(path: Path, more: Mapping[str, tuple[type, ...]], kind: str) -> tu
         budget=_budget(doc.get("budget"), place),
         same_people=doc.get("same_people", False),
         items=(),
+        language=_language(doc.get("language", "en"), place("language")),
         places={key: place(key) for key in _KNOWN},
     )
     return base, doc, place
@@ -153,6 +156,16 @@ def _closest(key: str, known: Mapping[str, Any]) -> str:
 def _text(value: str, name: str, place: str) -> str:
     if not value.strip():
         raise InvalidRequest(f"{place}{name} must not be empty, got {value!r}; write a few words")
+    return value
+
+
+def _language(value: str, place: str) -> str:
+    from discreet.report.language import LANGUAGES
+
+    if value not in LANGUAGES:
+        raise InvalidRequest(
+            f"{place}language must be one of {', '.join(LANGUAGES)}, got {value!r}; leave it out for English"
+        )
     return value
 
 

@@ -39,6 +39,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
+from discreet.core.ask import Account
 from discreet.core.cost import Cost
 from discreet.core.query import Relation
 from discreet.core.release import Entry, Release
@@ -68,6 +69,7 @@ class Wanted:
     draft: Draft
     key: str | None
     older: str | None  # the key that version 0.1.0 stored the same answer under
+    payer: Account | None = None  # the account that pays; the ledger, if none
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class Answers:
         durable = any(each.key is None for each in wanted)
         first: dict[str, int] = {}
         fresh: list[int] = []
+        uses: list[Draft] = []
         with self._claiming(taken):
             with database.work(write=True, durable=durable) as work:
                 books = journal.lock(work)
@@ -122,7 +125,11 @@ class Answers:
                         paid[place] = self._found(work, each) or self._redeemed(work, each, holder, taken)
                     if paid[place] is None:
                         fresh.append(place)
-                entries = journal.post(work, books, self._drafts(work, books, [wanted[p] for p in fresh], bound))
+                    elif each.payer is not None and not self.own(work, each):
+                        journal.load(work, books, each.payer)
+                        uses.append(replace(each.draft, kind="use"))
+                drafts = self._drafts(work, books, [wanted[p] for p in fresh], bound)
+                entries = journal.post(work, books, [*uses, *drafts])[len(uses) :]
                 self._foretell(work, entries, [wanted[p] for p in fresh])
                 for place, entry in zip(fresh, entries, strict=True):
                     paid[place] = Bought(entry, wanted=wanted[place])
@@ -159,11 +166,20 @@ class Answers:
         """The events of what has to be paid; of a ledger without a unit the first binds it."""
         drafts = []
         for each in wanted:
-            account = each.bill.ask.account
+            account = each.payer
             drafts.append(each.draft if account is None else on_account(each.draft, self.journal.load(work, books, account)))
         if drafts and bound is not None:
             drafts[0] = replace(drafts[0], unit=bound)
         return drafts
+
+    def own(self, work: Work, each: Wanted) -> bool:
+        """Whether a reservation of the same person paid for the same question before: asking again is then free.
+
+        That somebody else paid makes nothing cheaper: the price would tell that they asked. The release is the same one, so
+        the people in the table pay nothing more; the second person's share does, in full.
+        """
+        place = {"of_ledger": self.journal.id, "of_key": each.key, "of_who": self.journal.who}
+        return work.row(tables.find_own, place) is not None
 
     def _found(self, work: Work, each: Wanted) -> Paid | None:
         for key in (each.key, each.older):

@@ -18,12 +18,17 @@ PLAN, PARTS, RESERVED, CANCELLED = "plan", "parts", "reserved", "cancelled"
 
 @dataclass
 class Standing:
-    """Where an account stands: what was drawn on it and how many steps of its plan are left."""
+    """Where an account stands: what was drawn on it and how many steps of its plan are left.
+
+    ``paid`` is the part of what was drawn that was released for it; the rest was drawn for the use of releases that somebody
+    else had paid for. Only a replay keeps it, and ``Ledger.cancel``, which adds it up.
+    """
 
     terms: Terms
     status: str
     left: int
     drawn: Cost
+    paid: Cost = field(default_factory=Cost.nothing)
 
     @staticmethod
     def fresh(terms: Terms, status: str) -> Standing:
@@ -40,7 +45,9 @@ class Books:
     does a store, which tells only that a release already paid for was kept.
     Drawn sums are compared with the cap by ``Cost <=``, which lets the curve exceed it in the last digits; the ledger
     was charged ``cap.padded()``, which covers them. Cancelling replaces a reservation by what was drawn on it, which
-    by the same comparison is no more. Accounts on ``parts`` are each a filter at the cap on people of their own, so
+    by the same comparison is no more; of that, a use of a stored release costs nobody anything, because its release was
+    counted when it was paid for. What an opening costs that a reservation pays for is drawn on it, within its cap, like
+    any question. Accounts on ``parts`` are each a filter at the cap on people of their own, so
     all of them together cost what one may. Totals are recomputed from whole costs, never subtracted from, so no
     rounding can make a total too small.
 
@@ -108,6 +115,23 @@ class Books:
             f"and {self.filter.remaining(total)} is left; {remedy}. Nothing was charged"
         )
 
+    def _admit_open(self, draft: Draft) -> None:
+        """An opening is paid by the ledger, or drawn on the reservation that it names."""
+        if draft.account is None:
+            self._admit_payment(draft)
+            return
+        if self.standing(draft).status != RESERVED:
+            raise AccountClosed(
+                f"an account is opened by a reservation, and {_name(draft)} is {self.standing(draft).status}"
+            )
+        self._admit_draw(draft)
+
+    def _admit_use(self, draft: Draft) -> None:
+        """A release that was paid for before is used by one more person, whose reservation pays its price."""
+        if self.standing(draft).status != RESERVED:
+            raise AccountClosed(f"a release is used on a reservation, and {_name(draft)} is {self.standing(draft).status}")
+        self._admit_draw(draft)
+
     def _admit_step(self, draft: Draft) -> None:
         standing = self.standing(draft)
         if standing.left < 1:
@@ -156,7 +180,10 @@ class Books:
         self.spent = after if same else self.spent + draft.cost
 
     def _open(self, draft: Draft, number: int) -> None:
-        self.spent += draft.cost
+        if draft.account is None:
+            self.spent += draft.cost
+        else:
+            self._draw(draft, number)
         self._add(draft, number, PARTS if draft.terms and draft.terms.parts else PLAN)
 
     def _reserve(self, draft: Draft, number: int) -> None:
@@ -173,12 +200,16 @@ class Books:
 
     def _draw(self, draft: Draft, number: int) -> None:
         self.standing(draft).drawn += draft.cost
+        self.standing(draft).paid += draft.cost
+
+    def _use(self, draft: Draft, number: int) -> None:
+        self.standing(draft).drawn += draft.cost
 
     def _cancel(self, draft: Draft, number: int) -> None:
-        """Needs every open reservation among ``accounts``: what stays set aside is added up anew."""
+        """Needs every open reservation among ``accounts``, what stays set aside is added up anew; and what was ``paid``."""
         standing = self.standing(draft)
         standing.status = CANCELLED
-        self.spent += standing.drawn
+        self.spent += standing.paid
         self.reserved = sum(
             (s.terms.cap.padded() for _, s in sorted(self.accounts.items(), key=_place) if s.status == RESERVED),
             Cost.nothing(),
@@ -210,10 +241,11 @@ def _name(draft: Draft) -> str:
 
 _ADMIT: dict[str, Callable[[Books, Draft], None]] = {
     "charge": Books._admit_payment,
-    "open": Books._admit_payment,
+    "open": Books._admit_open,
     "reserve": Books._admit_payment,
     "step": Books._admit_step,
     "draw": Books._admit_draw,
+    "use": Books._admit_use,
     "cancel": Books._admit_cancel,
     "store": Books._admit_store,
     "redeem": Books._admit_note,
@@ -226,6 +258,7 @@ _APPLY: dict[str, Callable[[Books, Draft, int], None]] = {
     "reserve": Books._reserve,
     "step": Books._step,
     "draw": Books._draw,
+    "use": Books._use,
     "cancel": Books._cancel,
     "store": Books._store,
     "redeem": Books._note,

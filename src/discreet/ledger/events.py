@@ -106,7 +106,8 @@ class Terms:
 class Draft:
     """An event before it has a place in the book. ``law`` and ``sensitivity`` are canonical JSON.
 
-    ``cost`` is what is taken from whoever pays: the ledger, or for a ``draw`` the account. A ``step`` of a plan was
+    ``cost`` is what is taken from whoever pays: the ledger, or for a ``draw``, and an ``open`` that names one, the account;
+    for a ``use`` of a release that was paid for before, the account alone. A ``step`` of a plan was
     paid for when the account was opened and costs nothing, and so does a ``store``, which puts a stored release, paid
     for by an event before it, under the chain of hashes. ``rows`` says what the rows were restricted to, ``key`` is the
     keyed digest of the question and the version of the table, and ``unit`` stands in the event that bound the ledger to one;
@@ -134,7 +135,7 @@ class Draft:
 
 @dataclass(frozen=True, kw_only=True)
 class Event(Draft):
-    """An event of the book: charge, open, step, draw, reserve, cancel, store, redeem, forgo or adopt."""
+    """An event of the book: charge, open, step, draw, use, reserve, cancel, store, redeem, forgo or adopt."""
 
     number: int
     time: str

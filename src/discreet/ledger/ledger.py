@@ -20,10 +20,10 @@ from discreet.core.unit import Unit
 from discreet.errors import AccountClosed, InvalidRequest
 from discreet.ledger import checks, keys, tables, tally
 from discreet.ledger.answers import Answers, Wanted
-from discreet.ledger.books import on_account
+from discreet.ledger.books import RESERVED, Standing, on_account
 from discreet.ledger.creation import find_or_create
-from discreet.ledger.database import Database
-from discreet.ledger.events import Draft, Event, Terms, canonical, digest, founding
+from discreet.ledger.database import Database, Work
+from discreet.ledger.events import Draft, Event, Terms, canonical, digest, founding, read_cost
 from discreet.ledger.journal import Journal
 from discreet.ledger.replay import verify
 
@@ -95,6 +95,21 @@ class Ledger:
         self._key_bytes: bytes | None = None
         self._journal = Journal(self._database, row["id"], self.name, self.filter, self.test, self.who)
         self._answers = Answers(self._journal)
+        self._reservation: Account | None = None
+
+    def drawing(self, reservation: Account, who: str) -> Ledger:
+        """The same ledger for somebody with a share of it: payments are drawn on the reservation, in the name of ``who``.
+
+        A question that the same ``who`` paid for before is free; one that somebody else paid for is not (event ``use``).
+        What is left, and what fits, is said of the reservation. It lives as long as the ledger it was made from.
+        """
+        made: Ledger = object.__new__(type(self))
+        vars(made).update(vars(self))
+        made.who = checks.text(who, "who")
+        made._journal = replace(self._journal, who=made.who)
+        made._answers = Answers(made._journal)
+        made._reservation = reservation
+        return made
 
     def close(self) -> None:
         """Close the connection; the ledger object is of no use afterwards."""
@@ -158,8 +173,9 @@ class Ledger:
         with self._database.work(write=True) as work:
             books = self._journal.lock(work)
             for place, (ask, _, _) in enumerate(asks):
-                if ask.account is not None:
-                    standing = self._journal.load(work, books, ask.account)
+                account = self._payer(ask)
+                if account is not None:
+                    standing = self._journal.load(work, books, account)
                     drafts[place] = on_account(drafts[place], standing)
             drafts[0] = replace(drafts[0], unit=self._bound(books.unit, unit, binding))
             return self._journal.post(work, books, drafts)
@@ -220,6 +236,9 @@ class Ledger:
         with self._database.work(write=True) as work:
             books = self._journal.lock(work)
             bound = replace(draft, unit=self._bound(books.unit, unit, binding))
+            if self._reservation is not None:
+                self._journal.load(work, books, self._reservation)
+                bound = replace(bound, account=self._reservation.number, part=self._reservation.part)
             entry = self._journal.post(work, books, [bound])[0]
             work.after.insert(0, lambda: tally.opened(entry, bound.cost))
         return [Account(entry.number, part, account.parts, entry.hash) for part in range(account.parts or 1)]
@@ -267,17 +286,46 @@ class Ledger:
         )
         with self._database.work(write=True) as work:
             books = self._journal.lock(work)
-            self._journal.load(work, books, account)
             self._journal.load_reservations(work, books)
+            standing = self._journal.load(work, books, account)
+            place = {"of_ledger": self._journal.id, "of_account": account.number}
+            costs = [read_cost(row[0]) for row in work.rows(tables.paid_of_account, place)]
+            standing.paid = sum(costs, Cost.nothing())
             return self._journal.post(work, books, [draft])[0]
 
     def preview(self, what: Cost | Mechanism, sensitivity: Sensitivity = 1) -> Preview:
         """Whether a cost, or a law at a sensitivity, would fit now; changes nothing."""
         cost = checks.cost(what if isinstance(what, Cost) else checks.law(what).cost(Distance.of(sensitivity)), self.test)
+        if self._reservation is not None:
+            held = self.reserved(self._reservation)
+            fits = held.status == RESERVED and held.drawn + cost <= held.terms.cap
+            return Preview(cost, fits, Remaining.of(held.terms.cap, held.drawn + cost if fits else held.drawn))
         books = self._journal.read()
         fits = books.fits(books.total + cost)
         left = books.total + cost if fits else books.total
         return Preview(cost, fits, None if self.filter is None else self.filter.remaining(left))
+
+    def reserved(self, account: Account) -> Standing:
+        """Where a reservation stands: its cap, what was drawn on it, and whether it is open."""
+        with self._database.work(write=False) as work:
+            return self._journal.load(work, self._journal.read_books(work), account)
+
+    def due(self, bills: Sequence[Bill], relation: Relation) -> Cost:
+        """What would be charged for these now: without those that are answered for nothing, each question once."""
+        total, seen = Cost.nothing(), set()
+        with self._database.work(write=False) as work:
+            for bill in bills:
+                each = self._want(bill, relation)
+                if each.key is not None and (each.key in seen or self._known(work, each)):
+                    continue
+                seen.add(each.key)
+                total = total + bill.cost
+        return total
+
+    def _known(self, work: Work, each: Wanted) -> bool:
+        if each.payer is not None:
+            return self._answers.own(work, each)
+        return any(key is not None and self._journal.find_release(work, key) for key in (each.key, each.older))
 
     def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
         """The stored release of the identical question on the identical version of the data; asking again is free."""
@@ -314,7 +362,11 @@ class Ledger:
         found = [*self._keys(draft, bill.source), None] if bill.repeats else [None, None]
         restricted = getattr(bill.source, "restriction", ())
         rows = canonical({column: list(labels) for column, labels in restricted}) if restricted else None
-        return Wanted(bill, replace(draft, rows=rows, key=found[0]), found[0], found[1])
+        return Wanted(bill, replace(draft, rows=rows, key=found[0]), found[0], found[1], self._payer(bill.ask))
+
+    def _payer(self, ask: Ask) -> Account | None:
+        """The account that pays for an ask: its own, or the reservation of whoever asks."""
+        return ask.account or self._reservation
 
     def _unit_draft(self, unit: Unit | None) -> str | None:
         """The unit as it is written down; refuses another than the ledger's, where it has one."""
@@ -344,11 +396,13 @@ class Ledger:
         return self._journal.read().head
 
     def spent(self) -> Cost:
-        """What counts against the budget: everything paid and everything set aside."""
-        return self._journal.read().total
+        """What counts against the budget: everything paid and everything set aside; of a share, what was drawn on it."""
+        return self._journal.read().total if self._reservation is None else self.reserved(self._reservation).drawn
 
     def remaining(self) -> Remaining | None:
         """What is left; None where nothing is limited."""
+        if self._reservation is not None:
+            return self.preview(Cost.nothing()).remaining
         return None if self.filter is None else self.filter.remaining(self.spent())
 
     @property
@@ -388,8 +442,8 @@ class Ledger:
             cost=cost,
             law=canonical(checks.law(ask.mechanism).to_dict()),
             sensitivity=canonical(distance.to_dict()),
-            account=None if ask.account is None else ask.account.number,
-            part=None if ask.account is None else ask.account.part,
+            account=None if (payer := self._payer(ask)) is None else payer.number,
+            part=None if payer is None else payer.part,
         )
 
     def _check_relation(self, relation: Relation) -> Relation:

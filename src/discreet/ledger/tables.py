@@ -79,6 +79,7 @@ events = Table(
     Column("rows", Text),  # what the rows were restricted to
     Column("key", String(64)),  # the keyed digest of question, law, relation and version
     Column("unit", Text),  # the unit that this event bound the ledger to
+    Index("discreet_events_key", "ledger", "key"),
 )
 
 accounts = Table(
@@ -140,6 +141,22 @@ update_ledger = (
 )
 set_key = ledgers.update().where(ledgers.c.id == _ledger).values(keyed=bindparam("new_keyed"))
 insert_event = events.insert()
+# Whether somebody's own reservation paid for a question before.
+find_own = select(events.c.number).where(
+    events.c.ledger == _ledger,
+    events.c.key == bindparam("of_key"),
+    events.c.who == bindparam("of_who"),
+    events.c.kind.in_([literal_column("'draw'"), literal_column("'use'")]),
+)
+paid_of_account = (
+    select(events.c.cost)
+    .where(
+        events.c.ledger == _ledger,
+        events.c.account == bindparam("of_account"),
+        events.c.kind.in_([literal_column("'draw'"), literal_column("'open'")]),
+    )
+    .order_by(events.c.number)
+)
 _payment = (events.c.hash.label("paid"), events.c.question, events.c.law, events.c.cost)
 read_payment = select(*_payment).where(events.c.ledger == _ledger, events.c.number == bindparam("of_number"))
 hash_of_event = select(events.c.hash).where(events.c.ledger == _ledger, events.c.number == bindparam("of_number"))

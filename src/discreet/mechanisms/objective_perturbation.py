@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, Self
@@ -19,6 +19,7 @@ from discreet.core.random import Random, chosen
 from discreet.core.smoothness import Smoothness
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import objective_profile as profiles
+from discreet.mechanisms import softmax_profile as softmax
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.sampling.uniform import LARGEST_BITS
 from discreet.mechanisms.spherical_laplace import SphericalLaplace
@@ -54,6 +55,12 @@ class ObjectivePerturbation(Mechanism):
     ridge. For the logistic loss a row with slope s in [0, 1] has curvature s (1 - s): the loss is at most the sum over
     rows of s / scale + ln(1 + s (1 - s) / ridge), concave in s, whose derivative at s = 1 is 1 / scale - 1 / ridge >= 0
     where ridge >= scale, so that it is largest at s = 1, where the Jacobian is 0.
+
+    A softmax of K scores has gradients (p - e_y) x', at most sqrt(2) long, all of them across the equal scores, and a row
+    adds (diag p - p p') times x x', with K - 1 eigenvalues whose sum is at most 1 - 1 / K: by concavity of the logarithm
+    J = rows (K - 1) ln(1 + 1 / (K ridge)). With q = |p - e_y|, sqrt(2) - q >= (2 - q^2) / (2 sqrt(2)), and 2 - q^2 is at
+    least tr(diag p - p p') >= ridge ln det(I + (diag p - p p') / ridge), so that sqrt(2) / scale covers q / scale and the
+    Jacobian where ridge >= 2 sqrt(2) scale: then no J. Weights in [0, W] multiply both sides.
 
     An objective may be minimised over a closed convex set C with projection P (Kifer, Smith and Thakurta 2012, without
     their limit). Its minimiser t has a normal n = -(gradient + b) at t, and z = t + n fixes both, t = P(z). So z -> b =
@@ -119,8 +126,9 @@ class ObjectivePerturbation(Mechanism):
             assert claim.epsilon is not None
             settle = claim.epsilon * SETTLED
             left = claim.epsilon - settle
-            if problem.logistic and least * left * _LIFTED >= distance.l2:
-                scale, whole = distance.l2 / left, max(least, distance.l2 / left)
+            scale = distance.l2 / left
+            if problem.logistic and least * _LIFTED >= _free(problem) * scale:
+                whole = max(least, _free(problem) * scale)
             else:
                 whole = max(least, ridge_for(problem, left / 2))
                 scale = distance.l2 / (left - _jacobian(problem, whole))
@@ -137,6 +145,11 @@ class ObjectivePerturbation(Mechanism):
             limits = None, None, float(left)
             wanted = ridge_for(problem, numbers.square_root_up(left) / 4)
         ratio = _ratio_for(problem, least, *limits)
+        if ratio is None and problem.classes > 1 and problem.rows > 1:
+            raise InvalidRequest(
+                f"normal noise in the objective of a softmax is for one row a person, got {problem.rows}; give epsilon "
+                "alone, or use method='output'"
+            )
         if ratio is None:
             while _ratio_for(problem, wanted, *limits) is None:
                 wanted *= 2
@@ -160,7 +173,7 @@ class ObjectivePerturbation(Mechanism):
         settle = Cost.pure(self.settle)
         jacobian = _jacobian(problem, self.ridge)
         if self.noise == "spherical_laplace":
-            free = problem.logistic and self.ridge >= self.scale
+            free = problem.logistic and self.ridge >= _free(problem) * self.scale
             return Cost.pure(distance.l2 / self.scale + (0 if free else jacobian)) + settle
         t = float(numbers.round_up(float(distance.l2 / self.scale)))
         j = float(numbers.round_up(float(jacobian)))
@@ -276,13 +289,14 @@ def certifiable(problem: Smoothness, slope: Fraction, ridge: Fraction, linear: F
 
 def ridge_for(problem: Smoothness, jacobian: Fraction) -> Fraction:
     """The least ridge with J at most ``jacobian``: curvature / (e^(jacobian / rows) - 1)."""
-    steep = math.expm1(min(float(jacobian) / problem.rows, 500.0))
-    if not steep > float(problem.curvature) * 1e-300:
+    bent, times = _bends(problem)
+    steep = math.expm1(min(float(jacobian) / (problem.rows * times), 500.0))
+    if not steep > float(bent) * 1e-300:
         raise InvalidRequest(
             f"{float(jacobian):.3g} of epsilon is too little for noise in an objective that a row may bend by "
             f"{float(problem.curvature):.3g}; ask for a larger epsilon, or use method='output'"
         )
-    return numbers.round_up(float(problem.curvature) / steep) * Fraction(10**9 + 1, 10**9)
+    return numbers.round_up(float(bent) / steep) * Fraction(10**9 + 1, 10**9)
 
 
 def _smoothness(distance: Distance) -> Smoothness:
@@ -292,7 +306,20 @@ def _smoothness(distance: Distance) -> Smoothness:
 
 
 def _jacobian(problem: Smoothness, ridge: Fraction) -> Fraction:
-    return numbers.round_up(math.log1p(float(numbers.round_up(float(problem.curvature / ridge))))) * problem.rows
+    bent, times = _bends(problem)
+    return numbers.round_up(math.log1p(float(numbers.round_up(float(bent / ridge))))) * problem.rows * times
+
+
+def _bends(problem: Smoothness) -> tuple[Fraction, int]:
+    """What a row adds to the Hessian at most, spread evenly over so many directions."""
+    if problem.classes == 1:
+        return problem.curvature, 1
+    return 2 * problem.curvature / problem.classes, problem.classes - 1
+
+
+def _free(problem: Smoothness) -> Fraction:
+    """How many times the scale a ridge has to be for the Jacobian to cost nothing."""
+    return Fraction(1) if problem.classes == 1 else numbers.square_root_up(Fraction(8))
 
 
 def _rho_of(epsilon: Fraction) -> Fraction:
@@ -307,6 +334,8 @@ def _said(claim: Price) -> str:
 
 def _profile(problem: Smoothness, epsilon: float, t: float, jacobian: float) -> float:
     """delta(epsilon) of normal noise, t for the whole move of the gradient."""
+    if problem.classes > 1:
+        return softmax.profile(epsilon, t, jacobian, problem.classes, problem.replaced) if problem.rows == 1 else 1.0
     if problem.rows > 1:
         return min(1.0, *map(_tail, ORDERS, [epsilon] * len(ORDERS), _all_closed(problem, t, jacobian)))
     if not problem.replaced:
@@ -325,6 +354,8 @@ def _tail(order: float, epsilon: float, divergence: float) -> float:
 @lru_cache(maxsize=256)
 def _profile_nodes(problem: Smoothness, t: float, jacobian: float) -> tuple[Any, Any]:
     """Some epsilon and the profile there. At the last it is a form of which ``most_order`` knows how fast it falls."""
+    if problem.classes > 1:
+        return softmax.nodes(t, jacobian, problem.classes, problem.replaced)
     if problem.rows == 1 and problem.replaced:
         edges = profiles.nodes(lambda e: profiles.in_a_plane(e, t, jacobian), jacobian + 7 * t)
         plane = np.array([profiles.in_a_plane(e, t, jacobian) for e in edges.tolist()])
@@ -339,6 +370,8 @@ def _profile_nodes(problem: Smoothness, t: float, jacobian: float) -> tuple[Any,
 
 def _closed(order: float, problem: Smoothness, t: float, jacobian: float) -> float:
     """A Rényi divergence in closed form: row by row, and where one row is replaced also in the plane of both."""
+    if problem.classes > 1:
+        return softmax.renyi(order, t, jacobian, problem.classes, problem.replaced)
     best = profiles.renyi(order, t * float(problem.pull), jacobian, problem.one_sided)
     if problem.rows == 1 and problem.pull > 1:
         best = min(best, profiles.renyi_in_a_plane(order, t, jacobian))
@@ -365,7 +398,12 @@ def _rho(problem: Smoothness, t: float, jacobian: float) -> float:
 
     edges, deltas = _profile_nodes(problem, t, jacobian)
     most = profiles.most_order(float(edges[-1]), t, jacobian) if problem.rows == 1 else 1.0
-    return profiles.concentrated(edges, deltas, closed, most, t * float(problem.pull), jacobian)
+    terms = softmax.terms(problem.classes, problem.replaced)
+    found = profiles.concentrated(edges, deltas, closed, most, t * float(problem.pull), jacobian, terms)
+    if problem.classes > 1 and problem.replaced:
+        # Two steps of removing and adding: zCDP of a group of two (Bun and Steinke 2016, proposition 27).
+        found = min(found, 4 * _rho(replace(problem, replaced=False), t / 2, jacobian))
+    return found
 
 
 @lru_cache(maxsize=256)
@@ -376,6 +414,8 @@ def _ratio_for(
 
     Proof: profile and curve fall as the scale grows; the scale that is returned was tested, with a margin of 1e-9.
     """
+    if problem.classes > 1 and problem.rows > 1:
+        return None  # what normal noise costs is known of one row a person only
     jacobian = float(numbers.round_up(float(_jacobian(problem, ridge))))
 
     def fits(ratio: float) -> bool:

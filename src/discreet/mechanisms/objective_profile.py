@@ -212,7 +212,13 @@ def most_order(reach: float, t: float, jacobian: float) -> float:
 
 
 def concentrated(
-    edges: Floats, deltas: Floats, closed: Callable[[float], float], most: float, t: float, jacobian: float
+    edges: Floats,
+    deltas: Floats,
+    closed: Callable[[float], float],
+    most: float,
+    t: float,
+    jacobian: float,
+    terms: int = 1,
 ) -> float:
     """An upper bound on sup over a > 1 of R(a) / a: rho. ``closed`` is another bound on R, the only one past order ``most``.
 
@@ -222,7 +228,7 @@ def concentrated(
     which gives the formula (Sason and Verdu 2016). R does not fall in a, so between two orders R(a) / a is at most R
     at the larger over the smaller; next to 1, ln(1 + x) <= x bounds R(a) / a by the integral, which grows in a. Past
     the last order A both forms of ``renyi`` are at most J + a t^2 / 2 + ln(2) / (a - 1), so R(a) / a is at most
-    J / A + t^2 / 2 + ln(2) / (A (A - 1)).
+    J / A + t^2 / 2 + ln(2) / (A (A - 1)); where ``closed`` adds up so many ``terms``, ln(2 terms).
     """
     first = 1.004
     orders = [first]
@@ -235,5 +241,5 @@ def concentrated(
         values[: near.size] = np.minimum(values[: near.size], read).tolist()
     steps = max(high / low for high, low in zip(values[1:], orders[:-1], strict=True))
     last = orders[-1]
-    rest = jacobian / last + t * t / 2 + math.log(2) / (last * (last - 1))
+    rest = jacobian / last + t * t / 2 + math.log(2 * terms) / (last * (last - 1))
     return max(min(integral(edges, deltas, first), closed(first)), steps, rest)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from discreet.models.estimators.random_forest import RandomForestClassifier as RandomForestClassifier
     from discreet.models.estimators.sgd_classifier import SGDClassifier as SGDClassifier
     from discreet.models.estimators.sgd_regressor import SGDRegressor as SGDRegressor
+    from discreet.models.estimators.softmax_regression import SoftmaxRegression as SoftmaxRegression
     from discreet.models.estimators.standard_scaler import StandardScaler as StandardScaler
     from discreet.models.estimators.tuning import tune as tune
     from discreet.models.evaluate.confusion import confusion_matrix as confusion_matrix
@@ -80,6 +81,7 @@ _HOMES = {
     "low_rank": "discreet.models.gradient.adapters",
     "torch_loss": "discreet.models.gradient.torch_loss",
     "PCA": "discreet.models.estimators.pca",
+    "SoftmaxRegression": "discreet.models.estimators.softmax_regression",
     "StandardScaler": "discreet.models.estimators.standard_scaler",
     "document": "discreet.models.publish.document",
     "load": "discreet.models.publish.predictor",

@@ -66,7 +66,7 @@ def objective_law(problem: Any, ridge: Fraction, price: Price, relation: Relatio
         return pure
     # A ridge that had to be raised counts like noise: what it saves has to outweigh what it adds.
     more = max(Fraction(1), pure.ridge / (ridge * Fraction(11, 10)))
-    width = problem.design.width
+    width = problem.width
     return pure if noise_variance(pure, width) * more**2 < noise_variance(normal, width) else normal
 
 

@@ -6,6 +6,7 @@ Proof that it costs nothing: its only input is what was released and declared; a
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -15,8 +16,10 @@ from discreet.core.cost import Cost
 from discreet.core.registry import check_version
 from discreet.core.result import Result
 from discreet.core.schema import Schema
+from discreet.errors import UnsupportedFormat
 from discreet.report import meaning, pictures
-from discreet.report.numbers import in_words, shown
+from discreet.report.language import LANGUAGES, localised, say, spoken
+from discreet.report.numbers import in_words, percent, shown
 
 _MOST_ROWS = 120  # numbers of one answer that are drawn and listed; all of them are in releases.json
 
@@ -26,9 +29,17 @@ def render(doc: Mapping[str, Any], results: Sequence[Result] | None = None) -> s
 
     ``results`` are its answers, where they are at hand; they are read from the document otherwise.
     """
+    check_version(doc, "releases")
+    language = doc.get("language", "en")
+    if language not in LANGUAGES:
+        raise UnsupportedFormat(f"a page is written in one of {', '.join(LANGUAGES)}, got {language!r}")
+    with spoken(language):
+        return _render(doc, results, language)
+
+
+def _render(doc: Mapping[str, Any], results: Sequence[Result] | None, language: str) -> str:
     from jinja2 import Environment, StrictUndefined
 
-    check_version(doc, "releases")
     here = files("discreet.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(here.joinpath("page.html.j2").read_text(encoding="utf-8"))
@@ -37,6 +48,10 @@ def render(doc: Mapping[str, Any], results: Sequence[Result] | None = None) -> s
     total, price = Cost.from_dict(costs["before"]) + Cost.from_dict(costs["now"]), meaning.price_of(doc["asks"])
     budget = Budget.from_dict(costs["budget"])
     page = template.render(
+        say=say,
+        localised=localised,
+        language=language,
+        chances=[percent(1 / (1 + math.exp(-epsilon))) for epsilon in (0.1, 1.0, 3.0)],
         title=doc["title"],
         made=doc["made"][:10],
         version=doc["discreet"],
@@ -44,7 +59,7 @@ def render(doc: Mapping[str, Any], results: Sequence[Result] | None = None) -> s
         ledger=doc["ledger"],
         budget_picture=pictures.budget(*meaning.shares(budget, total, price)),
         price=str(price),
-        paid_now="all of it" if doc["ledger"]["paid_now"] == str(price) else doc["ledger"]["paid_now"],
+        paid_now=say("all_of_it") if doc["ledger"]["paid_now"] == str(price) else doc["ledger"]["paid_now"],
         who=meaning.protected(schema),
         guesses=meaning.guesses(budget, total, price),
         beliefs=meaning.beliefs(total),
@@ -84,10 +99,11 @@ def _answer(number: int, ask: Mapping[str, Any], result: Result) -> dict[str, An
         "rows": [([in_words(v) for v in r[: len(names)]], *(shown(v) for v in main_interval(r[len(names) :]))) for r in cut],
         "of_population": result.scope == "population",
         "left_out": len(listed) - len(cut),
-        "holds": meaning.holds(result),
+        "has_interval": meaning.has_interval(result),
+        "caution": meaning.caution(result),
         "ranks": meaning.rank_sentence(result),
         "law": meaning.law_sentence(result),
-        "cost": ask["cost"],
+        "cost": localised(ask["cost"]),
         "known": ask["known"],
         "entry": result.releases[0].entry,
         "private": result.private,
@@ -101,16 +117,19 @@ def main_interval(numbers: Sequence[Any]) -> tuple[Any, Any, Any]:
 
 
 def _declared(name: str, doc: Mapping[str, Any]) -> tuple[str, str]:
+    kind = doc["type"]
     if "private" in (doc.get("values"), doc.get("bounds")):
-        outer = "" if "outer" not in doc else f" from {shown(doc['outer'][0])} to {shown(doc['outer'][1])}"
-        return name, (
-            "labels" if doc["type"] == "category" else f"a number{outer}, with bounds"
-        ) + " that were not looked for"
-    if doc["type"] in ("text", "boolean"):
-        return name, "text that is only matched" if doc["type"] == "text" else "true or false"
-    if doc["type"] in ("date", "datetime"):
-        return name, f"a {'date' if doc['type'] == 'date' else 'time'} from {doc['bounds'][0]} to {doc['bounds'][1]}"
-    if doc["type"] == "category":
-        return name, "one of " + ", ".join(map(str, doc["values"]))
-    low, high = doc["bounds"]
-    return name, f"a {'whole ' if doc['type'] == 'integer' else ''}number from {shown(low)} to {shown(high)}"
+        if kind == "category":
+            return name, say("labels_private")
+        return name, _between("bounds_private_within", doc["outer"]) if "outer" in doc else say("bounds_private")
+    if kind in ("text", "boolean"):
+        return name, say(kind)
+    if kind in ("date", "datetime"):
+        return name, say(kind, low=doc["bounds"][0], high=doc["bounds"][1])
+    if kind == "category":
+        return name, say("category", values=", ".join(map(str, doc["values"])))
+    return name, _between("integer" if kind == "integer" else "number", doc["bounds"])
+
+
+def _between(phrase: str, ends: Sequence[Any]) -> str:
+    return say(phrase, low=shown(ends[0]), high=shown(ends[1]))

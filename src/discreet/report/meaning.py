@@ -21,8 +21,13 @@ from discreet.core.schema import Schema
 from discreet.hypotheses import describe, holm
 from discreet.hypotheses.reading import HypothesisTest
 from discreet.hypotheses.words import p_in_words
+from discreet.report.language import localised, say, says
 from discreet.report.numbers import percent, shown
+from discreet.statistics.bounds import FoundBounds
+from discreet.statistics.categories import FoundKeys
 from discreet.statistics.distribution import Distribution
+from discreet.statistics.quantile import Chosen
+from discreet.statistics.top import Ranking
 
 _DELTAS = tuple(10.0 ** (-k / 4) for k in range(2, 49))  # where a concentrated guarantee is turned into (epsilon, delta)
 
@@ -81,9 +86,9 @@ def price_of(asks: Iterable[Mapping[str, Any]]) -> Cost:
 
 def guesses(budget: Budget, total: Cost, here: Cost) -> list[Guess]:
     """After the answers of one page, after all releases so far, and after the whole budget."""
-    rows = [Guess("the answers on this page", str(here), best_guess(here))]
-    rows.append(Guess("everything released so far", str(total), best_guess(total)))
-    rows.append(Guess("everything the budget will ever allow", str(budget), best_guess(whole(budget))))
+    rows = [Guess(say("guess_page"), str(here), best_guess(here))]
+    rows.append(Guess(say("guess_all"), str(total), best_guess(total)))
+    rows.append(Guess(say("guess_budget"), str(budget), best_guess(whole(budget))))
     return rows
 
 
@@ -122,38 +127,32 @@ def shares(budget: Budget, total: Cost, here: Cost) -> tuple[float, float, float
 
 def protected(schema: Schema) -> list[str]:
     """Who is protected from what: one sentence each."""
-    if schema.person is not None:
-        many = f"All rows with the same “{schema.person}” are one person"
-        unit = f"{many}; at most {schema.max_rows} rows of one person are used, and the others are left out of every answer."
-    else:
-        unit = "One row is taken to be one person. Someone with several rows is protected row by row, which is less."
-    secret = {
-        "add_remove": "whether that person is in the table at all, and everything recorded about them",
-        "replace": "everything recorded about that person; that the table has as many rows as it has is not a secret here",
-        "both": "whether that person is in the table at all, and everything recorded about them, whether someone is added, "
-        "removed or exchanged for another",
-    }[schema.neighbors]
+    unit = "unit_row" if schema.person is None else "unit_person"
     return [
-        unit,
-        f"What is hidden is {secret}.",
-        "It is hidden from anyone who reads this page or the file next to it, whatever else they know and however much "
-        "they can compute, now and later, also if they know every other person in the table.",
-        "Not hidden is what is true of people in general: if smoking raises blood pressure, a release may show it, and that "
-        "applies to a smoker whether or not they were in the table.",
+        say(unit, person=schema.person, rows=schema.max_rows),
+        *map(say, (f"hidden_{schema.neighbors}", "hidden_from", "not_hidden")),
     ]
 
 
 def law_glossary(names: Collection[str]) -> list[str]:
-    """The laws that a release used, in plain words."""
-    return [mechanisms[name].words or name.replace("_", " ") for name in sorted(names)]
+    """The laws that a release used, in plain words: the page's own, else the law's, which are English."""
+    return [
+        say(f"law.{name}") if says(f"law.{name}") else mechanisms[name].words or name.replace("_", " ")
+        for name in sorted(names)
+    ]
+
+
+def _title(law: Any) -> str:
+    """The name of a law: the first words of what is said of it."""
+    return say(f"law.{law.name}").partition(":")[0].strip() if says(f"law.{law.name}") else str(law.title())
 
 
 def law_sentence(result: Result) -> str:
     """The law of one answer with its numbers."""
     law: Any = result.releases[0].mechanism
-    if hasattr(law, "rate"):
-        return f"{law.title()} among evenly spaced public values, rate {shown(law.rate)} for each step of utility."
-    return f"{law.title()}{_size(result) if hasattr(law, 'scales') else ''}."
+    if law.name == "exponential":
+        return f"{_title(law)}{say('choice', rate=shown(law.rate))}."
+    return f"{_title(law)}{_size(result) if hasattr(law, 'scales') else ''}."
 
 
 def _size(result: Result) -> str:
@@ -162,21 +161,14 @@ def _size(result: Result) -> str:
     if not errors:
         return ""
     small, large = shown(min(errors)), shown(max(errors))
-    size = f"± {large}" if small == large else f"± {small} to ± {large}"
-    each = "the answer" if len(errors) == 1 else "each number"
-    return f", which moves {each} by about {size} (root mean square)"
+    size = f"± {large}" if small == large else say("between", low=f"± {small}", high=f"± {large}")
+    return say("moves_answer" if len(errors) == 1 else "moves_each", size=size)
 
 
 def rank_sentence(result: Result) -> str | None:
     """For a quantile: how far off in rank, since how far off in value is not public."""
     rank = getattr(result.reading, "rank_error", None)
-    if rank is None:
-        return None
-    rows = shown(math.ceil(rank(result.releases)))
-    return (
-        f"With 95 % probability the value is right to within {rows} rows of rank. How far that is in value depends on the "
-        "table and is not public, so the interval is the whole declared range."
-    )
+    return None if rank is None else say("ranks", rows=shown(math.ceil(rank(result.releases))))
 
 
 def is_test(result: Result) -> bool:
@@ -188,11 +180,14 @@ def corrections(results: Sequence[Result]) -> list[str | None]:
     """Of every test on a page, what Holm's correction makes of its p-value; nothing where it is the only one."""
     tests = [result for result in results if is_test(result)]
     adjusted = iter(holm(tests)) if len(tests) > 1 else iter(())
-    many = f"This page has {len(tests)} tests, and each is a chance of a false alarm. Corrected for all of them (Holm): p"
-    return [f"{many} {p_in_words(next(adjusted))}." if len(tests) > 1 and is_test(result) else None for result in results]
+    return [
+        say("correction", tests=len(tests), p=localised(p_in_words(next(adjusted))))
+        if len(tests) > 1 and is_test(result)
+        else None
+        for result in results
+    ]
 
 
-_WHOSE = {"table": "this table's true", "population": "the population's"}
 _SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # the quantiles that a page shows of a distribution
 
 
@@ -201,7 +196,7 @@ def lines(result: Result) -> tuple[list[str], dict[str, list[Any]]]:
     if not isinstance(result.reading, Distribution):
         return [name for name, _ in result.labels], result.rows()
     groups = result.reading.groups
-    names = [*(name for name, _ in groups), "rows below", "value", "low", "high", "expected_error"]
+    names = [*(name for name, _ in groups), say("rows_below"), "value", "low", "high", "expected_error"]
     ends = ["population_low", "population_high"]
     rows: dict[str, list[Any]] = {name: [] for name in [*names, *ends]}
     for share in _SHARES:  # the interval of the table is not shown, and would take ten times as long
@@ -215,38 +210,60 @@ def lines(result: Result) -> tuple[list[str], dict[str, list[Any]]]:
     return names[: len(groups) + 1], rows
 
 
-def holds(result: Result) -> str:
-    """What the lines of a picture are intervals of."""
-    return f"The black lines hold {_WHOSE[result.scope]} number with 95 % probability."
+def has_interval(result: Result) -> bool:
+    """Whether an answer has an interval in values; a choice by rank has none, and a ranking has no values."""
+    return not isinstance(result.reading, Chosen | Ranking)
+
+
+def caution(result: Result) -> str | None:
+    """What the release says against what was expected, in words."""
+    found = result.caution
+    if found is None:
+        return None
+    return say(found.kind, seen=shown(max(found.seen, 0.0)), expected=shown(found.expected))
 
 
 def sentence(ask: Mapping[str, Any], result: Result) -> str:
-    """The answer in one sentence; a hypothesis test in its own words."""
-    if isinstance(result.reading, Distribution):
-        return (
-            f"Counts in {np.shape(result.value)[-1]} bins tell the whole distribution; they are in releases.json. Here are "
-            "the values that a share of the rows lies below, each with the interval that holds the population's with 95 % "
-            "probability."
-        )
+    """The answer in one sentence; a hypothesis test in its own words. Nothing is promised of an answer with a caution."""
+    asked_share = {"median": "0.5"}.get(ask["statistic"], ask.get("options", {}).get("q", "0.5"))
+    of_rank = f" {say('quantile', share=percent(float(asked_share)))}" if ask["statistic"] in ("quantile", "median") else ""
+    return _told(result) + of_rank
+
+
+def _told(result: Result) -> str:
+    reading = result.reading
+    if isinstance(reading, Distribution):
+        return say("answer_distribution", bins=np.shape(result.value)[-1])
     if is_test(result):
         return describe(result)
-    told: str | None = result.reading.sentence(result.releases)
-    if told is not None:
-        return told
-    if result.labels:
-        count, whose = np.size(result.value), _WHOSE[result.scope]
-        return f"{count} numbers, each with the interval that holds {whose} one with 95 % probability."
-    low, high = result.interval(0.95)
-    if result.scope == "population":
-        outer = result.interval(0.95, of="population")
+    own = _own_words(result)
+    if own is not None:
+        return own
+    many = bool(result.labels)
+    if result.caution is not None or not has_interval(result):
         return (
-            f"The answer is {shown(result.value)}. In the population that this table is a sample of, the number lies "
-            f"between {shown(outer[0])} and {shown(outer[1])} with 95 % probability, allowing for sampling and noise; "
-            f"in this table alone, between {shown(low)} and {shown(high)}, allowing for noise."
+            say("answer_many_alone", count=np.size(result.value)) if many else say("answer_alone", value=shown(result.value))
         )
-    if rank_sentence(result):
-        return f"The answer is {shown(result.value)}."
-    return (
-        f"The answer is {shown(result.value)}. The true number of this table lies between {shown(low)} and {shown(high)} "
-        "with 95 % probability."
-    )
+    if many:
+        return say("answer_many", count=np.size(result.value))
+    low, high = map(shown, result.interval(0.95))
+    if result.scope == "population":
+        outer = [shown(end) for end in result.interval(0.95, of="population")]
+        ends = {"low": outer[0], "high": outer[1], "inner_low": low, "inner_high": high}
+        return say("answer_population", value=shown(result.value), **ends)
+    return say("answer", value=shown(result.value), low=low, high=high)
+
+
+def _own_words(result: Result) -> str | None:
+    """What a reading says of itself where a number with its interval does not say it, in the language of the page."""
+    reading, releases = result.reading, result.releases
+    if isinstance(reading, Ranking):
+        names = ", ".join(str(label) for label in reading.axes(releases)[0][1])
+        return say("ranking", names=names, gap=shown(math.ceil(reading.gap(releases))))
+    if isinstance(reading, FoundKeys):
+        return say("found_labels", count=len(releases[0].value))
+    if isinstance(reading, FoundBounds):
+        low, high = reading.value(releases)
+        found = reading.note(releases) is None
+        return say("found_bounds", low=shown(low), high=shown(high)) if found else say("found_no_bounds")
+    return reading.sentence(releases)

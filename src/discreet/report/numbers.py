@@ -1,16 +1,18 @@
-"""Numbers as a person reads them."""
+"""Numbers as a person reads them, in the language of the page."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+from discreet.report.language import say, spelt
+
 
 def shown(value: Any) -> str:
     """Thousands apart, four digits of the rest; a true minus sign."""
     number = float(value)
     text = f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
-    return ("0" if text in ("-0", "0") else text).replace("-", "−")
+    return spelt("0" if text in ("-0", "0") else text).replace("-", "−")
 
 
 def plain(value: Any) -> str:
@@ -21,7 +23,7 @@ def plain(value: Any) -> str:
 def percent(value: float) -> str:
     """A share of one in per cent, with a digit more near the ends."""
     size = 100 * value
-    return f"{size:.2f} %" if 99.9 < size < 100 else f"{size:.3g} %"
+    return spelt(f"{size:.2f} %" if 99.9 < size < 100 else f"{size:.3g} %")
 
 
 def in_words(label: Any) -> str:
@@ -29,5 +31,5 @@ def in_words(label: Any) -> str:
     found = re.fullmatch(r"\[(\S+), (\S+)([)\]])", str(label))
     if not found:
         return str(label)
-    low, high = (found[i].replace("-", "−") for i in (1, 2))
-    return f"{low} to {'below ' if found[3] == ')' else ''}{high}"
+    low, high = (spelt(found[i]).replace("-", "−") for i in (1, 2))
+    return say("between", low=low, high=f"{say('below') if found[3] == ')' else ''}{high}")

@@ -48,14 +48,14 @@ def render(posterior: Posterior, title: str, *, level: float = 0.95, draws_file:
         level=percent(level),
         sentence=f"{first['name']} lies between {shown(first['low'])} and {shown(first['high'])} with {percent(level)} "
         f"probability, and its median is {shown(first['median'])}.",
-        forest=_image(posterior.plot_forest(level=level)),
+        forest=image(posterior.plot_forest(level=level)),
         forest_alt="; ".join(
             f"{r['name']}: {shown(r['median'])} ({shown(r['low'])} to {shown(r['high'])})" for r in summary.rows[:8]
         ),
         heads=summary.heads(),
         rows=rows[:_MOST_ROWS],
         left_out=max(0, len(rows) - _MOST_ROWS),
-        trace=_image(posterior.plot_trace(), _FEWER_DOTS),
+        trace=image(posterior.plot_trace(), _FEWER_DOTS),
         assumed=assumed(posterior.model) + _several(posterior),
         observed=[_observed(release) for release in posterior.releases],
         drawn=_drawn(posterior),
@@ -66,7 +66,7 @@ def render(posterior: Posterior, title: str, *, level: float = 0.95, draws_file:
     return page.replace(" %", "\u00a0%")  # a number and its unit stay on one line
 
 
-def _image(figure: Figure, dots: int = _DOTS) -> str:
+def image(figure: Figure, dots: int = _DOTS) -> str:
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=dots)
     return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode("ascii")
@@ -88,7 +88,7 @@ def _compared(posterior: Posterior, level: float) -> dict[str, Any]:
     least, most = (shown(round(f(known), 2)) if known else "" for f in (min, max))
     times = least if least == most else f"{least} to {most}"
     words = f"The intervals that know the noise are {times} times as wide as those that take the released numbers for exact."
-    return {"comparison": _image(picture), "narrower": words if known else "", "no_comparison": ""}
+    return {"comparison": image(picture), "narrower": words if known else "", "no_comparison": ""}
 
 
 def _observed(release: Any) -> dict[str, str]:

@@ -127,6 +127,34 @@ class Box:
                 )
 
 
+def upgrade_box(
+    address: str, name: str, schema: int, migrations: dict[int, list[str]], *, dry: bool = False
+) -> tuple[int, int]:
+    """Bring a mailbox up to ``schema`` by numbered steps, in one transaction; the numbers before and after."""
+    postgres = address.startswith("postgresql")
+    path = Path(address) / name / f"{'inbox' if name == 'front' else 'outbox'}.db"
+    if not postgres and not path.exists():
+        return schema, schema
+    engine = _postgres(address, name) if postgres else _sqlite(path, write=True)
+    meta = meta_table(MetaData(schema=name if postgres else None))
+    try:
+        with engine.begin() as connection:
+            before = int(connection.execute(select(meta.c.value).where(meta.c.name == "schema")).scalar_one())
+            if before > schema:
+                raise UnsupportedFormat(
+                    f"the mailbox {name!r} has schema {before}, newer than {schema}", remedy="upgrade discreet"
+                )
+            for number in range(before + 1, schema + 1) if not dry else ():
+                for statement in migrations[number]:
+                    connection.exec_driver_sql(statement)
+                connection.execute(meta.update().where(meta.c.name == "schema").values(value=str(number)))
+    except DBAPIError as problem:
+        raise Unavailable(f"the mailbox {name!r} cannot be brought up to date: {problem.orig}") from None
+    finally:
+        engine.dispose()
+    return before, schema
+
+
 def meta_table(metadata: MetaData) -> Table:
     """Facts about a mailbox by their names; ``schema`` is the number of its own."""
     return Table(

@@ -19,7 +19,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, Float, Index, Integer, MetaData, String, Table, Text, UniqueConstraint, bindparam, select
+from sqlalchemy import (
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    bindparam,
+    case,
+    func,
+    select,
+)
 
 from discreet.service import tokens
 from discreet.service.boxes import Box, meta_table, numbered
@@ -118,10 +132,11 @@ class Inbox:
         for each, ref in zip(batch, refs, strict=True):
             each.done = ref
 
-    def after(self, n: int, most: int) -> list[Submission]:
-        """The rows after number ``n``, in order."""
+    def after(self, n: int, most: int, longest: int = 1 << 20) -> list[Submission]:
+        """The rows after number ``n``, in order; of a body beyond ``longest`` nothing is read."""
         t = self._tables.requests
-        wanted = select(t.c.n, t.c.ref, t.c.token, t.c.body, t.c.at).where(t.c.n > n).order_by(t.c.n).limit(most)
+        short = case((func.length(t.c.body) <= longest, t.c.body), else_="")
+        wanted = select(t.c.n, t.c.ref, t.c.token, short, t.c.at).where(t.c.n > n).order_by(t.c.n).limit(most)
         return [Submission(*row) for row in self.box.read(wanted)]
 
     def mine(self, of: Sequence[int], most: int = 200) -> list[Submission]:

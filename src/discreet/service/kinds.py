@@ -328,7 +328,49 @@ class Scored(Kind):
         return [f"score of a model of {self.design.target.column}"]
 
 
-KINDS: dict[str, type[Kind]] = {kind.word: kind for kind in (Asked, Together, Fitted, Tuned, Scored)}
+@dataclass(frozen=True)
+class Synthesized(Kind):
+    """What synthetic tables are made of: the options of ``Session.synthesize``."""
+
+    word = "synthesize"
+    options: Mapping[str, Any]
+    where: Mapping[str, Any] | str
+    spend: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, doc: Any, limits: Limits) -> Self:
+        known: dict[str, tuple[type, ...]] = {
+            "columns": (list,), "bins": (dict,), "rows": (int,), "tables": (int,), "impossible": (list,),
+            "workload": (list,), "where": (dict, str), **_PRICE,
+        }  # fmt: skip
+        check_keys(doc, known, _at, "synthesize")
+        for name in ("columns", "impossible"):
+            if not all(isinstance(each, str) for each in doc.get(name, ())):
+                raise UnsupportedFormat(f"{name} is a list of texts", key=name)
+        for bins in doc.get("bins", {}).values():
+            _check_options({"bins": bins}, limits, "")
+        options = {key: value for key, value in doc.items() if key in known and key not in (*_PRICE, "where")}
+        return cls(options, doc.get("where", {}), _spent(doc))
+
+    def names(self) -> Iterator[str]:
+        yield from self.options.get("columns", ())
+        yield from self.options.get("impossible", ())
+        yield from _named_in(self.where)
+
+    def procedure(self, source: BaseSource, rows: int | None, limits: Limits) -> Procedure[Any]:
+        from discreet.synthetic.synthesizing import asked
+
+        public = None if self.where else rows
+        return asked(schema=source.schema, public_rows=public, **self.options).procedure(Price(**self.spend))
+
+    def results(self, returned: Any) -> list[Result]:
+        return []
+
+    def titles(self) -> list[str]:
+        return [f"synthetic tables of {len(self.options.get('columns', ())) or 'all'} columns"]
+
+
+KINDS: dict[str, type[Kind]] = {kind.word: kind for kind in (Asked, Together, Fitted, Tuned, Scored, Synthesized)}
 
 
 def check_names(kind: Kind, schema: Schema) -> None:

@@ -63,6 +63,7 @@ class Tables:
             _word("state", index=True),
             _moment("due", nullable=True),
             _word("question_sha256"),
+            _text("question"),
             _moment("at"),
             _text("price"),
             _moment("weight"),

@@ -13,6 +13,7 @@ A body is ``{"table": NAME, KIND: ...}`` with one kind of ``service.kinds``:
 - ``"fit"``: the keys of a fit file's ``[model]``: kind, features, target, weight, propensity, where, and parameters;
 - ``"tune"``: ``{"kind", "candidates": [parameters, ...], "features", "target", ..., "selection_epsilon", price}``;
 - ``"score"``: ``{"design", "theta", "where", price}``: ``written(model.fitted_.design)`` of a classifier, and its theta.
+- ``"synthesize"``: the options of ``Session.synthesize``: columns, bins, rows, tables, impossible, workload, where, price.
 
 Numbers may be written as text, prices as fractions too: ``"epsilon": "1/3"``. ``where`` is ``{column: label or labels}`` or
 a condition such as ``"age >= 60"``; both, and columns that are expressions, are read by the closed grammar of

@@ -6,6 +6,7 @@ question asked once. ``verify(key, text, signature)`` is what a client does, wit
 
 from __future__ import annotations
 
+import hmac
 import os
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from discreet.errors import InvalidRequest, UnsupportedFormat
 
-_ANSWER, _HEAD = b"discreet answer\0", b"discreet head\0"
+_ANSWER, _HEAD, _RECEIPT = b"discreet answer\0", b"discreet head\0", b"discreet receipt\0"
 
 
 class Signer:
@@ -31,6 +32,10 @@ class Signer:
     def sign(self, text: str) -> str:
         """The signature of an answer's text."""
         return self._key.sign(_ANSWER + text.encode()).hex()
+
+    def receipt(self, text: str) -> str:
+        """A word for something that only this key can make, and that tells nothing of it."""
+        return hmac.digest(self._key.private_bytes_raw(), _RECEIPT + text.encode(), "sha256").hex()[:32]
 
     def sign_head(self, text: str) -> str:
         """The signature of a line of the heads file; no signature of an answer is one of a head."""

@@ -161,6 +161,10 @@ def _add_up(query: Cells, batch: Any, kept: Mask | None) -> Integers:
         quick = _one_number(spreads[0], batch.numeric(spreads[0].column))
         if quick is not None:
             return quick
+    if not picks and kept is None and [f.kind for f in spreads] == ["linear", "linear"]:
+        both = _two_numbers(spreads, *(batch.numeric(f.column) for f in spreads))
+        if both is not None:
+            return both
     columns = {f.column: batch.codes(f.column) if f.kind == "category" else batch.numeric(f.column) for f in query.factors}
     # Cells are listed with the numbers last; the query's own order may differ.
     order = sorted(range(len(query.factors)), key=lambda i: query.factors[i].is_number)
@@ -328,6 +332,32 @@ def _one_number(factor: Factor, values: Floats) -> Integers | None:
         return np.array([whole - top, top])
     both = second
     return np.array([whole - 2 * top + both, 2 * (top - both), both])
+
+
+def _two_numbers(factors: Sequence[Factor], x: Floats, y: Floats) -> Integers | None:
+    """The four cells of two linear factors, without a cell's array for each; None where a value is missing.
+
+    It adds up the very parts that ``cut`` makes: a weight of 2**BITS is cut into 2**BITS - a and a, exactly, and each of the
+    two by the share of b, where a and b are the codes; so a row adds the same on either way, whatever stands beside it.
+    """
+    one, count = quantum.ONE, x.size
+    room = np.empty((3, min(count, quantum.STEP)))
+    first = high = low = 0
+    for start in range(0, count, quantum.STEP):
+        rows = slice(start, min(start + quantum.STEP, count))
+        a, share, part = (line[: rows.stop - start] for line in room)
+        codes_of(factors[0], x[rows], a)
+        codes_of(factors[1], y[rows], share)
+        share *= 1 / one
+        np.multiply(a, share, out=part)
+        sums = [float(a.sum()), float(np.rint(part, out=part).sum())]  # 2**14 rows of 2**30 at most: exact
+        np.subtract(one, a, out=a)
+        a *= share
+        sums.append(float(np.rint(a, out=a).sum()))
+        if any(map(math.isnan, sums)):
+            return None
+        first, high, low = (total + int(more) for total, more in zip((first, high, low), sums, strict=True))
+    return np.array([[int(one) * count - first - low, low], [first - high, high]])
 
 
 def rounded_product(a: Floats, b: Floats, out: Floats | None = None) -> Floats:

@@ -52,7 +52,15 @@ class Writer:
             self._made.condition(condition)  # refuses one that is none, or reads another column
 
     def table(self, records: Codes, stream: Stream) -> pa.Table:
-        """The records as a table; one that is impossible in all its tries is written as another that is not."""
+        """The records as a table."""
+        values = self.values(records, stream)
+        return pa.table({name: _arrow(cells, self.schema[name]) for name, cells in values.items()})
+
+    def values(self, records: Codes, stream: Stream) -> Arrays:
+        """The cells by column: labels as objects, dates and times in days and seconds since 1970, and NaN where missing.
+
+        A record that is impossible in all its tries is written as another that is not.
+        """
         values = self._drawn(records, stream)
         if self.impossible:
             bad = self._impossible(values)
@@ -69,7 +77,7 @@ class Writer:
                 for cells in values.values():
                     cells[bad] = cells[stand_in]
         values |= self._computed(values)
-        return pa.table({name: _arrow(values[self.schema.name_of(name)], self.schema[name]) for name in self.columns})
+        return {name: values[self.schema.name_of(name)] for name in self.columns}
 
     @property
     def possible(self) -> Possible | None:

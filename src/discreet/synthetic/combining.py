@@ -55,23 +55,23 @@ class Combined:
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """An interval for each quantity: it covers that of the population in a share ``level`` of all tables and noises."""
-        from scipy.stats import t
+        from scipy.special import stdtrit
 
         share = float(numbers.probability(level, "level"))
         spread, degrees = self._spread()
-        reach = t.ppf((1 + share) / 2, degrees) * np.sqrt(spread)
+        reach = stdtrit(degrees, (1 + share) / 2) * np.sqrt(spread)
         middle = self.estimates.mean(0)
         return self._shown(middle - reach), self._shown(middle + reach)
 
     def pvalue(self, null: float = 0.0) -> Any:
         """The p-value, two-sided, of the hypothesis that the quantity is ``null``."""
-        from scipy.stats import t
+        from scipy.special import stdtr
 
         spread, degrees = self._spread()
         apart = np.abs(self.estimates.mean(0) - null)
         with np.errstate(divide="ignore", invalid="ignore"):
             score = np.where(apart == 0, 0.0, apart / np.sqrt(spread))
-        return self._shown(2 * t.sf(score, degrees))
+        return self._shown(2 * stdtr(degrees, -score))
 
     def rows(self, level: float = 0.95) -> dict[str, list[Any]]:
         """A column for names, values, errors, ends of intervals and p-values."""

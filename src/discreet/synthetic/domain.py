@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.core.moments import Date
 from discreet.core.query import Relation
-from discreet.core.schema import Categories, Integer, Schema
+from discreet.core.schema import Categories, Column, Integer, Schema
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.statistics.cells import Factor, places
 from discreet.statistics.histogram import bin_edges
@@ -44,10 +45,11 @@ class Attribute:
         """How many levels there are."""
         return self.factor.size + self.gaps
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The levels in words."""
+    def labels(self, declared: Column) -> tuple[str, ...]:
+        """The levels in words; those of dates by the day that each begins with."""
         named = tuple(map(str, self.factor.labels)) or intervals(self.factor.edges)
+        if isinstance(declared, Date):
+            named = tuple(f"from {declared.written(edge)}" for edge in self.factor.edges[:-1])
         return (*named, MISSING) if self.gaps else named
 
     def places(self, batch: Any) -> tuple[Places, npt.NDArray[np.bool_] | None]:

@@ -23,9 +23,9 @@ def columns(synthetic: Synthetic, axes: Any = None) -> Any:
     if axes is None:
         from matplotlib.figure import Figure
 
-        wide = min(3, len(alone))
+        wide = min(2, len(alone))
         tall = math.ceil(len(alone) / wide)
-        figure = Figure(figsize=(4.2 * wide, 2.9 * tall), layout="constrained")
+        figure = Figure(figsize=(4.4 * wide, 3.0 * tall), layout="constrained")
         panels = np.ravel(figure.subplots(tall, wide, squeeze=False)).tolist()
         for panel in panels[len(alone) :]:
             panel.set_axis_off()
@@ -46,9 +46,10 @@ def _panel(panel: Any, synthetic: Synthetic, m: Any) -> None:
     )
     panel.axhline(0, color="#c9d2dc", linewidth=0.8)
     panel.set_title(attribute.name, fontsize=10)
+    names = synthetic.levels(attribute)
     step = max(1, math.ceil(attribute.size / _MOST_NAMED))
     shown = places[::step]
-    panel.set_xticks(shown, [attribute.labels[i] for i in shown], rotation=90 if attribute.size > 4 else 0, fontsize=7)
+    panel.set_xticks(shown, [names[i] for i in shown], rotation=90 if attribute.size > 4 else 0, fontsize=7)
     panel.tick_params(axis="y", labelsize=7)
     if m is next(x for x in synthetic.measurements if len(x.places) == 1 and x.direct):
         panel.legend(fontsize=7, frameon=False)

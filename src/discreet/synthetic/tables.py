@@ -24,10 +24,12 @@ from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest
 from discreet.synthetic.cells import Writer
 from discreet.synthetic.combining import Combined, combined
+from discreet.synthetic.distances import Apart, distances
 from discreet.synthetic.domain import Attribute, Domain
 from discreet.synthetic.measurement import Measurement, measured, total
 from discreet.synthetic.model import Model, fitted
 from discreet.synthetic.stream import Stream, seed_of
+from discreet.synthetic.tree import Codes
 
 TABLES = 50  # how many tables conclusions are drawn from
 _RECORDS_AGAIN = 20_000  # of each of them
@@ -95,22 +97,31 @@ class Synthetic:
     @cached_property
     def tables(self) -> list[pa.Table]:
         """Tables that vary as the noise and the sample do: for conclusions, by the combining rules."""
-        return [self._marked(self._drawn(number, self.rows)) for number in range(self.count)]
+        return [self._marked(self.writer.table(*self._drawn(number, self.rows))) for number in range(self.count)]
 
     def analyse(self, function: Callable[[Mapping[str, npt.NDArray[Any]]], Any]) -> Combined:
         """What ``function`` finds in each of the tables, combined: estimates with intervals and p-values that hold.
 
-        It is given a mapping from columns to NumPy arrays and returns an estimate, or better an estimate and the variance
-        that it would have if the rows were real: numbers, arrays, or dicts of numbers. ``discreet.synthetic`` has ``mean``,
+        It is given a mapping from columns to NumPy arrays (labels as objects, None where missing; numbers as doubles, NaN
+        where missing; dates and times in days and seconds since 1970) and returns an estimate, or better an estimate and the
+        variance that it would have if the rows were real: numbers, arrays, or dicts. ``discreet.synthetic`` has ``mean``,
         ``share``, ``difference`` and ``regression``. The tables it is given have five times the rows of ``tables``: what the
         drawing of rows adds is taken off again by the combining rules, and the less it is the shorter intervals are.
         """
         answers, used, rows = [], set(), min(_MOST_LONGER, _LONGER * self.rows)
         for number in range(self.count):
-            seen = Columns(self._drawn(number, rows), self._labels)
+            seen = Columns(self.writer.values(*self._drawn(number, rows)), self._labels)
             answers.append(function(seen))
             used |= seen.used
         return combined(answers, rows / self._total(self.measurements), self._note(used))
+
+    def levels(self, attribute: Attribute) -> tuple[str, ...]:
+        """The levels of a column in words."""
+        return attribute.labels(self.writer.schema[attribute.name])
+
+    def distances(self) -> list[Apart]:
+        """How far the model is from each measured table, and at most from the real one; nothing is looked at again."""
+        return distances(self.domain.names, self.domain.sizes, self.model, self.measurements)
 
     def frame(self, backend: str = "pandas") -> Any:
         """``table`` as a data frame of "pandas" or "polars"."""
@@ -199,13 +210,13 @@ class Synthetic:
         known = total(measurements)
         return float(self.rows) if math.isnan(known) else known
 
-    def _drawn(self, number: int, rows: int) -> pa.Table:
-        """One of the tables: a population that the people may have come from, and rows drawn from it.
+    def _drawn(self, number: int, rows: int) -> tuple[Codes, Stream]:
+        """The records of one of the tables: a population that the people may have come from, and rows drawn from it.
 
         Of people with several rows each person counts as one row there, which can only make intervals longer.
         """
         stream, model = Stream(self._seed, _SECOND + self.count + number), self._again[number]
-        return self.writer.table(model.sampled_rows(rows, model.rows / self.domain.rows, stream), stream)
+        return model.sampled_rows(rows, model.rows / self.domain.rows, stream), stream
 
     @cached_property
     def _again(self) -> list[Model]:
@@ -251,25 +262,20 @@ class Synthetic:
 class Columns(Mapping[str, npt.NDArray[Any]]):
     """A table as NumPy arrays by column, which remembers the columns that were read; ``labels`` are the declared ones."""
 
-    def __init__(self, table: pa.Table, labels: Mapping[str, tuple[Any, ...]]) -> None:
-        self._table, self.labels, self.used = table, labels, set[str]()
+    def __init__(self, values: Mapping[str, npt.NDArray[Any]], labels: Mapping[str, tuple[Any, ...]]) -> None:
+        self._values, self.labels, self.used = values, labels, set[str]()
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        if name not in self._table.column_names:
-            raise InvalidRequest(f"the synthetic table has no column {name!r}; it has {', '.join(self._table.column_names)}")
+        if name not in self._values:
+            raise InvalidRequest(f"the synthetic table has no column {name!r}; it has {', '.join(self._values)}")
         self.used.add(name)
-        column = self._table.column(name)
-        if name in self.labels:
-            values = np.empty(len(column), object)
-            values[:] = column.to_pylist()
-            return values
-        return np.asarray(column.to_numpy(zero_copy_only=False))
+        return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._table.column_names)
+        return iter(self._values)
 
     def __len__(self) -> int:
-        return int(self._table.num_columns)
+        return len(self._values)
 
 
 def _pairs(names: Any) -> list[tuple[str, str]]:

@@ -104,7 +104,7 @@ class LinearClassifier(Coefficients, ClassifierMixin, LossModel):  # type: ignor
         if len(design.target.classes) != 2:
             raise InvalidRequest(
                 f"the target {columns.target!r} must be declared as Categories of two labels, "
-                f"got {list(design.target.classes) or 'a number'}"
+                f"got {list(design.target.classes) or 'a number'}; for more of them use SoftmaxRegression or GaussianNB"
             )
         return design
 

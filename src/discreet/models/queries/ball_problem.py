@@ -41,6 +41,11 @@ class BallProblem(Query):
         """The squared error; a residual is at most 2."""
         return Squared(Fraction(2))
 
+    @property
+    def width(self) -> int:
+        """The number of coefficients."""
+        return self.design.width
+
     def distance(self, relation: Relation) -> Distance:
         whole = self.design.most_weight * self.design.rows
         line, added = self.design.width == 1, relation == "add_remove"

@@ -41,6 +41,11 @@ class ConstrainedProblem(Query):
         if not held:
             check_bounded(self.loss)
 
+    @property
+    def width(self) -> int:
+        """The number of coefficients."""
+        return self.design.width
+
     def distance(self, relation: Relation) -> Distance:
         region, width = self.region, self.design.width
         facts = {"reach": region.reach(width), "least": region.least(width), "off": Fraction(region.unit(width))}

@@ -66,6 +66,11 @@ class Problem(Query):
     def __post_init__(self) -> None:
         check_bounded(self.loss)
 
+    @property
+    def width(self) -> int:
+        """The number of coefficients."""
+        return self.design.width
+
     def distance(self, relation: Relation) -> Distance:
         return gradient_distance(self.design, self.loss, relation, free_jacobian=self.loss.free_jacobian)
 
@@ -93,7 +98,7 @@ class RidgeMinimiser(Query):
     def distance(self, relation: Relation) -> Distance:
         move = self.problem.distance(relation).l2
         far = (move + 2 * self._residual) / self.ridge
-        return Distance(far * numbers.square_root_up(Fraction(self.problem.design.width)), far, far)
+        return Distance(far * numbers.square_root_up(Fraction(self.problem.width)), far, far)
 
     @property
     def _residual(self) -> Fraction:
@@ -110,7 +115,7 @@ class RidgeMinimiser(Query):
     def minimised(self, objective: Objective) -> Floats:
         """What the query answers of an objective."""
         # The other half of the tolerance is for rounding the minimiser to doubles.
-        return objective.minimise(np.zeros(self.problem.design.width), float(self.ridge), float(self._residual) / 2)
+        return objective.minimise(np.zeros(self.problem.width), float(self.ridge), float(self._residual) / 2)
 
 
 @queries("minimiser")

@@ -6,7 +6,7 @@ again at every pass, so that neither files nor a cluster are ever gathered in on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ RUN = 2048  # rows of a product at a time, so that what is made of them stays in
 TWIG = 16  # terms added up at a time: the error of a sum grows with this and not with the number of rows
 _FINE_RUN = 256  # rows at a time in extended precision
 UNIT = 2.0**-53 * 1.001  # the rounding of one operation, with what a million of them multiply it by
-_FINE_UNIT = float(np.finfo(np.longdouble).eps)
+FINE_UNIT = float(np.finfo(np.longdouble).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ def _plain(rows: DesignRows, loss: Loss, theta: Floats, want: Want) -> Totals:
     if weight is not None:
         first = first * weight
         second = None if second is None else second * weight
-    gradient, depth = _gradient(x, first)
+    gradient, depth = gradient_of(x, first)
     bent = None if second is None else _hessian(x, second)
     return Totals(0.0, gradient, bent, float(np.abs(first).sum()), total, depth)
 
@@ -108,7 +108,7 @@ def _fine(rows: DesignRows, loss: Loss, theta: Floats, want: Want) -> Totals:
     return total
 
 
-def _gradient(x: Floats, first: Floats) -> tuple[Floats, int]:
+def gradient_of(x: Floats, first: Floats) -> tuple[Floats, int]:
     """x' first as a tree of short sums, and how many additions a term goes through."""
     whole = len(x) // TWIG * TWIG
     rest: Floats = x[whole:].T @ first[whole:]
@@ -143,10 +143,11 @@ class _Pass:
     loss: Loss
     theta: Floats
     want: Want
-    fine: bool = False
+    fine: bool
+    over: Callable[..., Totals]
 
     def step(self, batch: Any) -> Totals:
-        return pass_over(self.design.block(batch), self.loss, self.theta, self.want, self.fine)
+        return self.over(self.design.block(batch), self.loss, self.theta, self.want, self.fine)
 
     @staticmethod
     def combine(left: Totals, right: Totals) -> Totals:
@@ -178,7 +179,9 @@ class _Keeper:
 class Objective:
     """The sum over rows of the loss at theta; ``rows`` in memory, or a ``source`` that is passed over."""
 
-    def __init__(self, design: Design, loss: Loss, source: Any = None, rows: Sequence[DesignRows] | None = None) -> None:
+    over: Callable[..., Totals] = staticmethod(pass_over)  # what a pass does with some rows
+
+    def __init__(self, design: Design, loss: Any, source: Any = None, rows: Sequence[DesignRows] | None = None) -> None:
         self.design, self.loss, self.width = design, loss, design.width
         self._source = source
         self._rows = rows
@@ -188,13 +191,13 @@ class Objective:
         """One pass at ``theta``; ``fine``: in extended precision."""
         rows = self.kept
         if rows is None:
-            one = _Pass(self.design, self.loss, theta, want, fine)
+            one = _Pass(self.design, self.loss, theta, want, fine, self.over)
             found: Totals = self._source.fold(one.step, one.combine, list(self.design.columns))
             return found.whole
         empty = Totals(0.0, np.zeros(self.width), np.zeros((self.width, self.width)) if want == "second" else None, 0.0, 0.0)
         total = empty
         for block in rows:
-            total = total + pass_over(block, self.loss, theta, want, fine)
+            total = total + self.over(block, self.loss, theta, want, fine)
         return total.whole
 
     @property
@@ -216,7 +219,11 @@ class Objective:
         if rows is None or step < 4:
             return None
         few = [DesignRows(r.x[::step], r.y[::step], None if r.weight is None else r.weight[::step], None) for r in rows]
-        return Objective(self.design, self.loss, rows=few), size / sum(len(r.x) for r in few)
+        return self.like(few), size / sum(len(r.x) for r in few)
+
+    def like(self, rows: Sequence[DesignRows]) -> Objective:
+        """The same of other rows, in memory."""
+        return Objective(self.design, self.loss, rows=rows)
 
     def with_loss(self, loss: Loss) -> Objective:
         """The same rows under another loss."""
@@ -235,7 +242,7 @@ class Objective:
         curvature times that. Given the score, tanh, clip and the products around it are wrong by less than 16 u, and
         a hinge by less than 4 u times its curvature, as 1 + h is rounded and the difference divided by 2 h.
         """
-        unit, depth = (_FINE_UNIT if fine and self.loss.extended else UNIT), totals.depth + 16
+        unit, depth = (FINE_UNIT if fine and self.loss.extended else UNIT), totals.depth + 16
         bend = float(self.loss.curvature) * ((self.width + 2) * float(np.linalg.norm(theta)) + 4.0)
         return unit * (depth * totals.slopes + (bend + 16.0 * float(self.loss.slope)) * totals.weights)
 

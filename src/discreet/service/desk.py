@@ -1,0 +1,277 @@
+"""The desk: from the inbox to the outbox. It listens to nobody, has what is asked paid and answered, and signs.
+
+    with Office.open(config) as office:      # refuses a ledger that was set back
+        office.run(until)                    # or office.tick(time.time()) at the beginning of every slot
+
+A tick delivers what is due, takes new rows, and gives the hand its next turn. An answer stays in the desk's memory until it
+is due: neither the front nor a thief of the outbox sees it, or that it is there, before its public moment. Rows in the
+outbox are all that is kept: a desk that was killed goes on from them. What was paid and not looked for is then answered in a
+new slot; what was looked for is withheld (``ledger.answers`` says why), and the words tell so.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from discreet.errors import InvalidRequest
+from discreet.ledger import Ledger
+from discreet.service.config import Config
+from discreet.service.delivery import Delivery
+from discreet.service.errands import Errands
+from discreet.service.hand import opened
+from discreet.service.heads import Heads, is_behind
+from discreet.service.inbox import Inbox
+from discreet.service.log import Log
+from discreet.service.outbox import Outbox
+from discreet.service.question import parse
+from discreet.service.register import ledger_of, register
+from discreet.service.schedule import MOST_SLOTS, Turn, Waiting, next_turn, schedule, slots
+from discreet.service.signing import Signer
+from discreet.service.taking import Taken, Taker
+from discreet.service.weights import Weights
+
+_APPROVAL = 14 * 24 * 3600.0  # seconds that a request waits for the custodian
+_AT_ONCE = 500  # rows taken in one tick
+_LATE = 1000  # numbers of rows that may become visible after later ones, on PostgreSQL
+_HEARTBEAT = 60.0
+
+
+@dataclass
+class Office:
+    """A running desk."""
+
+    config: Config
+    inbox: Inbox
+    outbox: Outbox
+    ledgers: dict[str, Ledger]
+    log: Log
+    taker: Taker
+    errands: Errands
+    delivery: Delivery
+    served: dict[int, int] = field(default_factory=dict)
+    turn: Turn | None = None
+    _measuring: str | None = None
+    _beat: float = 0.0
+
+    @staticmethod
+    @contextmanager
+    def open(config: Config, hands: Callable[[Path, Log], Errands] = Errands) -> Iterator[Office]:
+        """A desk that holds its lock, its mailboxes and its ledgers until it is left; ``hands`` makes its hand."""
+        with _alone(config.private):
+            log = Log(config.private / "desk.log")
+            outbox, signer = Outbox(config.desk_boxes, write=True), Signer(config.private / "signing.key")
+            ledgers = {name: ledger_of(each, config) for name, each in config.populations.items()}
+            with outbox.box.writing() as connection:
+                register(connection, outbox, config)
+                outbox.set_fact(connection, "key", signer.public)
+            heads = Heads(config.heads_file, signer)
+            seen = heads.newest()
+            behind = {name for name, ledger in ledgers.items() if is_behind(ledger, seen.get(name))}
+            sources = {name: opened(each) for name, each in config.tables.items()}
+            weights = Weights(config.private / "weights.json")
+            taker = Taker(config, outbox, ledgers, sources, weights)
+            inbox = Inbox(config.desk_boxes, write=False)
+            errands = hands(config.path, log)
+            delivery = Delivery(config, outbox, ledgers, signer, heads, log)
+            made = Office(config, inbox, outbox, ledgers, log, taker, errands, delivery)
+            try:
+                for name in behind:
+                    delivery.close(name, "its ledger was set back: discreet access write-off")
+                delivery.recover()
+                yield made
+            finally:
+                errands.stop()
+                inbox.close()
+                outbox.close()
+                for ledger in ledgers.values():
+                    ledger.close()
+
+    def run(self, until: float | None = None) -> None:
+        """Tick at the beginning of every slot."""
+        slot = float(self.config.slot)
+        while until is None or time.time() < until:
+            self.tick(time.time())
+            time.sleep(max(0.0, (int(time.time() / slot) + 1) * slot - time.time()))
+
+    def tick(self, now: float) -> None:
+        """Deliver what is due, take what came, and give the next turn."""
+        here = int(now / float(self.config.slot))
+        if self.turn is not None and here >= self.turn.due:
+            self.delivery.deliver(self.turn, self.errands.collect(), now)
+            self.turn = None
+        self._take(now)
+        self._expire(now)
+        self._measured()
+        if self.turn is None and self._measuring is None and self.errands.ready():
+            self._begin(here, now)
+        if now - self._beat >= _HEARTBEAT:
+            self._beat = now
+            with self.outbox.box.writing() as connection:
+                self.outbox.set_fact(connection, "heartbeat", f"{now:.0f}")
+
+    # Taking
+
+    def _take(self, now: float) -> None:
+        cursor = int(self.outbox.fact("taken") or 0)
+        low = max(0, cursor - _LATE) if self.outbox.box.postgres else cursor
+        rows = self.inbox.after(low, _AT_ONCE, self.config.limits.body)
+        known = self.outbox.states([row.ref for row in rows if isinstance(row.ref, str)]) if rows else {}
+        queued: dict[int, int] = {}
+        for each in self.outbox.queue() if rows else []:
+            queued[each.analyst] = queued.get(each.analyst, 0) + 1
+        made: dict[str, Taken] = {}
+        for row in rows:
+            if isinstance(row.n, int) and row.n > cursor:
+                cursor = row.n
+            if not isinstance(row.ref, str) or row.ref in known or row.ref in made:
+                continue
+            taken = self.taker.take(row, now, queued)
+            if taken is not None:
+                made[row.ref] = taken
+                if taken.state in ("queued", "approval"):
+                    queued[taken.analyst] = queued.get(taken.analyst, 0) + 1
+        if rows:
+            with self.outbox.box.writing() as connection:
+                if made:
+                    connection.execute(self.outbox.t.requests.insert(), [each.row(now) for each in made.values()])
+                self.outbox.set_fact(connection, "taken", str(cursor))
+            for taken in made.values():
+                self.log.write(taken.ref, taken.analyst, "taken", taken.state)
+
+    def _expire(self, now: float) -> None:
+        """Requests that the custodian left waiting too long, and those of populations that were closed."""
+        for each in self.outbox.queue():
+            if each.state == "approval" and each.at < now - _APPROVAL:
+                self.delivery.finish({each.ref: "expired"})
+            elif each.state in ("queued", "approval") and each.table:
+                table = self.outbox.table(each.table)
+                if table is None or not table.is_open:
+                    self.delivery.finish({each.ref: "closed"})
+
+    # Turns
+
+    def _begin(self, here: int, now: float) -> None:
+        """Give the hand its next turn, or something to measure first."""
+        rows = self._waiting()
+        for row in rows:
+            if row.weight < 0 and not self._weigh(row):
+                return
+        slot = self.config.slot
+        waiting = [Waiting(r.ref, r.analyst, int(r.at / float(slot)), r.weight) for r in rows if r.weight >= 0]
+        turn = next_turn(waiting, self.served, here, slot)
+        if turn is None:
+            return
+        chosen = {row.ref: row for row in rows if row.ref in turn.refs}
+        orders, refused = [], {}
+        for ref in turn.refs:
+            row = chosen[ref]
+            word = self.delivery.stopped(row, now)
+            if word is not None:
+                refused[ref] = word
+            else:
+                orders.append(self._order(row))
+            self.served[row.analyst] = here
+        if refused:
+            self.delivery.finish(refused)
+        if not orders:
+            return
+        due = turn.due * float(slot)
+        r = self.outbox.t.requests
+        began = {order["ref"]: self.ledgers[order["population"]].count for order in orders}
+        with self.outbox.box.writing() as connection:
+            for order in orders:
+                ref = order["ref"]
+                first = began[ref] if chosen[ref].began is None else chosen[ref].began
+                connection.execute(r.update().where(r.c.ref == ref).values(state="scheduled", due=due, began=first))
+            for later in schedule([w for w in waiting if w.ref not in turn.refs], slot, turn.due, self.served):
+                for ref in later.refs:
+                    connection.execute(r.update().where(r.c.ref == ref).values(due=later.due * float(slot)))
+        self.turn = Turn(tuple(order["ref"] for order in orders), turn.start, turn.due)
+        self.errands.answer(orders, due)
+
+    def _waiting(self) -> list[Any]:
+        r = self.outbox.t.requests
+        return self.outbox.box.read(select(r).where(r.c.state == "queued").order_by(r.c.n))
+
+    def _order(self, row: Any) -> dict[str, Any]:
+        table = self.config.tables[row.table_name]
+        published = self.outbox.table(row.table_name)
+        grant = next(g for g in self.outbox.grants(row.analyst) if g.id == row.grant_id)
+        return {
+            "ref": row.ref,
+            "text": row.question,
+            "analyst": row.analyst,
+            "account": grant.account,
+            "population": table.population,
+            "rows": None if published is None else published.rows,
+        }
+
+    def _stopped(self, row: Any, now: float) -> str | None:
+        """The word that ends a request, where the token, the analyst, the grant or the table no longer stands."""
+        if self.outbox.still(row.token, now) is None:
+            return "revoked"
+        grant = next((g for g in self.outbox.grants(row.analyst) if g.id == row.grant_id), None)
+        if grant is None or grant.revoked:
+            return "revoked"
+        if grant.expires is not None and grant.expires <= now:
+            return "expired"
+        table = self.outbox.table(row.table_name)
+        return None if table is not None and table.is_open and row.table_name in self.config.tables else "closed"
+
+    # Measuring
+
+    def _weigh(self, row: Any) -> bool:
+        """Give a request its weight, or have a part that was never measured measured first; whether turns may go on."""
+        table = self.outbox.table(row.table_name)
+        if table is None or row.table_name not in self.config.tables:
+            self.delivery.finish({row.ref: "closed"})
+            return False
+        question = parse(row.question, self.config.limits)
+        weighed = self.taker.weighed(Taken(row.ref, row.n, "queued", question=question), table)
+        if weighed.unknown:
+            part = weighed.unknown[0]
+            self._measuring = row.ref
+            self.errands.measure(part.name, part.question.text, table.rows)
+            return False
+        if slots(weighed.weight, self.config.slot) > MOST_SLOTS:
+            self.delivery.finish({row.ref: "denied"})
+            return False
+        r = self.outbox.t.requests
+        with self.outbox.box.writing() as connection:
+            connection.execute(r.update().where(r.c.ref == row.ref).values(weight=weighed.weight))
+        return False
+
+    def _measured(self) -> None:
+        if self._measuring is None:
+            return
+        found = self.errands.measured()
+        if found is None:
+            return
+        name, seconds = found
+        if seconds is None:  # it cannot even be asked of a made-up table
+            self.delivery.finish({self._measuring: "denied"})
+        else:
+            self.taker.weights.note(name, seconds)
+        self._measuring = None
+
+
+@contextmanager
+def _alone(private: Path) -> Iterator[None]:
+    """Hold the lock of the one desk that a service has."""
+    private.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (private / "desk.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InvalidRequest(
+                f"a service has one desk, and another one holds {private / 'desk.lock'}; end it first"
+            ) from None
+        yield

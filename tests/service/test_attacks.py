@@ -1,0 +1,468 @@
+"""Attacks on the service, in the order of the table in docs/how-to/service.md; each must fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.core.ask import Account
+from discreet.core.price import Price
+from discreet.core.release import Release
+from discreet.errors import BudgetExceeded, DiscreetError
+from discreet.service import grants, signing, tokens
+from discreet.service.desk import Office
+from discreet.service.errands import Errands
+from discreet.service.inbox import Inbox
+from discreet.service.outbox import FINAL, WAITING
+from discreet.service.question import parse
+from discreet.service.schedule import Waiting, schedule
+
+from .conftest import Analyst, Clinic, body, make_clinic, mean, own_code, run_until, settle
+from .hostile import ROWS
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Clinic, Office]]:
+    """A service whose hand is a process, as it is when it runs: starting one takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        own_code(patch)
+        clinic = make_clinic(tmp_path_factory.mktemp("real"), slot="0.5")
+        with clinic.desk(Errands) as office:
+            yield clinic, office
+
+
+def test_01_colluders_pool_their_budgets(tmp_path: Path) -> None:
+    """Ten analysts with eight threads each never pass the population's budget, whatever they were promised."""
+    clinic = make_clinic(tmp_path, budget="{epsilon = 2}")
+    people = [clinic.analyst(f"a{i}", "0.2") for i in range(10)]
+    with clinic.custodian() as custodian, pytest.raises(BudgetExceeded):
+        custodian.grant("a0", "patients", Price("0.1"))  # no overbooking: all is allotted
+    with clinic.desk() as office:
+        hand: Any = office.errands
+        book = hand.hand.ledgers["clinic"]
+        done: list[int] = []
+
+        def ask(analyst: int, thread: int) -> None:
+            order = {"account": shares[analyst].account, "analyst": shares[analyst].analyst, "rows": None}
+            for number in range(2):
+                text = body(mean("0.04", title=f"{thread} {number}", where={"sex": "f"} if number else {}, options={}))
+                text = text.replace('"mean"', ['"mean"', '"sum"', '"variance"', '"std"'][thread % 4])
+                done.append(hand.hand.answer({**order, "text": text})["state"] == "answered")
+
+        shares = [office.outbox.grants(i + 1)[0] for i in range(10)]
+        threads = [threading.Thread(target=ask, args=(a, t)) for a in range(10) for t in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert book.spent().epsilon == 2
+        assert all(book.reserved(Account(s.account)).drawn.epsilon <= Fraction(1, 5) for s in shares)
+        assert 0 < sum(done) < len(done)
+        assert book.verify()
+    assert len(people) == 10
+
+
+def test_02_an_analyst_races_his_own_cap(clinic: Clinic) -> None:
+    """64 at once: the drawn sum is exactly the cap."""
+    clinic.analyst("ann", "0.5")
+    with clinic.desk() as office:
+        hand: Any = office.errands
+        (share,) = office.outbox.grants()
+        words: list[str] = []
+
+        def ask(number: int) -> None:
+            asked = mean("0.05", statistic="histogram", options={"bins": 2 + number})
+            order = {"account": share.account, "analyst": share.analyst, "rows": None, "text": body(asked)}
+            words.append(hand.hand.answer(order)["state"])
+
+        threads = [threading.Thread(target=ask, args=(n,)) for n in range(64)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(words) == ["answered"] * 10 + ["refused_cap"] * 54
+        held = hand.hand.ledgers["clinic"].reserved(Account(share.account))
+        assert held.drawn.epsilon == Fraction(1, 2)
+
+
+def test_03_a_failing_job_is_not_free(tmp_path: Path) -> None:
+    """A desk and its hand are killed at several moments: all that was looked for is paid, nothing is answered twice."""
+    from study.service_kills import killed
+
+    found = killed(tmp_path, seed=3, kills=2)
+    assert found["paid_less_than_looked"] == found["two_values"] == found["lost"] == 0
+    assert found["ended"] == found["asked"] == 8
+
+
+def test_04_a_new_version_view_or_filter_resets_nothing(clinic: Clinic) -> None:
+    ann = clinic.analyst("ann", "0.3")
+    with clinic.desk() as office:
+        assert settle(office, ann.submit(mean("0.2"))) == ["answered"]
+    clinic.edit('version = "1"', 'version = "2"')
+    view = (clinic.folder / "serve.toml").read_text().partition("[table.patients]")[2]
+    (clinic.folder / "serve.toml").write_text((clinic.folder / "serve.toml").read_text() + "[table.view]" + view)
+    with clinic.desk() as office:
+        refs = [ann.submit(mean("0.2")), ann.submit(mean("0.2", where={"sex": "f"}))]
+        assert settle(office, *refs) == ["refused_cap"] * 2  # the same question of a new version is a new question
+        with pytest.raises(BudgetExceeded), clinic.custodian() as custodian:
+            custodian.grant("ann", "view", Price("9.8"))  # and another view has no budget of its own
+        assert office.ledgers["clinic"].spent().epsilon == Fraction(3, 10)
+
+
+def test_06_the_difference_of_two_filters_is_paid_twice_and_noisy(clinic: Clinic) -> None:
+    """All but one, subtracted from all: both are paid, and their noises are apart."""
+    ann = clinic.analyst("ann", 2)
+    count = {"statistic": "count", "epsilon": "0.5"}
+    with clinic.desk() as office:
+        ref = ann.submit(count, {**count, "where": "age != 37 or bmi != 23"})
+        assert settle(office, ref) == ["answered"]
+        answer = ann.answer(ref)
+        assert answer is not None
+        releases = [Release.from_dict(doc) for doc in answer.document["releases"]]
+        assert office.outbox.grants()[0].spent["epsilon"] == "1"
+    assert [r.mechanism.to_dict()["scale"] for r in releases] == ["2", "2"]
+    assert releases[0].where != releases[1].where
+
+
+def test_07_repeats_are_one_draw(clinic: Clinic) -> None:
+    """100 repeats in two requests and more are one value, paid once."""
+    ann = clinic.analyst("ann", "0.1")
+    clinic.edit("one_user = true", "one_user = true\n[limits]\nasks = 50")
+    with clinic.desk() as office:
+        refs = [ann.submit(*[mean("0.1")] * 50) for _ in range(2)]
+        assert settle(office, *refs) == ["answered"] * 2
+        values = {
+            json.dumps(r["value"]) for ref in refs for r in (ann.answer(ref) or pytest.fail("none")).document["releases"]
+        }
+    assert len(values) == 1
+    assert clinic.spent()["kinds"] == ["reserve", "draw"]
+
+
+def test_10_ones_own_load_provokes_no_overrun(real: tuple[Clinic, Office]) -> None:
+    """A flood by one analyst waits in the public queue: turns go round, and none of another's is longer for it."""
+    slot = Fraction(1, 4)
+    flood = [Waiting(f"f{i:03}", 1, 0, 0.08) for i in range(100)]
+    other = Waiting("o", 2, 3, 0.08)
+    turns = {ref: turn for turn in schedule([*flood, other], slot) for ref in turn.refs}
+    assert turns["o"].due - other.arrived <= 2
+    assert all(turn.due - turn.start == 1 for turn in turns.values())
+    clinic, office = real
+    flood_of, other_one = clinic.analyst("flood", 1), clinic.analyst("other", 1)
+    refs = [flood_of.submit(mean("0.01", where={"sex": "fm"[i % 2]})) for i in range(30)]
+    run_until(office, lambda: all(ref in office.outbox.states(refs) for ref in refs))
+    states = [office.outbox.states(refs)[ref].state for ref in refs]
+    assert states.count("denied") == 30 - office.config.limits.queued
+    assert settle(office, other_one.submit(mean("0.02"))) == ["answered"]
+    assert [office.outbox.states(refs)[ref].state for ref in refs].count("answered") <= 3
+    assert "overran" not in (clinic.folder / "private" / "desk.log").read_text()
+
+
+def test_13_nobody_burns_anothers_share_or_learns_of_it(tmp_path: Path) -> None:
+    """Two runs that differ in another analyst's questions alone: every word and statement is the same."""
+    told = []
+    for name, busy in (("quiet", False), ("busy", True)):
+        (tmp_path / name).mkdir()
+        clinic = make_clinic(tmp_path / name, budget="{epsilon = 1}")
+        ann, bob = clinic.analyst("ann", "0.5"), clinic.analyst("bob", "0.5")
+        with clinic.desk() as office:
+            if busy:
+                settle(office, *[bob.submit(mean("0.1", where={"sex": s})) for s in "fm"], bob.submit(mean("0.2")))
+            refs = [ann.submit(mean("0.4")), ann.submit(mean("0.2")), ann.submit(mean("0.4"))]
+            told.append((settle(office, *refs), office.outbox.grants(1)[0].spent, office.outbox.grants(1)[0].left))
+    assert told[0] == told[1]
+
+
+def test_14_an_answer_does_not_tell_who_asked_before(tmp_path: Path) -> None:
+    """With and without a prior ask by another: the same bytes but for value, reference, receipt and signature.
+
+    The price and the number of slots are the same too.
+    """
+    told = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        clinic = make_clinic(tmp_path / name)
+        ann, bob = clinic.analyst("ann"), clinic.analyst("bob")
+        with clinic.desk() as office:
+            if name == "second":
+                assert settle(office, bob.submit(mean())) == ["answered"]
+            ref = ann.submit(mean())
+            assert settle(office, ref) == ["answered"]
+            document = (ann.answer(ref) or pytest.fail("none")).document
+            document["ref"] = document["releases"][0]["value"] = document["releases"][0]["entry"]["hash"] = None
+            asked = office.outbox.states([ref])[ref]
+            told.append((json.dumps(document), asked.price, office.outbox.grants(1)[0].spent))
+            assert asked.due is not None
+            assert asked.due - asked.at <= 3 * float(office.config.slot)
+        assert clinic.spent()["kinds"][-1] == ("use" if name == "second" else "draw")
+    assert told[0] == told[1]
+
+
+def test_15_no_entry_numbers_count_what_others_ask(clinic: Clinic) -> None:
+    ann = clinic.analyst("ann", 5)
+    fit = {"kind": "sgd", "features": ["age"], "target": "stroke", "epsilon": 1, "steps": 5}
+    with clinic.desk() as office:
+        refs = [ann.submit(mean()), ann.submit(text=json.dumps({"table": "patients", "fit": fit}))]
+        states = settle(office, *refs)
+        assert states[0] == "answered"
+        (event, *_) = [e for e in office.ledgers["clinic"].events() if e.kind == "draw"]
+        for ref, state in zip(refs, states, strict=True):
+            answer = ann.answer(ref)
+            assert (answer is not None) == (state == "answered")
+            if answer is not None:
+                assert event.hash not in answer.text
+                assert set(_numbers(answer.document)) <= {0}
+
+
+def _numbers(document: Any) -> list[int]:
+    """The numbers of all entries in a document."""
+    if isinstance(document, dict):
+        own = [document["number"]] if document.keys() == {"ledger", "number", "hash"} else []
+        return own + [n for inner in document.values() for n in _numbers(inner)]
+    return [n for inner in document for n in _numbers(inner)] if isinstance(document, list) else []
+
+
+@pytest.mark.parametrize("moment", ["before taking", "queued", "scheduled"])
+@pytest.mark.parametrize("what", ["token", "grant", "analyst"])
+def test_21_nothing_is_had_after_a_revocation(clinic: Clinic, moment: str, what: str) -> None:
+    ann = clinic.analyst("ann")
+    with clinic.desk() as office:
+        ref = ann.submit(mean())
+        if moment != "before taking":
+            office._take(time.time())
+        if moment == "scheduled":
+            run_until(office, lambda: office.turn is not None)
+        with clinic.custodian() as custodian:
+            custodian.revoke("ann", grant=1 if what == "grant" else None, tokens_only=what == "token")
+        assert settle(office, ref) == ["revoked"]
+        assert ann.answer(ref) is None
+        paid = [event.kind for event in office.ledgers["clinic"].events() if event.kind == "draw"]
+        assert len(paid) == (moment == "scheduled")  # paid, and not refunded
+
+
+_AS_FRONT = """
+import os, sys, sqlite3
+folder = sys.argv[1]
+os.setgroups([]); os.setgid(54322); os.setuid(54321)
+def tried(what):
+    try: what()
+    except (PermissionError, sqlite3.OperationalError, FileNotFoundError) as problem: return "refused"
+    return "done"
+boxes = folder + "/boxes"
+read = sqlite3.connect(f"file:{boxes}/desk/outbox.db?mode=ro", uri=True)
+def write(path): return lambda: sqlite3.connect(path).execute("CREATE TABLE forged (x)")
+print([
+    tried(lambda: read.execute("SELECT * FROM answers").fetchall()),
+    tried(write(f"{boxes}/front/inbox.db")),
+    tried(write(f"{boxes}/desk/outbox.db")),
+    tried(lambda: open(f"{folder}/ledger/clinic.db").read(1)),
+    tried(lambda: os.listdir(f"{folder}/ledger")),
+    tried(lambda: open(f"{folder}/patients.csv").read(1)),
+    tried(lambda: open(f"{folder}/private/signing.key").read(1)),
+    tried(lambda: open(f"{folder}/private/desk.log").read(1)),
+])
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changing users needs root")
+def test_25_and_26_the_front_reads_no_table_no_ledger_and_writes_no_answer() -> None:
+    """As two made-up users: the front reads the outbox, writes the inbox, and gets at nothing else."""
+    import tempfile
+
+    from discreet.service.boxes import prepare_folders
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        clinic = make_clinic(folder)
+        prepare_folders(folder / "boxes", folder / "private", front=54321, desk=54323, group=54322)
+        clinic.analyst("ann")
+        for path in (folder / "boxes" / "desk").iterdir():
+            os.chown(path, 54323, 54322)
+        Inbox(str(folder / "boxes"), write=True).close()
+        os.chown(folder / "boxes" / "front" / "inbox.db", 54321, 54322)
+        (folder / "patients.csv").chmod(0o600)
+        with clinic.desk():
+            said = subprocess.run([sys.executable, "-c", _AS_FRONT, name], capture_output=True, text=True, check=True).stdout
+        assert said.strip() == str(["done", "done", *["refused"] * 6])
+
+
+def test_26_a_forged_answer_is_seen(clinic: Clinic) -> None:
+    """Whoever carries an answer cannot change it, nor put it to another request."""
+    ann = clinic.analyst("ann")
+    with clinic.desk() as office:
+        ref = ann.submit(mean())
+        settle(office, ref)
+        answer, key = ann.answer(ref), office.outbox.fact("key")
+    assert answer is not None
+    assert key is not None
+    signing.verify(key, answer.text, answer.signature)
+    forged = answer.document
+    forged["releases"][0]["value"] = [0.0]
+    for text in (json.dumps(forged), answer.text.replace(ref, tokens.reference()), answer.text + " "):
+        with pytest.raises(DiscreetError, match="signature"):
+            signing.verify(key, text, answer.signature)
+
+
+def test_27_a_swapped_question_is_seen(clinic: Clinic) -> None:
+    """Swapped before the desk takes it, the signed digest is not that of what was asked; swapped later, nothing changes."""
+    ann = clinic.analyst("ann")
+    asked, swapped = parse(body(mean("0.1"))), body(mean("0.9"))
+    with clinic.desk() as office:
+        early, late = ann.submit(text=asked.text), ann.submit(text=asked.text)
+        inbox = sqlite3.connect(clinic.folder / "boxes" / "front" / "inbox.db")
+        inbox.execute("UPDATE requests SET body = ? WHERE ref = ?", [swapped, early])
+        inbox.commit()
+        office._take(time.time())
+        inbox.execute("UPDATE requests SET body = ?", [swapped])
+        inbox.commit()
+        inbox.close()
+        settle(office, early, late)
+        signed = [(ann.answer(ref) or pytest.fail("none")).document["question"] for ref in (early, late)]
+    assert signed[0] != asked.digest
+    assert signed[1] == asked.digest
+
+
+def test_28_a_poisoned_inbox_is_answered_by_words(clinic: Clinic) -> None:
+    """Rows of every kind straight into the inbox: the desk goes on, and pays for the good one alone."""
+    ann = clinic.analyst("ann")
+    with clinic.desk() as office:
+        Inbox(str(clinic.folder / "boxes"), write=True).close()
+        inbox = sqlite3.connect(clinic.folder / "boxes" / "front" / "inbox.db")
+        for place, (token, text) in enumerate(ROWS):
+            ref = f"{place:032x}" if place % 7 else f"no reference {place}"
+            inbox.execute(
+                "INSERT INTO requests (ref, token, body, at) VALUES (?, ?, ?, ?)", [ref, token, text, float(place)]
+            )
+        inbox.commit()
+        inbox.close()
+        good = ann.submit(mean())
+        assert settle(office, good) == ["answered"]
+        states = [row.state for row in office.outbox.box.read(office.outbox.t.requests.select())]
+        assert set(states) <= {*FINAL, *WAITING}
+        assert states.count("answered") == 1
+        assert len(states) == 1 + sum(bool(place % 7) for place in range(len(ROWS)))
+    assert clinic.spent()["kinds"] == ["reserve", "draw"]
+
+
+def test_29_a_thief_of_the_mailboxes_finds_no_token(clinic: Clinic) -> None:
+    ann = clinic.analyst("ann")
+    inbox = Inbox(str(clinic.folder / "boxes"), write=True)
+    secret, _ = inbox.sign_in(1, time.time())
+    ann.submit(mean())
+    inbox.close()
+    dump = b"".join(path.read_bytes() for path in (clinic.folder / "boxes").rglob("*") if path.is_file())
+    assert tokens.digest(ann.secret).encode() in dump
+    for word in (ann.secret, ann.secret.removeprefix("discreet_"), secret):
+        assert word.encode() not in dump
+
+
+def test_30_a_ledger_set_back_pays_for_nothing(clinic: Clinic) -> None:
+    """An old copy of everything: the desk is closed until what it may lack is written off, and nothing is refunded."""
+    ann = clinic.analyst("ann", 1)
+    with clinic.desk() as office:
+        assert settle(office, ann.submit(mean("0.1"))) == ["answered"]
+    shutil.copytree(clinic.folder / "ledger", clinic.folder / "old")
+    bob = clinic.analyst("bob", 2)
+    with clinic.desk() as office:
+        assert settle(office, ann.submit(mean("0.2")), bob.submit(mean("0.5"))) == ["answered"] * 2
+    before = clinic.spent()["spent"]
+    shutil.rmtree(clinic.folder / "ledger")
+    shutil.copytree(clinic.folder / "old", clinic.folder / "ledger")
+    with clinic.desk() as office:
+        assert settle(office, ann.submit(mean("0.1"))) == ["closed"]
+        with clinic.custodian() as custodian, pytest.raises(DiscreetError, match="write-off"):
+            custodian.reopen("clinic")
+    with clinic.custodian() as custodian:
+        assert custodian.write_off("clinic").epsilon == 2
+    assert clinic.spent()["spent"] >= before
+    with clinic.desk() as office:
+        assert settle(office, ann.submit(mean("0.1"))) == ["revoked"]  # shares of before are gone, and stay counted
+        with clinic.custodian() as custodian:
+            custodian.grant("ann", "patients", Price("0.5"))
+        assert settle(office, ann.submit(mean("0.3"))) == ["answered"]
+
+
+def test_31_answers_are_not_there_before_they_are_due(real: tuple[Clinic, Office]) -> None:
+    """The outbox, looked at every few milliseconds: no row of an answer before its moment, by a real hand."""
+    clinic, office = real
+    ann = clinic.analyst("ann")
+    early: list[float] = []
+    stop = threading.Event()
+
+    def watch() -> None:
+        thief = sqlite3.connect(f"file:{clinic.folder}/boxes/desk/outbox.db?mode=ro", uri=True)
+        wanted = "SELECT due FROM requests JOIN answers USING (ref)"
+        while not stop.is_set():
+            early.extend(due - time.time() for (due,) in thief.execute(wanted) if due > time.time())
+            time.sleep(0.005)
+        thief.close()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    ref = ann.submit(mean())
+    assert settle(office, ref) == ["answered"]
+    stop.set()
+    watcher.join()
+    asked = office.outbox.states([ref])[ref]
+    assert early == []
+    assert asked.due is not None
+    assert asked.due == pytest.approx(round(asked.due / 0.5) * 0.5)  # a public moment: the beginning of a slot
+
+
+def test_an_overrun_is_withheld_and_the_third_closes(tmp_path: Path) -> None:
+    """A question that takes longer than its turn: killed, withheld, paid; after three the population is closed."""
+    clinic = make_clinic(tmp_path, slot="0.5")
+    clinic.edit("seconds = 0.01", "seconds = 0.001")
+    ann = clinic.analyst("ann", 5)
+    with clinic.desk() as office:
+        hand: Any = office.errands
+        refs = []
+        for number in range(4):
+            refs.append(ann.submit(mean(where={"sex": "f"}, options={}, epsilon=f"0.{number + 1}")))
+            real = hand.answer
+
+            def slow(orders: list[dict[str, Any]], end: float, real: Any = real) -> None:
+                real(orders, end)
+                hand.made.began = {order["ref"] for order in orders}
+                hand.made.answers.clear()  # paid and looked for, and killed before it spoke
+
+            hand.answer = slow
+            settle(office, refs[-1])
+            hand.answer = real
+        states = [office.outbox.states(refs)[ref].state for ref in refs]
+        assert states == ["withheld"] * 3 + ["closed"]
+        with clinic.custodian() as custodian:
+            custodian.reopen("clinic")
+        again = ann.submit(mean(where={"sex": "m"}))
+        assert settle(office, again) == ["answered"]
+
+
+def test_what_waits_for_approval(clinic: Clinic) -> None:
+    """Above a price the custodian decides, on this host; the decision binds the question."""
+    ann = clinic.analyst("ann", 3, approve_above=Price("0.5"), purpose="stroke and age")
+    assert isinstance(ann, Analyst)
+    with clinic.desk() as office:
+        small, large, never = ann.submit(mean("0.4")), ann.submit(mean("0.6")), ann.submit(mean("0.7"))
+        settle(office, small)
+        with clinic.custodian() as custodian:
+            waiting = custodian.pending()
+            assert [(p.ref, p.analyst, p.purpose) for p in waiting] == [(r, "ann", "stroke and age") for r in (large, never)]
+            assert custodian.expected(waiting[0])[0].startswith("Mean of age")
+            custodian.decide(large, "queued")
+            custodian.decide(never, "denied")
+            with pytest.raises(DiscreetError):
+                custodian.decide(small, "queued")
+        assert settle(office, large, never) == ["answered", "denied"]
+    assert grants.who(1) == "analyst 1"
