@@ -15,6 +15,7 @@ STUDIES = (
     "ledger",
     "descriptive",
     "engines",
+    "tables",
     "audit",
     "local",
     "protect",
