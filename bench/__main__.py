@@ -24,6 +24,7 @@ STUDIES = (
     "intervals",
     "gradient",
     "inference",
+    "synthetic",
 )
 RESULTS = Path(__file__).parent / "results.json"
 
