@@ -14,6 +14,7 @@ STUDIES = (
     "noise",
     "ledger",
     "descriptive",
+    "engines",
     "tables",
     "audit",
     "local",
