@@ -39,6 +39,7 @@ from discreet.models import (
     MLPRegressor,
     OutcomeWeightedLearner,
     OwnNetwork,
+    PoissonRegressor,
     RandomForestClassifier,
     SGDClassifier,
     SGDRegressor,
@@ -183,7 +184,7 @@ def _confusion(bins: int) -> Make:
     def make(columns: Columns, relation: Relation) -> Procedure[Any]:
         design, flat = _design(columns, intercept=False), np.ones(1)
         network = Network((design.width, 1), Logistic(), bias=False)
-        question = ConfusionCounts(design, network, hashlib.sha256(flat.tobytes()).hexdigest(), bins, flat)
+        question = ConfusionCounts(design, network, hashlib.sha256(flat.tobytes()).hexdigest(), bins, flat=flat)
         return counts_of(question, Price(epsilon=1), relation)
 
     return make
@@ -230,6 +231,8 @@ EXAMS = [
     _of(SoftmaxRegression(epsilon=1, delta="0.01", ridge="9", fit_intercept=False),
         "SoftmaxRegression, Gaussian", target="c", delta=0.01, relation="replace", cost=0.8),
     _of(SoftmaxRegression(method="output", ridge="10", **_PLAIN), "SoftmaxRegression, output", target="c"),
+    _of(PoissonRegressor(ridge="4", **_PLAIN), target="w", cost=0.8),
+    _of(PoissonRegressor(ridge="10", method="output", **_PLAIN), "PoissonRegressor, output", target="w", relation="replace"),
     _of(GaussianNB(epsilon=1)),
     _of(GaussianNB(epsilon=1, delta="0.01"), "GaussianNB, Gaussian", delta=0.01, features=("x", "v")),
     _of(GaussianNB(epsilon=1, delta="0.01"), "GaussianNB, Gaussian", delta=0.01, relation="replace", features=("x", "v")),
