@@ -196,12 +196,14 @@ class Database:
             raw: Any = self._connected(told).connection.dbapi_connection
             made = Work(raw, self._compiled, told)
             try:
-                self._wait_for_disk(durable)
-                if self.sqlite:
-                    raw.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                elif not durable:
-                    raw.execute("SET LOCAL synchronous_commit = off")
                 try:
+                    self._wait_for_disk(durable)
+                    if self.sqlite:
+                        if raw.in_transaction:  # an interrupt came before its rollback
+                            raw.rollback()
+                        raw.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                    elif not durable:
+                        raw.execute("SET LOCAL synchronous_commit = off")
                     yield made
                     made.committed = None
                     raw.commit()
