@@ -3,8 +3,8 @@
     PYTHONPATH=src python bench/own_network.py [lot] [copies]
 
 Prints one line of JSON: how far the clipped sums of the two differ at the same parameters, the accuracy of each and rows a
-second; the digits are repeated ``copies`` times, for a GPU. Needs the package, JAX and PyTorch in one environment; with Opacus
-beside them, its rows a second too. ``make bench`` runs it in an environment of its own.
+second; the digits are repeated ``copies`` times, for a GPU. Needs the package, JAX and PyTorch in one environment; with
+Opacus beside them, its rows a second too.
 """
 
 from __future__ import annotations
