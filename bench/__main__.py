@@ -14,6 +14,7 @@ STUDIES = (
     "noise",
     "ledger",
     "descriptive",
+    "engines",
     "tables",
     "audit",
     "local",
@@ -23,6 +24,7 @@ STUDIES = (
     "intervals",
     "gradient",
     "inference",
+    "synthetic",
 )
 RESULTS = Path(__file__).parent / "results.json"
 

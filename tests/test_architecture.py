@@ -47,7 +47,8 @@ BELOW = {
 ALL = {*BELOW} - {"audit"}
 BELOW["report"] = ALL
 BELOW["jobs"] = ALL | {"report", "session", "__version__"}
-BELOW["service"] = BELOW["jobs"] | {"jobs"}
+# A client has the methods of a session, and they are the same ones.
+BELOW["service"] = BELOW["jobs"] | {"jobs", "request", "questions", "fitting", "synthesis"}
 
 
 def imports(path: Path) -> set[str]:

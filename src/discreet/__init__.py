@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms import ThresholdedKeys as ThresholdedKeys
     from discreet.mechanisms import TruncatedKeys as TruncatedKeys
     from discreet.mechanisms import Tulap as Tulap
+    from discreet.service.remote import connect as connect
     from discreet.session import Session as Session
     from discreet.sources.joining import Lookup as Lookup
     from discreet.sources.joining import People as People
@@ -117,6 +118,7 @@ _HOMES = {
     "Duration": "discreet.core.moments",
     "Text": "discreet.core.text",
     "Session": "discreet.session",
+    "connect": "discreet.service.remote",
     **dict.fromkeys(
         (
             "count",
