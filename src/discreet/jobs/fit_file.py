@@ -25,6 +25,7 @@ KINDS = {
     "network": "MLPClassifier",
     "grpua": "GRPUA",
     "softmax": "SoftmaxRegression",
+    "poisson": "PoissonRegressor",
     "naive_bayes": "GaussianNB",
     "forest": "RandomForestClassifier",
     "kmeans": "KMeans",

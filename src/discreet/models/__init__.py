@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from discreet.models.estimators.outcome_weighted import OutcomeWeightedLearner as OutcomeWeightedLearner
     from discreet.models.estimators.own_network import OwnNetwork as OwnNetwork
     from discreet.models.estimators.pca import PCA as PCA
+    from discreet.models.estimators.poisson_regressor import PoissonRegressor as PoissonRegressor
     from discreet.models.estimators.random_forest import RandomForestClassifier as RandomForestClassifier
     from discreet.models.estimators.sgd_classifier import SGDClassifier as SGDClassifier
     from discreet.models.estimators.sgd_regressor import SGDRegressor as SGDRegressor
@@ -84,6 +85,7 @@ _HOMES = {
     "jax_loss": "discreet.models.gradient.jax_loss",
     "low_rank": "discreet.models.gradient.adapters",
     "torch_loss": "discreet.models.gradient.torch_loss",
+    "PoissonRegressor": "discreet.models.estimators.poisson_regressor",
     "PCA": "discreet.models.estimators.pca",
     "SoftmaxRegression": "discreet.models.estimators.softmax_regression",
     "StandardScaler": "discreet.models.estimators.standard_scaler",
