@@ -139,6 +139,8 @@ class LinearClassifier(Thresholded, Coefficients, ClassifierMixin, LossModel):  
         if fitted.spread is None:
             raise InvalidRequest(
                 "confidence intervals are paid for when a model is fitted; make it with intervals=True and fit again"
+                if "intervals" in self.get_params(deep=False)
+                else f"{type(self).__name__} has no confidence intervals; a LogisticRegression or LinearSVC has"
             )
         lines = fitted.design.lines
         names = (*fitted.design.names, *(["intercept"] if fitted.design.intercept else []))
