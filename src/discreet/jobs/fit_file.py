@@ -19,6 +19,7 @@ KINDS = {
     "svm": "LinearSVC",
     "kernel": "KernelSVC",
     "treatment": "OutcomeWeightedLearner",
+    "kernel_treatment": "KernelOutcomeWeightedLearner",
     "linear": "LinearRegression",
     "sgd": "SGDClassifier",
     "network": "MLPClassifier",

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from discreet.models.estimators.constrained_models import ConstrainedRegression as ConstrainedRegression
     from discreet.models.estimators.gaussian_nb import GaussianNB as GaussianNB
     from discreet.models.estimators.grpua import GRPUA as GRPUA
+    from discreet.models.estimators.kernel_outcome_weighted import (
+        KernelOutcomeWeightedLearner as KernelOutcomeWeightedLearner,
+    )
     from discreet.models.estimators.kernel_svc import KernelSVC as KernelSVC
     from discreet.models.estimators.kmeans import KMeans as KMeans
     from discreet.models.estimators.linear_regression import LinearRegression as LinearRegression
@@ -71,6 +74,7 @@ _HOMES = {
     "ConstrainedClassifier": "discreet.models.estimators.constrained_models",
     "ConstrainedRegression": "discreet.models.estimators.constrained_models",
     "KMeans": "discreet.models.estimators.kmeans",
+    "KernelOutcomeWeightedLearner": "discreet.models.estimators.kernel_outcome_weighted",
     "KernelSVC": "discreet.models.estimators.kernel_svc",
     "LinearRegression": "discreet.models.estimators.linear_regression",
     "LinearSVC": "discreet.models.estimators.linear_svc",
