@@ -158,8 +158,10 @@ def components(name: str, table: Table, path: Path) -> dict[str, Any]:
     best = float(np.linalg.eigvalsh(scatter)[-parts:].sum())
     row: dict[str, Any] = {"runs": RUNS}
     for epsilon in EPSILONS:
-        theirs = np.array(ask_peer("diffprivlib", "small_tables", str(path), "pca", str(epsilon), str(RUNS))) / best
-        row[f"epsilon {epsilon}"] = {"diffprivlib": [float(theirs.mean()), float(theirs.std() / math.sqrt(RUNS))]}
+        row[f"epsilon {epsilon}"] = {}
+        if name != "digits":  # where it takes minutes for each fit
+            theirs = np.array(ask_peer("diffprivlib", "small_tables", str(path), "pca", str(epsilon), str(RUNS))) / best
+            row[f"epsilon {epsilon}"]["diffprivlib"] = [float(theirs.mean()), float(theirs.std() / math.sqrt(RUNS))]
         for words, delta in (("ours, pure", None), ("ours, delta 1e-6", DELTA)):
             model = models.PCA(n_components=parts, epsilon=epsilon, delta=delta, bounds=table.bounds)
             turned = [model.fit(table.x).components_ for _ in range(RUNS)]
@@ -195,6 +197,8 @@ def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
         low = name.startswith(("linear", "kmeans"))  # where less is better
         for epsilon in EPSILONS:
             told = row[f"epsilon {epsilon}"]
+            if "diffprivlib" not in told:
+                continue
             mine = [told[words][0] for words in ("ours, pure", "ours, delta 1e-6")]
             ahead = told["diffprivlib"][0] - min(mine) if low else max(mine) - told["diffprivlib"][0]
             rows.append((f"{name}, epsilon {epsilon}: ahead of diffprivlib by", ahead, ">=", 0.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -155,6 +156,9 @@ class LinearClassifier(Thresholded, Coefficients, ClassifierMixin, LossModel):  
 
         check_is_fitted(self)
         return classifier_test(self, coefficients, value)
+
+    def _declarations(self) -> list[Callable[[], Any]]:
+        return [self._classes]
 
     def _target(self, y: Any) -> tuple[Any, Column]:
         return class_codes(y, self._classes()), Categories((0, 1))
