@@ -2,8 +2,8 @@
 
 DPpack's (Kifer, Smith and Thakurta 2012 as it prints it): rows of norm at most sqrt(p) with a constant, targets within
 [-p, p], coefficients in the ball of radius sqrt(p), slope bound 2 p^1.5, extra ridge 2p / epsilon, noise in the objective
-of norm Gamma(p, 2 * slope / epsilon), or normal of deviation slope * sqrt(8 ln(2/delta) + 4 epsilon) / epsilon. Its pure version
-is not quite private under replace. Ours is ``LinearRegression`` as it is by default.
+of norm Gamma(p, 2 * slope / epsilon), or normal of deviation slope * sqrt(8 ln(2/delta) + 4 epsilon) / epsilon. Its pure
+version is not quite private under replace. Ours is ``LinearRegression`` as it is by default.
 """
 
 from __future__ import annotations
