@@ -14,15 +14,18 @@ STUDIES = (
     "noise",
     "ledger",
     "descriptive",
+    "engines",
     "tables",
     "audit",
     "local",
     "protect",
     "models",
     "models_files",
+    "small_tables",
     "intervals",
     "gradient",
     "inference",
+    "synthetic",
 )
 RESULTS = Path(__file__).parent / "results.json"
 
