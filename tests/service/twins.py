@@ -144,6 +144,14 @@ class Caller:
         raise AssertionError(f"no answer: {made}")
 
 
+def sign_in(caller: Caller, token: str) -> str:
+    """The cookie of a browser that signed in."""
+    form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": caller.url, "Authorization": ""}
+    seen = caller.call("POST", "/sign-in", f"token={token}".encode(), form)
+    assert seen.code == 303, seen
+    return dict(seen.headers)["set-cookie"].split(";")[0]
+
+
 GOOD: list[dict[str, Any]] = [
     {"ask": [{"statistic": "count", "epsilon": "0.1"}]},
     {"ask": [{"statistic": "count", "by": ["sex", "stroke"], "epsilon": "0.1"}]},
