@@ -38,10 +38,9 @@ PACKAGES = {
 
 def pages() -> dict[str, str]:
     """Path to text of every page of the reference."""
-    made = {
-        f"reference/{path}.md": _page(title, words, "ds", names.split())
-        for path, (title, words, names) in ROOT_NAMES.items()
-    }
+    made = {}
+    for path, (title, words, names) in ROOT_NAMES.items():
+        made[f"reference/{path}.md"] = _page(title, words, "ds", names.split())
     listed = {name for _, _, names in ROOT_NAMES.values() for name in names.split()}
     functions = [n for n in ds.__all__ if inspect.isfunction(getattr(ds, n)) and n not in listed]
     words = (
