@@ -359,8 +359,8 @@ def test_19_hostile_names_reach_no_terminal_and_no_page(stand: Stand) -> None:
 
 def test_20_a_hostile_model_to_score_is_refused(stand: Stand) -> None:
     caller = twins.Caller(stand.url, stand.token)
-    design: list[Any] = [{}, None, [], 1, "os.system", {"features": [{"column": "__class__"}]},
-                         {"features": {}, "target": {}}, {"__reduce__": ["os.system", "true"]}, {"features": [None] * 300}]  # fmt: skip
+    design: list[Any] = [{}, None, [], 1, "os.system", {"features": {}, "target": {}}, {"features": [None] * 300}]
+    design += [{"features": [{"column": "__class__"}]}, {"__reduce__": ["os.system", "true"]}]
     for one in design:
         for theta in ([], [1.0], ["x"], None, [True], [1e308] * 3):
             text = json.dumps({"table": "patients", "score": {"design": one, "theta": theta, "epsilon": 1}})
