@@ -124,9 +124,8 @@ def where_of(given: list[str] | None) -> dict[str, Any]:
 
 
 def _say_plan(doc: dict[str, Any]) -> None:
-    show.say(
-        f"A {doc['model']} model of {doc['target'] or 'features'} from {', '.join(doc['features'])} would cost {doc['cost']}."
-    )
+    whose = f"{doc['target'] or 'features'} from {', '.join(doc['features'])}"
+    show.say(f"A {doc['model']} model of {whose} would cost {doc['cost']}.")
     if doc["ridge"] is not None:
         asked = doc["asked_ridge"]
         why = "" if asked is None else f", raised from {asked:g}: this price needs as much; method output needs none"
