@@ -124,8 +124,8 @@ def where_of(given: list[str] | None) -> dict[str, Any]:
 
 
 def _say_plan(doc: dict[str, Any]) -> None:
-    of, read = doc["target"] or "features", ", ".join(doc["features"])
-    show.say(f"A {doc['model']} model of {of} from {read} would cost {doc['cost']}.")
+    whose = f"{doc['target'] or 'features'} from {', '.join(doc['features'])}"
+    show.say(f"A {doc['model']} model of {whose} would cost {doc['cost']}.")
     if doc["ridge"] is not None:
         asked = doc["asked_ridge"]
         why = "" if asked is None else f", raised from {asked:g}: this price needs as much; method output needs none"
