@@ -1,4 +1,4 @@
-"""How cost grows, put into its page from ``bench/results.json`` when the documentation is built: measured, then extrapolated."""
+"""How cost grows, put into its page from ``bench/results.json``: what was measured, then what that extrapolates to."""
 
 from __future__ import annotations
 
@@ -56,5 +56,6 @@ def ledger(results: Mapping[str, Any]) -> str:
     first, late = study["charge_10_us"] / 1e3, study["charge_100001_us"] / 1e3
     return (
         f"Measured: the tenth charge takes {first:.2g} milliseconds, the 100,001st {late:.2g}; checking a book of "
-        f"{study['events']:,} events from its first takes {study['verify_s']:.0f} seconds, and it fills {study['megabytes']:.0f} MB."
+        f"{study['events']:,} events from its first takes {study['verify_s']:.0f} seconds, and it fills "
+        f"{study['megabytes']:.0f} MB."
     )
