@@ -14,6 +14,8 @@ STUDIES = (
     "noise",
     "ledger",
     "descriptive",
+    "engines",
+    "tables",
     "audit",
     "local",
     "protect",
@@ -22,6 +24,7 @@ STUDIES = (
     "intervals",
     "gradient",
     "inference",
+    "synthetic",
 )
 RESULTS = Path(__file__).parent / "results.json"
 

@@ -135,7 +135,7 @@ def engines() -> dict[str, Any]:
     asked = [*HONEST, ("quantile", ("x",), {"q": "0.9"}), ("mean", ("x",), {"by": "g"})]
 
     def sums(source: Any) -> list[Any]:
-        opened = open_source(source, schema)
+        opened = open_source(source, schema, version="one")
         return [np.ravel(getattr(e, "counts", e)).tolist() for e in (
             builder(name)(Table(schema), *args, **kwargs).query.evaluate(opened) for name, args, kwargs in asked
         )]  # fmt: skip

@@ -28,7 +28,11 @@ from study import odd_cells
 from study.harness import Row
 from study.reading import listening
 
-SETTINGS: list[dict[str, Any]] = [{"neighbors": relation} for relation in ("add_remove", "replace", "both")]
+SETTINGS: list[dict[str, Any]] = [
+    {"neighbors": relation} | more
+    for more in ({}, {"asked": "expressions and people"})
+    for relation in ("add_remove", "replace", "both")
+]
 RUNS = 700
 PART = 50
 COMMAND_EVERY = 20
@@ -56,10 +60,11 @@ def run(setting: dict[str, Any], seed: int, runs: int) -> dict[str, float]:
     found = {"pairs": 0, "differ": 0, "refused": 0, "commands": 0}
     for place in range(seed, seed + runs):
         rng = random.Random(place)
-        schema = _schema(rng, setting["neighbors"])
+        asked = "asked" in setting
+        schema = _schema(rng, setting["neighbors"], asked)
         one = _rows(rng, rng.randrange(13))
         other = _neighbour(rng, one, schema)
-        requests = [_request(rng) for _ in range(rng.randint(1, 3))]
+        requests = [(_request_of_people if asked else _request)(rng) for _ in range(rng.randint(1, 3))]
         form = rng.choice(["objects", "lists", "pandas"])
         seen = [_answers(table, schema, requests, form) for table in (one, other)]
         found["pairs"] += 1
@@ -76,21 +81,25 @@ def rows(results: list[tuple[dict[str, Any], int, dict[str, float]]]) -> list[Ro
     """No pair can be told apart, of at least 2,000; and at least half of the runs are answered, not refused."""
     pairs, refused = (sum(t[word] for *_, t in results) for word in ("pairs", "refused"))
     return [
-        *(Row(f"{s['neighbors']}: pairs told apart, of {t['pairs']:.0f}", t["differ"], "<=", 0) for s, _, t in results),
+        *(Row(f"{' '.join(s.values())}: told apart, of {t['pairs']:.0f}", t["differ"], "<=", 0) for s, _, t in results),
         Row("pairs tried", pairs, ">=", 2000),
         Row("share of runs with a refusal", refused / max(1, pairs), "<=", 0.8),
     ]
 
 
-def _schema(rng: random.Random, relation: Any) -> ds.Schema:
+def _schema(rng: random.Random, relation: Any, derived: bool) -> ds.Schema:
     columns: dict[str, Any] = {}
     for name in ("x", "y"):
         lo, hi = rng.choice(_BOUNDS)
         columns[name] = ds.Real(lo, hi, missing=rng.choice([None, lo]))
     columns["g"] = ds.Categories(["a", 7], other=rng.choice([None, "rest"]), missing=rng.choice([None, "a"]))
+    expected = rng.choice([None, 1, 10, 10**6]) if derived else None
+    if derived:
+        columns["z"] = ds.Real(-9, 9, formula=rng.choice(_FORMULAS))
+        columns["b"] = ds.Boolean(formula=rng.choice(_CONDITIONS))
     if rng.random() < 0.5:
-        return ds.Schema(columns, neighbors=relation)
-    return ds.Schema(columns, person="id", max_rows=rng.randint(1, 3), neighbors=relation)
+        return ds.Schema(columns, neighbors=relation, expected_rows=expected)
+    return ds.Schema(columns, person="id", max_rows=rng.randint(1, 3), neighbors=relation, expected_rows=expected)
 
 
 def _rows(rng: random.Random, size: int) -> Table:
@@ -113,6 +122,29 @@ def _neighbour(rng: random.Random, table: Table, schema: ds.Schema) -> Table:
     who = identity(cell)
     rest = [row for place, row in enumerate(table) if place != chosen and (who is None or identity(row["id"]) != who)]
     return [*rest, *({**row, "id": cell} for row in _rows(rng, rng.randint(1, 3)))] if exchange else rest
+
+
+_FORMULAS = ["x / y", "log(x) ** 3 % y", "y if x > 0 else -x", "coalesce(y, x, 0) // x", "exp(x) - exp(y) * 2"]
+_CONDITIONS = ["x / y >= 0.5", "g == 'a' and not x < y", "missing(x) or y in [0, 1]", "between(x ** 2, 0, 1)"]
+_EACH = [{"each": "count"}, {"each": "sum", "clip": [-1, 3]}, {"each": "mean"}, {"each": "mean", "clip": [1, 0]}]
+
+
+def _request_of_people(rng: random.Random) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+    """A question about people, derived columns, or with a condition."""
+    spend: dict[str, Any] = {"epsilon": rng.choice(_EPSILONS)} if rng.random() < 0.8 else {"rho": rng.choice([1e-12, 1])}
+    if rng.random() < 0.5:
+        spend["where"] = rng.choice(_CONDITIONS)
+    groups = {"by": rng.choice(["g", "b", "bins(x, [-1, 0, 3])", ["g", "y > x"]])} if rng.random() < 0.4 else {}
+    match word := rng.choice(["count_people", "people_sum", "people_mean", "count_distinct", "top", "mean", "median"]):
+        case "count_people":
+            return word, (), spend | groups
+        case "people_sum" | "people_mean":
+            return word, (rng.choice(["x", "z"]),), spend | groups | rng.choice(_EACH)
+        case "count_distinct":
+            return word, (rng.choice(["g", "b", "x"]),), spend
+        case "top":
+            return word, (rng.choice(["g", "b", "bins(z, [-9, 0, 1, 9])"]),), {**spend, "k": rng.choice([1, 2, 9])}
+    return word, ("z",), spend | (groups if word == "mean" else {})
 
 
 def _request(rng: random.Random) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
@@ -178,6 +210,7 @@ def _answer(session: ds.Session, word: str, args: tuple[Any, ...], options: dict
             fitted = session.fit(model, *((["x", "y"], "g") if args[0] == "LogisticRegression" else (["y"], "x")))
             return np.shape(fitted.coef_), np.shape(fitted.intercept_)
         result = getattr(session, word)(*args, **options)
+        str(result.caution)  # which depends on what was released, but raises and warns nothing
         return np.shape(result.value), [np.shape(release.value) for release in result.releases]
     except Exception as problem:
         return "refused", type(problem).__name__, str(problem)
@@ -196,7 +229,8 @@ def _stored(path: Path) -> list[Any]:
 
 def _masked(cell: Any) -> Any:
     if isinstance(cell, str) and cell[:1] in "{[":
-        return _bare(json.loads(cell))
+        with contextlib.suppress(json.JSONDecodeError):  # the label of a bin is no document
+            return _bare(json.loads(cell))
     if isinstance(cell, str) and re.fullmatch(r"[0-9a-f-]{32,}|\d{4}-\d\d-\d\dT.*", cell):
         return "masked"
     return cell

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from discreet.core.moments import Datetime as Datetime
     from discreet.core.moments import Duration as Duration
     from discreet.core.release import Release as Release
+    from discreet.core.releases import Releases as Releases
+    from discreet.core.releases import read_releases as read_releases
     from discreet.core.result import Result as Result
     from discreet.core.schema import Categories as Categories
     from discreet.core.schema import Integer as Integer
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms import ThresholdedKeys as ThresholdedKeys
     from discreet.mechanisms import TruncatedKeys as TruncatedKeys
     from discreet.mechanisms import Tulap as Tulap
+    from discreet.service.remote import connect as connect
     from discreet.session import Session as Session
     from discreet.sources.joining import Lookup as Lookup
     from discreet.sources.joining import People as People
@@ -96,6 +99,8 @@ _HOMES = {
     "OptimalKeys": "discreet.mechanisms",
     "RandomizedResponse": "discreet.mechanisms",
     "Release": "discreet.core.release",
+    "Releases": "discreet.core.releases",
+    "read_releases": "discreet.core.releases",
     "Result": "discreet.core.result",
     "SphericalLaplace": "discreet.mechanisms",
     "ThresholdedKeys": "discreet.mechanisms",
@@ -113,6 +118,7 @@ _HOMES = {
     "Duration": "discreet.core.moments",
     "Text": "discreet.core.text",
     "Session": "discreet.session",
+    "connect": "discreet.service.remote",
     **dict.fromkeys(
         (
             "count",

@@ -107,3 +107,11 @@ class LedgerCorrupt(LedgerError):
 
 class AccountClosed(LedgerError):
     """A prepaid account was asked for something its plan does not contain."""
+
+
+def named(kind: str) -> type[DiscreetError]:
+    """The class of that name, for an error that was told by another process; another name is an ``InvalidRequest``."""
+    found = globals().get(kind)
+    if isinstance(found, type) and issubclass(found, DiscreetError) and found is not NoSuchLedger:
+        return found
+    return InvalidRequest

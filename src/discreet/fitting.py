@@ -57,7 +57,12 @@ class Fitting(Asker):
 
         words = {"fit": _words(*named) | {"model": model}}
         names = (*features, target, weight, propensity)
-        fitted, columns = self._answer(Request(words, make, {} if where is None else where, names, whole=model.price))
+        request = Request(words, make, {} if where is None else where, names, whole=model.price)
+        return self._accepted(model, self._answer(request))
+
+    def _accepted(self, model: M, answer: tuple[Any, Columns]) -> M:
+        """The model, fitted with what the answer says."""
+        fitted, columns = answer
         model.accept(fitted, columns)
         return model
 

@@ -21,7 +21,7 @@ from discreet.ledger.ledger import Preview as Afterwards
 from discreet.previews import Preview
 from discreet.request import ROWS_WITHOUT_A_GUESS, Request, Where, columns_named, separate
 from discreet.statistics import discovery
-from discreet.statistics.joint import ask, ask_each, ask_together
+from discreet.statistics.joint import ask, ask_each, ask_together, taken_apart
 from discreet.statistics.planning import expected_width
 from discreet.statistics.question import Table, build
 
@@ -72,13 +72,6 @@ class Asker(ABC):
         return self.schema.neighbors == "replace" and self.schema.person is None and not filtered
 
 
-def _taken_apart(question: Sequence[Any]) -> tuple[str, list[Any], dict[str, Any]]:
-    """The statistic, its columns and its options."""
-    name, *columns = question
-    options = columns.pop() if columns and isinstance(columns[-1], dict) else {}
-    return name, columns, options
-
-
 class Questions(Asker):
     """Methods that name a statistic and its columns, and leave the rest to ``ask``."""
 
@@ -113,7 +106,7 @@ class Questions(Asker):
             if isinstance(question, str) or not question:
                 raise InvalidRequest(f"a question is a tuple such as ('mean', 'age') or ('count',), got {question!r}")
         grouped = {} if by is None else {"by": by}
-        told = [(name, columns, grouped | options) for name, columns, options in map(_taken_apart, questions)]
+        told = [(name, columns, grouped | options) for name, columns, options in map(taken_apart, questions)]
         paid, rest = separate(price)
         if rest:
             raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
@@ -122,9 +115,8 @@ class Questions(Asker):
             asked = [build(name, table, *columns, **options) for name, columns, options in told]
             return ask_together(asked, paid, table.schema.neighbors, shares, table.schema.expected_rows)
 
-        words = {
-            "together": {"questions": [(n, *columns, options) for n, columns, options in told], "shares": shares, **price}
-        }
+        plain = [(name, *columns, *([options] if options else [])) for name, columns, options in told]
+        words = {"together": {"questions": plain, "shares": shares, **price}}
         names = [name for _, columns, options in told for name in columns_named(columns, options)]
         return self._answer(Request(words, make, {} if where is None else where, names))
 

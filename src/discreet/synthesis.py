@@ -46,6 +46,11 @@ class Synthesis(Asker):
 
         filtered = {} if where is None else where
         if epsilon is None and rho is None and delta is None:
+            if filtered or workload:
+                word = "where" if filtered else "workload"
+                raise InvalidRequest(
+                    f"for nothing tables are made of all that was released; leave {word} out, or give a price"
+                )
             held = self._held(filtered)
             return from_releases(held, columns, self.schema, bins=bins, rows=rows, tables=tables, impossible=impossible)
         price = Price(epsilon, delta, rho)

@@ -73,7 +73,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 def test_table_from_end_to_end(run: Run, released: Path) -> None:
     """The share of women in a table of 300 where half are: far beyond any doubt between 0.2 and 0.8 (scale of noise 20)."""
     out = released.parent / "shares"
-    ran = run("infer", released, "--model", "table", "--ask", "Sexes", "--seed", "1", "--draws", "500", "--out", out)
+    command = ["infer", released, "--model", "table", "--ask", "Sexes", "--seed", "1", "--draws", "500", "--out", out]
+    ran = run(*command, "--design-effect", "1")
     assert (ran.code, ran.err) == (0, "")
     assert "theta[f]" in ran.out
     assert "4 chains of 500 draws by the sampler 'counts'" in ran.out
@@ -99,7 +100,8 @@ def test_table_from_end_to_end(run: Run, released: Path) -> None:
 
 def test_the_same_seed_makes_the_same_draws(run: Run, released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.report.posterior.render", lambda made, title, **rest: title)
-    command = ["infer", released, "-m", "table", "-a", "4", "--seed", "7", "--draws", "40", "--chains", "2", "--json"]
+    command = ["infer", released, "-m", "table", "-a", "4", "--seed", "7", "--draws", "40", "--chains", "2",
+               "--design-effect", "1", "--json"]  # fmt: skip
     first, second = (run(*command, "--out", released.parent / name).doc for name in ("one", "two"))
     assert first["summary"] == second["summary"]
     assert first["chains"] == 2

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
+from bench import tables
+from study import messy_tables as study
 
 import discreet as ds
 from tests.cli import messy
@@ -139,3 +142,12 @@ def test_a_mistake_is_one_line_and_free(
     assert words in told.err
     assert not (tmp_path / "besuche.db").exists()
     assert not (tmp_path / "out").exists()
+
+
+def test_the_study_and_the_measurement_run() -> None:
+    """A few runs of the study (each interval holds more often than not) and a small table for the measurement."""
+    setting = study.SETTINGS[1] | {"visits": 120, "patients": 40}
+    assert all(3 <= hits <= 6 for hits in study.run(setting, 5, 6).values())
+    rows = tables.checks({"speed": tables.speed(500, 1), "growth": tables.growth(200, 1)})
+    assert len(rows) == 5
+    assert all(math.isfinite(value) for _, value, _, _ in rows)

@@ -113,8 +113,8 @@ def test_summary_has_the_numbers_of_the_law() -> None:
     text = str(summary)
     assert len({len(line) for line in text.splitlines()}) == 1, "columns are aligned"
     assert summary.to_frame().loc["n", "mean"] == summary["n"]["mean"]
-    assert summary.to_frame("polars").shape == (5, 9)
-    assert summary.to_csv().splitlines()[0].startswith("name,mean,sd,median,low,high,ess_bulk")
+    assert summary.to_frame("polars").shape == (5, 10)
+    assert summary.to_csv().splitlines()[0].startswith("name,mean,sd,median,mad,low,high,ess_bulk")
     assert summary.to_dict()["rows"][0]["name"] == "theta[f, yes]"
     with pytest.raises(UnknownName, match="no number is called"):
         summary["nothing"]

@@ -88,7 +88,7 @@ def test_spark_agrees_before_noise(spark: Any) -> None:
     rows = table(400)
     schema = ds.Schema(SCHEMA, person="id", max_rows=2)
     design = Design.of(schema, ["a", "b", "c"], "y", weight="w")
-    here, there = (open_source(t, schema).where(g="x") for t in (rows, frame(spark, rows)))
+    here, there = (open_source(t, schema, version="one").where(g="x") for t in (rows, frame(spark, rows)))
     theta = Minimiser(design, Logistic(), Fraction(20), Fraction(1, 10**9)).evaluate(here)
     assert np.abs(theta).max() > 0.01
     ours, theirs = (Problem(design, Logistic()).evaluate(s).at(theta, "second") for s in (here, there))

@@ -30,7 +30,7 @@ def test_the_same_run_on_spark(spark: Any) -> None:
     lots = Run.within(design, classifier(2, (4,), 2), epsilon=8.0, delta=1e-4, lot=60, steps=1, **facts)
 
     def flat(table: Any, run: Run) -> Any:
-        return Desk(open_source(table, schema), NoLedger(), Random(1), "add_remove").run(descend(run)).flat
+        return Desk(open_source(table, schema, version="one"), NoLedger(), Random(1), "add_remove").run(descend(run)).flat
 
     assert np.abs(flat(rows, whole) - flat(frame, whole)).max() < 1e-13
     assert np.isfinite(flat(frame, lots)).all()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -26,6 +26,9 @@ from discreet.service.hand import Hand
 from discreet.service.inbox import Inbox
 from discreet.service.log import Log
 from discreet.service.outbox import FINAL, Answer, Outbox
+
+if TYPE_CHECKING:
+    from tests.service.stand import Stand
 
 SCHEMA = ds.Schema(
     {
@@ -220,6 +223,15 @@ def boxes(tmp_path: Path) -> str:
     """The folder of empty mailboxes."""
     prepare_folders(tmp_path / "boxes", tmp_path / "private")
     return str(tmp_path / "boxes")
+
+
+@pytest.fixture(scope="session")
+def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+    """A front that listens, with a stand-in for the desk."""
+    from tests.service.stand import standing
+
+    with standing(tmp_path_factory.mktemp("stand"), slot=0.02, more="[limits]\nper_minute = 100000\n") as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)

@@ -53,6 +53,10 @@ COLUMNS = {"features": ["age", "bmi", "sex"], "target": "stroke"}
     ("kind", "cost"),
     [
         ({"together": {"questions": [["mean", "age"], ["count"]], "epsilon": 0.2}}, ds.Budget(epsilon="0.2")),
+        (
+            {"together": {"questions": [["histogram", "age", {"bins": 3}], ["count"]], "epsilon": 0.2}},
+            ds.Budget(epsilon="0.2"),
+        ),
         ({"fit": {"kind": "logistic", "epsilon": 0.5, "intervals": True, **COLUMNS}}, ds.Budget(epsilon="0.5")),
         ({"synthesize": {"columns": ["sex", "stroke"], "epsilon": 1, "tables": 3}}, ds.Budget(epsilon=1)),
         ({"fit": {"kind": "sgd", "epsilon": 1, "delta": 1e-6, **COLUMNS}}, ds.Budget(epsilon=1, delta="1e-6")),

@@ -119,6 +119,7 @@ def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Any]
             options = {"version": "one"} | options
         else:
             made = request.getfixturevalue("spark").createDataFrame(table).repartition(4)
+            options = {"version": "one"} | options
         return open_source(made, schema, **options)
 
     return make

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.core.schema import Schema
+from discreet.core.query import evaluate_together
+from discreet.core.schema import Real, Schema
 from discreet.sources.people import DEFAULT_SALT
+from discreet.statistics.question import Table, build
 from tests.sources.conftest import COLUMNS, KINDS, REPLACE, ROWLESS, SCHEMA, TABLES
 from tests.sources.folds import everything
 from tests.sources.oracle import code, kept_rows, person_hash
@@ -117,3 +119,24 @@ def test_spark_rows_without_people(opened: Opened) -> None:
     assert found <= everyone
     # Binomial(600, 1/2): further than 4.9 standard deviations from the mean once in a million.
     assert abs(sum(found.values()) - 300) < 4.9 * math.sqrt(150)
+
+
+def test_people_and_expressions_on_every_source(opened: Opened) -> None:
+    """What people amount to, by group, filter and derived column: the same whole numbers wherever the table lies."""
+    schema = Schema({**COLUMNS, "ratio": Real(-5, 5, formula="x / visits")}, person="id", max_rows=3)
+    asked: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
+        ("count_people", (), {}),
+        ("count_people", (), {"by": ["sex", "bins(x, [-10, 0, 20, 50])"]}),
+        ("people_sum", ("x",), {"clip": [-20, 90], "by": "ward"}),
+        ("people_mean", ("ratio",), {"each": "mean", "by": "visits > 4"}),
+        ("count_distinct", ("visits",), {}),
+        ("count_distinct", ("sex",), {}),
+        ("top", ("ward",), {"k": 2}),
+    ]
+    queries = [build(name, Table(schema), *args, **options).query for name, args, options in asked]
+    found = {}
+    for kind in KINDS:
+        source = opened(kind, TABLES["typed"], schema).where(**schema.condition("x > -5 or missing(x)"))
+        values = evaluate_together(queries, source)
+        found[kind] = [np.asarray(getattr(value, "counts", value)).tolist() for value in values]
+    assert all(each == found["numpy"] for each in found.values())

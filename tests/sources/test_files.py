@@ -130,8 +130,10 @@ def test_spark_reads_the_same_path(tmp_path: Path, spark: Any) -> None:
     assert xs(str(tmp_path / "x.csv"), spark=spark)[0] == 1
     assert open_source(path, SCHEMA, spark=spark).version == open_source(path, SCHEMA, spark=spark).version
     frame = spark.createDataFrame([(1.0,)], "x double")
-    assert open_source(frame, SCHEMA).version != open_source(frame, SCHEMA).version
+    assert open_source(frame, SCHEMA, version="1").version != open_source(frame, SCHEMA, version="2").version
+    with pytest.raises(InvalidRequest, match="a Spark frame needs version="):
+        open_source(frame, SCHEMA)
     with pytest.raises(UnsupportedFormat, match="cannot open"):
         open_source(str(tmp_path / "no.parquet"), SCHEMA, spark=spark)
     with pytest.raises(UnknownName, match="no column 'x'"):
-        open_source(spark.createDataFrame([(1.0,)], "y double"), SCHEMA)
+        open_source(spark.createDataFrame([(1.0,)], "y double"), SCHEMA, version="1")

@@ -152,6 +152,28 @@ def test_refused_before_anything_is_paid(given: dict[str, Any], words: str) -> N
     assert not list(asked.ledger.events())
 
 
+def test_an_empty_table_is_answered_with_noise() -> None:
+    empty = {name: np.array(values)[:0] for name, values in TABLE.items()}
+    for neighbors in ("add_remove", "both"):
+        schema = ds.Schema(COLUMNS, neighbors=neighbors)  # type: ignore[arg-type]
+        asked = ds.Session(empty, schema, ledger="test", seed=1)
+        made = asked.synthesize(["sex", "pregnant"], epsilon=1, delta="1e-6", tables=2)
+        assert made.table.num_rows == made.rows >= 1
+        assert all(t.num_rows == made.rows for t in made.tables)
+
+
+def test_for_nothing_takes_no_filter() -> None:
+    with pytest.raises(InvalidRequest, match="leave where out"):
+        session(ds.Budget(rho=1)).synthesize(where={"sex": "f"})
+    with pytest.raises(InvalidRequest, match="nothing was released"):
+        session(ds.Budget(rho=1), version="one").synthesize()
+
+
+def test_a_filter_leaves_others_out() -> None:
+    made = session(ds.Budget(rho=50)).synthesize(["sex", "pregnant"], where={"sex": "m"}, rho=50, tables=2)
+    assert made.table.column("sex").to_pylist().count("m") > 0.98 * made.rows
+
+
 def test_a_budget_too_small_for_the_whole_pays_for_no_part() -> None:
     asked = session(ds.Budget(rho="0.5"))
     with pytest.raises(BudgetExceeded, match="this request asks for"):

@@ -183,7 +183,7 @@ def _confusion(bins: int) -> Make:
     def make(columns: Columns, relation: Relation) -> Procedure[Any]:
         design, flat = _design(columns, intercept=False), np.ones(1)
         network = Network((design.width, 1), Logistic(), bias=False)
-        question = ConfusionCounts(design, network, hashlib.sha256(flat.tobytes()).hexdigest(), bins, flat)
+        question = ConfusionCounts(design, network, hashlib.sha256(flat.tobytes()).hexdigest(), bins, flat=flat)
         return counts_of(question, Price(epsilon=1), relation)
 
     return make

@@ -25,6 +25,8 @@ GROUPS = (
     "release",
     "ask",
     "fit",
+    "model_commands",
+    "local",
     "infer",
     "synthesize",
     "ledger",

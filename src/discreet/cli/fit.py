@@ -21,7 +21,7 @@ def fit(
     table: Annotated[str, typer.Argument(help="The table (CSV or Parquet), or a fit file in TOML.", metavar="TABLE|FILE")],
     schema: Annotated[Path | None, typer.Option("--schema", "-s", help="The schema of the table.")] = None,
     model: Annotated[
-        str | None, typer.Option("--model", "-m", help="logistic, svm, kernel, treatment, linear, sgd or network.")
+        str | None, typer.Option("--model", "-m", help="logistic, svm, kernel, treatment, linear, sgd, network or grpua.")
     ] = None,
     target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.")] = None,
     features: Annotated[str | None, typer.Option("--features", "-f", help="The columns to predict from: age,sex.")] = None,
@@ -58,7 +58,7 @@ def fit(
     from discreet.jobs.fit import fitted, planned
 
     asked = {
-        "kind": model, "target": target, "features": features, "weight": weight, "where": _where(where),
+        "kind": model, "target": target, "features": features, "weight": weight, "where": where_of(where),
         "propensity": fit_file.number_or_name(propensity),
     }  # fmt: skip
     spent = {
@@ -78,14 +78,21 @@ def fit(
             )
         wanted = fit_file.from_file(Path(table), out)
     else:
-        needed = {"--schema": schema, "--model": model, "--target": target, "--features": features, "--ledger": ledger}
+        needed: dict[str, Any] = {
+            "--schema": schema,
+            "--model": model,
+            "--target": target,
+            "--features": features,
+            "--ledger": ledger,
+        }
         for option, value in needed.items():
             if not value:
                 raise InvalidRequest(f"a fit needs {option}, got none; or give a fit file in TOML")
         assert schema is not None
         assert ledger is not None
         place = out or Path("model.json")
-        wanted = fit_file.from_options(table, schema, ledger, name, budget, version, asked, parameters, place)
+        base = fit_file.base_of(table, schema, ledger, name, budget, version)
+        wanted = fit_file.from_options(base, asked, parameters, place)
     try:
         doc = planned(wanted) if plan else fitted(wanted, show.working)
     except NoSuchLedger as problem:
@@ -100,7 +107,8 @@ def fit(
         _say_fit(doc)
 
 
-def _where(given: list[str] | None) -> dict[str, Any]:
+def where_of(given: list[str] | None) -> dict[str, Any]:
+    """Conditions as columns with their labels."""
     from discreet.errors import InvalidRequest
 
     made: dict[str, list[str]] = {}

@@ -39,6 +39,10 @@ def infer(
     variance: Annotated[
         float | None, typer.Option("--variance", help="The variance of people's values, where it is known.")
     ] = None,
+    design_effect: Annotated[
+        float | None,
+        typer.Option("--design-effect", help="Rows of a person that say no more than one; 1 where they are independent."),
+    ] = None,
     sampler: Annotated[
         str | None, typer.Option("--sampler", help="Another sampler than the one made for the model.")
     ] = None,
@@ -56,10 +60,12 @@ def infer(
 
     Nothing is paid: only what was released is looked at. Clamp, grid and the law of the noise come from the releases.
     """
+    from discreet.core.releases import read_releases
     from discreet.jobs import observed
     from discreet.jobs.infer import drawn, prepared
 
-    title, seen = observed.read(file)
+    read = read_releases(file)
+    title, seen = read.title, read.answers
     picked = observed.chosen(seen, ask or [])
     columns = [*(column or []), *([target] if target else [])]
     priors = {"alpha": alpha, "mean": prior_mean, "deviation": prior_sd, "variance": variance, "success": success}
@@ -67,6 +73,7 @@ def infer(
     folder = out or file.with_name(f"{model.value}-posterior")
     doc = drawn(releases, described, title, folder, level, {
         "draws": draws, "warmup": warmup, "chains": chains, "seed": seed, "sampler": sampler, "n": rows,
+        "design_effect": design_effect,
     })  # fmt: skip
     if json:
         show.document(doc)

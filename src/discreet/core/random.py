@@ -11,6 +11,7 @@ says so: ``private`` is false.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import threading
 from fractions import Fraction
@@ -25,6 +26,7 @@ Words = npt.NDArray[np.uint64]
 _BLOCK = 4096  # words kept ready for small requests: 32 KiB
 _KEY_WORDS = 4
 _ZEROS = bytes(8 * (_BLOCK + _KEY_WORDS))
+_MANY = 1 << 19  # people from which on lots are drawn group by group: for fewer a byte for each is as quick
 _generation = 0  # how many forks lie between this process and the first one
 
 
@@ -80,11 +82,42 @@ class Random:
     def places(self, rate: Fraction, count: int) -> npt.NDArray[np.intp]:
         """Which of ``count`` are in a lot, each independently with probability ``rate``, in order.
 
-        Proof: U < rate for a uniform U is decided by its first byte unless that equals the first byte of rate; then by
-        the next 64 bits, and where those agree as well by a uniform whole number below the denominator of what is left.
+        Proof: people come in groups of 2**b. How many of a group are in is binomial, found from one uniform word by
+        the inverse of its distribution function in exact rationals (``_Binomial``); which ones they are is uniform among the
+        sets of that size: places are drawn independently, and all of a group again where two agree. Whoever is left after
+        the last whole group, and everyone where the rate is large, is decided one by one.
         """
         if rate >= 1:
             return np.arange(count)
+        law = _binomial(rate)
+        if law is None or count < _MANY:
+            return self._one_by_one(rate, count)
+        groups = count >> law.bits
+        where = law.members(self, self.words(groups))
+        inside = self._small(len(where), law.bits)
+        several = np.bincount(where, minlength=groups) > 1
+        checked = np.flatnonzero(several[where])
+        while len(checked):
+            places = np.sort((where[checked] << law.bits) + inside[checked])
+            again = np.zeros(groups, np.bool_)
+            again[places[1:][places[1:] == places[:-1]] >> law.bits] = True
+            checked = checked[again[where[checked]]]
+            inside[checked] = self._small(len(checked), law.bits)
+        chosen = np.sort((where << law.bits) + inside, kind="stable")  # a few runs that are in order already
+        rest = self._one_by_one(rate, count - (groups << law.bits)) + (groups << law.bits)
+        made: npt.NDArray[np.intp] = np.concatenate([chosen, rest])
+        return made
+
+    def _small(self, count: int, bits: int) -> npt.NDArray[np.intp]:
+        """Uniform whole numbers below 2**``bits``, at most 2**8."""
+        return (self.words(-(-count // 8)).view(np.uint8)[:count] >> np.uint8(8 - bits)).astype(np.intp)
+
+    def _one_by_one(self, rate: Fraction, count: int) -> npt.NDArray[np.intp]:
+        """The same, from a byte for each.
+
+        Proof: U < rate for a uniform U is decided by its first byte unless that equals the first byte of rate; then by
+        the next 64 bits, and where those agree as well by a uniform whole number below the denominator of what is left.
+        """
         first, whole, below, parts = _digits(rate)
         leading = self.words(-(-count // 8)).view(np.uint8)[:count]
         found = np.flatnonzero(leading <= first)
@@ -126,6 +159,67 @@ def _digits(rate: Fraction) -> tuple[np.uint8, np.uint64, int, int]:
     first, rest = divmod(rate * 256, 1)
     whole, below = divmod(rest.numerator << 64, rest.denominator)
     return np.uint8(first), np.uint64(whole), below, rest.denominator
+
+
+class _Binomial:
+    """How many of 2**``bits`` people are in a lot: the exact distribution function, and its first 64 binary digits.
+
+    Proof: with W a uniform word and V uniform below the denominator d, U = (W + V / d) / 2**64 is uniform on the multiples
+    of 1 / (2**64 d), of which every F(k) is one, so #{k: F(k) <= U} is binomial. It is #{k: floor(2**64 F(k)) <= W} unless
+    W equals one of the floors, and then V is drawn and decides.
+    """
+
+    def __init__(self, rate: Fraction, bits: int) -> None:
+        self.bits, size = bits, 1 << bits
+        yes, parts = rate.numerator, rate.denominator
+        self.denominator = parts**size
+        self.cumulated, total = [], 0
+        for k in range(size):
+            total += math.comb(size, k) * yes**k * (parts - yes) ** (size - k)
+            self.cumulated.append(total << 64)
+            if self.denominator - total < self.denominator >> 80 and k > 1:
+                break  # beyond it, floors are all 2**64 - 1: ties, which are decided exactly
+        self._rate = rate
+        self.floors = np.array([min(c // self.denominator, (1 << 64) - 1) for c in self.cumulated], np.uint64)
+
+    def members(self, random: Random, words: Words) -> npt.NDArray[np.intp]:
+        """The number of its group for each person who is in, one word deciding how many of a group are."""
+        left = np.flatnonzero(words >= self.floors[0])
+        seen, level, found, tied = words[left], 0, [], False
+        while len(left):
+            tied = tied or bool((seen == self.floors[level]).any())
+            found.append(left)
+            level += 1
+            if level == len(self.floors):
+                break
+            more = seen >= self.floors[level]
+            left, seen = left[more], seen[more]
+        made = np.concatenate(found) if found else left
+        if not tied:
+            return made
+        many = np.bincount(made, minlength=len(words))
+        for place in np.flatnonzero(np.isin(words, self.floors)).tolist():
+            many[place] = self._exactly(int(words[place]), random.below(self.denominator))
+        return np.repeat(np.arange(len(words)), many)
+
+    def _exactly(self, word: int, below: int) -> int:
+        """#{k: F(k) <= (word + below / denominator) / 2**64}, the part of the distribution that is not listed included."""
+        value = word * self.denominator + below
+        size, yes, parts = 1 << self.bits, self._rate.numerator, self._rate.denominator
+        total = found = 0
+        while found < size:
+            total += math.comb(size, found) * yes**found * (parts - yes) ** (size - found)
+            if total << 64 > value:
+                break
+            found += 1
+        return found
+
+
+@lru_cache(maxsize=16)
+def _binomial(rate: Fraction) -> _Binomial | None:
+    """Groups of which about a half have somebody in the lot, at most 256 people; None where one by one is as good."""
+    bits = min(8, (rate.denominator // rate.numerator).bit_length() - 1)
+    return _Binomial(rate, bits) if bits >= 4 and rate.denominator.bit_length() << bits <= 1 << 15 else None
 
 
 _local = threading.local()

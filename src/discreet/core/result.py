@@ -406,13 +406,18 @@ class Result:
     @staticmethod
     def from_json(text: str) -> Result:
         """The result a JSON document describes, read again from its releases."""
-        doc = parsed(text)
-        check_version(doc, "result")
+        made = Result.from_dict(parsed(text))
         with reading("a result"), np.errstate(divide="raise", invalid="raise", over="raise"):
-            releases = tuple(Release.from_dict(r) for r in doc["releases"])
-            made = Result(readings.read(doc["reading"]), releases, Cost.from_dict(doc["cost"]), _guess(doc))
             made.rows()  # a reading that does not fit its releases is found here, and not where it is shown
         return made
+
+    @staticmethod
+    def from_dict(doc: Any) -> Result:
+        """The result of a document that is one of many: nothing of it is computed yet."""
+        check_version(doc, "result")
+        with reading("a result"):
+            releases = tuple(Release.from_dict(r) for r in doc["releases"])
+            return Result(readings.read(doc["reading"]), releases, Cost.from_dict(doc["cost"]), _guess(doc))
 
 
 def _guess(doc: Mapping[str, Any]) -> int | None:

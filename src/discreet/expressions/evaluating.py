@@ -81,7 +81,7 @@ def _whole_power(base: Any, power: int) -> Any:
 
 def _defined(values: Any) -> Any:
     """Without what is infinite: the result of an overflow or of a division by zero is missing."""
-    if np.isfinite(values).all():
+    if np.isfinite(np.sum(values)) or np.isfinite(values).all():  # a finite sum has finite parts, and is found sooner
         return values
     return np.where(np.isinf(values), np.nan, values)
 
@@ -181,7 +181,7 @@ def _where(node: Node, rows: Rows, wanted: bool) -> Mask:
     if node.op in _COMPARE:
         op = node.op if wanted else NEGATED[node.op]
         found = _COMPARE[op](_number(node.args[0], rows), _number(node.args[1], rows))
-        return np.broadcast_to(found, (rows.size,))
+        return found if np.shape(found) == (rows.size,) else np.broadcast_to(found, (rows.size,))
     if node.op in ("in", "not in"):
         return _within(node, rows, (node.op == "in") is wanted)
     if node.op == "column":

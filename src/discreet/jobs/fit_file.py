@@ -22,6 +22,7 @@ KINDS = {
     "linear": "LinearRegression",
     "sgd": "SGDClassifier",
     "network": "MLPClassifier",
+    "grpua": "GRPUA",
     "softmax": "SoftmaxRegression",
     "naive_bayes": "GaussianNB",
     "forest": "RandomForestClassifier",
@@ -99,23 +100,13 @@ def from_file(path: Path, out: Path | None) -> FitJob:
     return _fit(base, named, rest, out or written, place("model"))
 
 
-def from_options(
-    table: str,
-    schema: Path,
-    ledger: str,
-    name: str | None,
-    budget: str | None,
-    version: str | None,
-    asked: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-    out: Path,
-) -> FitJob:
-    """The fit that options describe. Paths are taken from the folder the command is run in."""
+def base_of(table: str, schema: Path, ledger: str, name: str | None, budget: str | None, version: str | None) -> ReleaseFile:
+    """The table, its schema and who pays, as options say. Paths are taken from the folder the command is run in."""
     from discreet.core.schema import Schema
 
     if not schema.is_file():
         raise UnsupportedFormat(f"the schema must be a file that exists, got {str(schema)!r}; see `discreet schema new`")
-    base = ReleaseFile(
+    return ReleaseFile(
         path=Path(table),
         table=table,
         version=version,
@@ -129,6 +120,10 @@ def from_options(
         items=(),
         places=dict.fromkeys(_TOP, ""),
     )
+
+
+def from_options(base: ReleaseFile, asked: Mapping[str, Any], parameters: Mapping[str, Any], out: Path) -> FitJob:
+    """The fit that options describe."""
     return _fit(base, asked, parameters, out, "")
 
 

@@ -12,12 +12,13 @@ import numpy as np
 
 from discreet import inference
 from discreet.core.release import Release
+from discreet.core.releases import Answer
 from discreet.errors import InvalidRequest
 from discreet.inference.evidence.laws import density
 from discreet.inference.outputs.diagnostics import PoorSampling
 from discreet.inference.outputs.posterior import Posterior, check_level
 from discreet.jobs import observed
-from discreet.jobs.observed import Answered, Model
+from discreet.jobs.observed import Model
 from discreet.jobs.output import Writer, folder_for
 from discreet.report import posterior as page
 
@@ -28,8 +29,8 @@ Priors = Mapping[str, Any]  # the options of a prior by their names; None where 
 
 def prepared(
     model: Model,
-    picked: Sequence[Answered],
-    seen: Sequence[Answered],
+    picked: Sequence[Answer],
+    seen: Sequence[Answer],
     columns: list[str],
     target: str | None,
     priors: Priors,
@@ -66,8 +67,8 @@ def prepared(
 
 def _line(
     model: Model,
-    picked: Sequence[Answered],
-    seen: Sequence[Answered],
+    picked: Sequence[Answer],
+    seen: Sequence[Answer],
     columns: list[str],
     target: str | None,
     priors: Priors,
@@ -100,7 +101,7 @@ def _spread(low: float, high: float) -> tuple[float, float]:
     return 4.0, 3 * ((high - low) / 4) ** 2
 
 
-def _releases(found: Sequence[Answered]) -> list[Release]:
+def _releases(found: Sequence[Answer]) -> list[Release]:
     """Those behind some answers; refuses one whose law has no density, such as a median, before anything else."""
     releases = [release for one in found for release in one.releases]
     for release in releases:

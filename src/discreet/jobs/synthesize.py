@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from discreet.core.release import Release
+from discreet.core.releases import read_releases
 from discreet.errors import DiscreetError
-from discreet.jobs import asking, observed
+from discreet.jobs import asking
 from discreet.jobs.output import folder_for
 from discreet.jobs.release import Working
 from discreet.jobs.synthesize_file import SynthesizeFile
@@ -47,8 +48,9 @@ def for_nothing(
     file: Path, folder: Path, columns: Sequence[str] | None, rows: int | None, kind: str = "csv"
 ) -> dict[str, Any]:
     """Tables that agree with a releases.json, a result or a release."""
-    title, seen = observed.read(file)
-    releases: list[Release] = [release for one in seen for release in one.releases]
+    read = read_releases(file)
+    title = read.title
+    releases: list[Release] = [release for one in read.answers for release in one.releases]
     with folder_for(folder, _names(kind)) as write:
         made = from_releases(releases, columns, rows=rows)
         write(DOCUMENT, made.to_json() + "\n")

@@ -41,10 +41,9 @@ class Duchi(ScalarLaw):
         true = bits(random, self.odds / (self.odds + 1), encoded.size)
         return {"answer": (upper == true).astype(np.int64)}
 
-    def _log_prob(self, columns: Columns, t: Floats) -> Floats:
+    def log_chance(self, columns: Columns, t: Any, xp: Any = np) -> Any:
         sign = 2.0 * columns["answer"] - 1
-        value: Floats = np.log1p(float(self.odds - 1) * (1 + sign * t) / 2) - np.log(float(self.odds + 1))
-        return value
+        return xp.log1p(float(self.odds - 1) * (1 + sign * t) / 2) - np.log(float(self.odds + 1))
 
     def sums(self, columns: Columns) -> Integers:
         return np.array([np.count_nonzero(columns["answer"])], np.int64)

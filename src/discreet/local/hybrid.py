@@ -62,14 +62,13 @@ class Hybrid(ScalarLaw):
         first = bits(random, self.share, encoded.size)
         return {"answer": np.where(first, piecewise.cell(random, encoded), -1 - minus)}
 
-    def _log_prob(self, columns: Columns, t: Floats) -> Floats:
+    def log_chance(self, columns: Columns, t: Any, xp: Any = np) -> Any:
         piecewise, duchi = self._parts
         cell = columns["answer"].astype(np.int64)
         with np.errstate(divide="ignore"):
-            first = np.log(float(self.share)) + piecewise._log_prob({"answer": np.maximum(cell, 0)}, t)
-        second = np.log(float(1 - self.share)) + duchi._log_prob({"answer": cell == -1}, t)
-        value: Floats = np.where(cell >= 0, first, second)
-        return value
+            first = np.log(float(self.share)) + piecewise.log_chance({"answer": xp.maximum(cell, 0)}, t, xp)
+        second = np.log(float(1 - self.share)) + duchi.log_chance({"answer": cell == -1}, t, xp)
+        return xp.where(cell >= 0, first, second)
 
     def sums(self, columns: Columns) -> Integers:
         cell = columns["answer"].astype(np.int64)

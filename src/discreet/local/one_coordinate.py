@@ -47,7 +47,7 @@ class OneCoordinate(BoxLaw):
     def _log_prob(self, columns: Columns, t: Floats) -> Floats:
         place = columns["coordinate"].astype(np.int64)
         told = np.broadcast_to(t, (len(place), self.dimension))[np.arange(len(place)), place]
-        value: Floats = self.law._log_prob(columns, told) - np.log(self.dimension)
+        value: Floats = self.law.log_chance(columns, told) - np.log(self.dimension)
         return value
 
     def sums(self, columns: Columns) -> Integers:

@@ -74,20 +74,20 @@ class Piecewise(ScalarLaw):
         inside = bits(random, self.odds * self.band / self.whole, t.size)
         # Both draws are made, one is used: the number of draws says nothing.
         near, far = uniform.below(random, self.band, t.size), uniform.below(random, rest, t.size)
-        return np.where(inside, start + near, far + self.band * (far >= start))
+        made: Integers = np.where(inside, start + near, far + self.band * (far >= start))
+        return made
 
-    def _start(self, t: Floats) -> tuple[Integers, Floats]:
+    def _start(self, t: Any, xp: Any = np) -> tuple[Any, Any]:
         """The whole number below the band's start, and the chance of the one above."""
         place = (self.cells - self.band) / 2 * (1 + t)
-        below = np.floor(place)
+        below = xp.floor(place)
         return below.astype(np.int64), place - below
 
-    def _log_prob(self, columns: Columns, t: Floats) -> Floats:
-        cell, (start, share) = columns["answer"].astype(np.int64), self._start(t)
-        covered = np.where((cell >= start) & (cell < start + self.band), 1 - share, 0.0)
-        covered += np.where((cell > start) & (cell <= start + self.band), share, 0.0)
-        value: Floats = np.log1p(float(self.odds - 1) * covered) - np.log(float(self.whole))
-        return value
+    def log_chance(self, columns: Columns, t: Any, xp: Any = np) -> Any:
+        cell, (start, share) = columns["answer"].astype(np.int64), self._start(t, xp)
+        covered = xp.where((cell >= start) & (cell < start + self.band), 1 - share, 0.0)
+        covered += xp.where((cell > start) & (cell <= start + self.band), share, 0.0)
+        return xp.log1p(float(self.odds - 1) * covered) - np.log(float(self.whole))
 
     def sums(self, columns: Columns) -> Integers:
         centred = 2 * columns["answer"].astype(np.int64) - (self.cells - 1)

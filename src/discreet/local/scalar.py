@@ -106,15 +106,16 @@ class ScalarLaw(LocalMechanism):
         return square - min(mean * mean, 1.0)
 
     @abstractmethod
-    def _log_prob(self, columns: Columns, t: Floats) -> Floats:
-        """The log-probability of each report given t."""
+    def log_chance(self, columns: Columns, t: Any, xp: Any = np) -> Any:
+        """The log-probability of each report given t in [-1, 1]; ``xp`` is the library of the arrays, NumPy or JAX."""
 
     def encode(self, values: Any) -> Floats:
         return to_unit(as_floats(values, 1), self.bounds)
 
     def log_prob(self, reports: Reports, values: Any) -> Floats:
         self.require(reports.mechanism)
-        return self._log_prob(reports.columns, self.encode(np.atleast_1d(np.asarray(values))))
+        value: Floats = self.log_chance(reports.columns, self.encode(np.atleast_1d(np.asarray(values))))
+        return value
 
     def conclude(self, tally: Tally) -> Estimate:
         mean, square = self.moments(tally)

@@ -172,11 +172,49 @@ class Server:
         self._parts, self._heard = [], set()
         self.step += 1
 
+    def rule(self, classes: Sequence[Any] = (-1, 1), bounds: tuple[float, float] | None = None) -> LinearRule:
+        """What predicts, for parameters that are the coefficients of a linear score of two classes."""
+        return LinearRule(tuple(self.parameters.tolist()), tuple(classes), self.plan.cost(), self.private, bounds)
+
     @property
     def parameters(self) -> Floats:
         """The average of the later half of the path: its noise is lower than that of the last point."""
         average: Floats = np.mean(self.path[len(self.path) // 2 :], axis=0)
         return average
+
+
+@dataclass(frozen=True)
+class LinearRule:
+    """A classifier learnt from local reports: the sign of <w, x>, positive for the second class; each person paid ``cost``.
+
+    ``bounds`` are those that features are clipped to, where the people clipped theirs. Judge it on private rows with
+    ``discreet.models.confusion_matrix`` or ``roc_curve``.
+    """
+
+    coefficients: tuple[float, ...]
+    classes: tuple[Any, ...]
+    cost: Cost
+    private: bool = True
+    bounds: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.classes) != 2 or self.classes[0] == self.classes[1]:
+            raise InvalidRequest(f"a linear rule has two different classes, got {list(self.classes)}")
+
+    def decision_function(self, X: Any) -> Floats:
+        """The score of each row."""
+        x = np.asarray(X, np.float64)
+        if x.ndim != 2 or x.shape[1] != len(self.coefficients):
+            raise InvalidRequest(f"X must have one column for each of {len(self.coefficients)} coefficients, got {x.shape}")
+        clipped = x if self.bounds is None else np.clip(x, *self.bounds)
+        score: Floats = np.zeros(len(x))
+        for column, coefficient in enumerate(self.coefficients):  # each row by the same operations wherever it stands
+            score += clipped[:, column] * coefficient
+        return score
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row."""
+        return np.array(self.classes)[(self.decision_function(X) > 0).astype(int)]
 
 
 def _place(person: Any) -> int:
@@ -202,7 +240,7 @@ def local_sgd(
     """A whole run in one process: the people of each group report, the server sees their reports only.
 
     ``gradient(parameters, records)`` gives one row for each record; the law clips it (to its bounds, or to its radius).
-    Returns the server, with ``parameters`` and ``path``.
+    Returns the server, with ``parameters``, ``path`` and ``rule()``, which predicts.
     """
     rows = np.asarray(records)
     size = len(rows) // steps if group is None and steps >= 1 else group or 0

@@ -63,11 +63,11 @@ class TruncatedLaplace(ScalarLaw):
     def _table(self) -> _QuantileTable:
         return _table(self.epsilon)
 
-    def _centre(self, t: Floats) -> tuple[Integers, Floats]:
+    def _centre(self, t: Any, xp: Any = np) -> tuple[Any, Any]:
         """The centre below (counted from 0) and the chance of the one above."""
-        means = self._table.means / self._table.means[-1]
-        below = np.clip(np.searchsorted(means, t, side="right") - 1, 0, 2 * _CENTRES - 1)
-        return below, np.clip((t - means[below]) / (means[below + 1] - means[below]), 0.0, 1.0)
+        means = xp.asarray(self._table.means / self._table.means[-1])
+        below = xp.clip(xp.searchsorted(means, t, side="right") - 1, 0, 2 * _CENTRES - 1)
+        return below, xp.clip((t - means[below]) / (means[below + 1] - means[below]), 0.0, 1.0)
 
     def draw(self, random: Random, encoded: Floats) -> Columns:
         centre, share = self._centre(encoded)
@@ -78,11 +78,11 @@ class TruncatedLaplace(ScalarLaw):
             answer[mine] = self._table.draws[i].draw(random, mine.size)
         return {"answer": answer - self._table.reach}
 
-    def _log_prob(self, columns: Columns, t: Floats) -> Floats:
+    def log_chance(self, columns: Columns, t: Any, xp: Any = np) -> Any:
         place = columns["answer"].astype(np.int64) + self._table.reach
-        below, share = self._centre(t)
-        masses = self._table.masses
-        return np.log((1 - share) * masses[below, place] + share * masses[below + 1, place])
+        below, share = self._centre(t, xp)
+        masses = xp.asarray(self._table.masses)
+        return xp.log((1 - share) * masses[below, place] + share * masses[below + 1, place])
 
     def sums(self, columns: Columns) -> Integers:
         answer = columns["answer"].astype(np.int64)

@@ -64,7 +64,7 @@ def _render(doc: Mapping[str, Any], results: Sequence[Result] | None, language: 
         guesses=meaning.guesses(budget, total, price),
         beliefs=meaning.beliefs(total),
         guess_picture=pictures.guesses([(g.what, g.chance) for g in meaning.guesses(budget, total, price)]),
-        answers=_answers(doc["asks"], results),
+        answers=answers(doc["asks"], results),
         laws=meaning.law_glossary({_law(ask) for ask in doc["asks"]}),
         columns=[_declared(name, column.to_dict()) for name, column in schema.columns.items()],
         most_rows=schema.max_rows,
@@ -76,8 +76,8 @@ def _law(ask: Mapping[str, Any]) -> str:
     return str(ask["result"]["releases"][0]["mechanism"]["name"])
 
 
-def _answers(asks: Sequence[Mapping[str, Any]], results: Sequence[Result] | None) -> list[dict[str, Any]]:
-    """What the page shows of every question; tests are corrected for one another."""
+def answers(asks: Sequence[Mapping[str, Any]], results: Sequence[Result] | None = None) -> list[dict[str, Any]]:
+    """What a page shows of every question; tests are corrected for one another."""
     if results is None:
         results = [Result.from_json(json.dumps(ask["result"])) for ask in asks]
     shown = [_answer(number, ask, result) for number, (ask, result) in enumerate(zip(asks, results, strict=True), 1)]

@@ -26,7 +26,7 @@ from discreet.jobs.release_file import SPENDING, Item, check_keys
 from discreet.service.limits import Limits
 from discreet.sources.base import BaseSource
 from discreet.statistics import discovery
-from discreet.statistics.joint import ask_together
+from discreet.statistics.joint import ask_together, taken_apart
 from discreet.statistics.question import Table, build
 
 _PRICE = {"epsilon": (int, float, str), "delta": (int, float, str), "rho": (int, float, str)}
@@ -113,7 +113,8 @@ class Asked(Kind):
         releases = iter((yield tuple(ask for _, asks in made for ask in asks)))
         own = [tuple(next(releases) for _ in asks) for _, asks in made]
         return [
-            Result(q.reading, rs, sum((r.cost for r in rs[1:]), rs[0].cost)) for (q, _), rs in zip(made, own, strict=True)
+            Result(q.reading, rs, sum((r.cost for r in rs[1:]), rs[0].cost), source.schema.expected_rows)
+            for (q, _), rs in zip(made, own, strict=True)
         ]
 
     def titles(self) -> list[str]:
@@ -125,7 +126,7 @@ class Together(Kind):
     """Several statistics for one price, calibrated jointly."""
 
     word = "together"
-    questions: tuple[tuple[str, ...], ...]
+    questions: tuple[tuple[str, list[Any], dict[str, Any]], ...]  # the statistic, its columns, its options
     shares: tuple[Any, ...] | None
     where: Mapping[str, Any] | str
     spend: Mapping[str, Any]
@@ -136,27 +137,36 @@ class Together(Kind):
         questions = doc.get("questions")
         if not isinstance(questions, list) or not 1 <= len(questions) <= limits.asks:
             raise UnsupportedFormat(f"together has a list of 1 to {limits.asks} questions", key="questions")
-        for each in questions:
-            if not isinstance(each, list) or not each or not all(isinstance(name, str) for name in each):
+        made = []
+        for number, each in enumerate(questions):
+            named = each[:-1] if isinstance(each, list) and len(each) > 1 and isinstance(each[-1], dict) else each
+            if not isinstance(named, list) or not named or not all(isinstance(name, str) for name in named):
                 raise UnsupportedFormat(f'a question of together is a list such as ["mean", "age"], got {each!r:.100}')
+            statistic, columns, options = taken_apart(each)
+            by = options.get("by", [])
+            if not isinstance(by, str | list) or not all(isinstance(name, str) for name in by):
+                raise UnsupportedFormat(f"by must be a column or a list of columns, got {by!r:.100}")
+            _check_options(options, limits, f"question {number + 1}: ")
+            made.append((statistic, columns, options))
         shares = doc.get("shares")
         if shares is not None and not all(isinstance(s, int | float | str) and not isinstance(s, bool) for s in shares):
             raise UnsupportedFormat(f"shares are numbers, got {shares!r:.100}")
-        made = tuple(tuple(each) for each in questions)
-        return cls(made, None if shares is None else tuple(shares), doc.get("where", {}), _spent(doc))
+        return cls(tuple(made), None if shares is None else tuple(shares), doc.get("where", {}), _spent(doc))
 
     def names(self) -> Iterator[str]:
-        for _, *columns in self.questions:
-            yield from columns
+        for _, columns, options in self.questions:
+            by = options.get("by") or ()
+            yield from [*columns, *([by] if isinstance(by, str) else by)]
         yield from _named_in(self.where)
 
     def procedure(self, source: BaseSource, rows: int | None, limits: Limits) -> Procedure[list[Result]]:
         table = Table(source.schema, None if self.where else rows)
-        asked = [build(name, table, *columns) for name, *columns in self.questions]
-        return ask_together(asked, Price(**self.spend), source.schema.neighbors, self.shares)
+        asked = [build(name, table, *columns, **options) for name, columns, options in self.questions]
+        expected = source.schema.expected_rows
+        return ask_together(asked, Price(**self.spend), source.schema.neighbors, self.shares, expected)
 
     def titles(self) -> list[str]:
-        return [" of ".join([name, " and ".join(columns)] if columns else [name]) for name, *columns in self.questions]
+        return [" of ".join([name, " and ".join(columns)] if columns else [name]) for name, columns, _ in self.questions]
 
 
 @dataclass(frozen=True)

@@ -46,9 +46,9 @@ def open_source(
         schema.dialect.check(dialect)
     if version is not None and (not isinstance(version, str) or not version):
         raise InvalidRequest(f"version must be some text, got {version!r}")
-    if version is None and is_address(table):
+    if version is None and (is_address(table) or _is_frame(table, spark)):
         raise InvalidRequest(
-            "a table in a database needs version=, a public word for this state of it",
+            f"a {'table in a database' if is_address(table) else 'Spark frame'} needs version=, a public word for its state",
             key="version",
             remedy="give one, such as version='2026-01', and another whenever its rows change",
         )
@@ -103,6 +103,13 @@ def _open(table: Any, schema: Schema, spark: Any, salt: int, batch_rows: int | N
 def is_address(table: Any) -> bool:
     """Whether a table is given by the address of a database, as in ``postgresql://host/db?table=visits``."""
     return isinstance(table, str) and "://" in table and "table=" in table.partition("?")[2]
+
+
+def _is_frame(table: Any, spark: Any) -> bool:
+    """Whether Spark reads it, and no file on this machine says when it changes."""
+    if type(table).__module__.startswith("pyspark."):
+        return True
+    return spark is not None and isinstance(table, str) and "://" in table
 
 
 def _is_paths(table: Any) -> bool:

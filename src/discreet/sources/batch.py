@@ -282,7 +282,7 @@ class Batch:
 
     def choose(self, mask: Mask) -> Batch:
         """The batch of the chosen rows."""
-        rows = np.flatnonzero(mask)
+        (rows,) = np.nonzero(mask)
         known = self._identities
         inside = rows
         if isinstance(self._rows, slice):
@@ -296,7 +296,7 @@ class Batch:
         if self._rows is None:
             return column
         if isinstance(column, np.ndarray):
-            return column[self._rows]
+            return column[self._rows] if isinstance(self._rows, slice) else column.take(self._rows)
         return cells.arrow(column).take(pa.array(np.arange(len(column))[self._rows]))
 
     def _keep(self, name: Any, values: Any) -> None:

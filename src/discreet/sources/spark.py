@@ -6,8 +6,11 @@ each partition, so a worker sees whole people without holding a whole partition.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.core.dialect import Dialect
-from discreet.core.random import system
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.sources import stream
+from discreet.sources import spark_workers, stream
 from discreet.sources.base import BATCH_ROWS, BaseSource, Selection, check_columns
 from discreet.sources.batch import Batch
 from discreet.sources.files import DELIMITERS, PARQUET, describe_files
+from discreet.sources.parcels import pack, unpack
 from discreet.sources.people import DEFAULT_SALT
 
 S = TypeVar("S")
@@ -36,9 +39,9 @@ _OTHER_IDS = (
 
 
 class SparkSource(BaseSource):
-    """A Spark DataFrame, or a path read by a session.
+    """A Spark DataFrame, or a path read by a session, classic or by Connect: DataFrames only, no RDDs.
 
-    Its version is random for a DataFrame, which may read anything; for a local path it is that of its files. Without a
+    A frame may read anything, so its version is the custodian's; for a local path it is that of its files. Without a
     person column rows have no lasting number: a split then goes by their values (equal rows stay together), under
     add/remove only, and a sample draws each row by its partition and place in it, so that two folds of it agree only
     where Spark partitions the rows alike.
@@ -55,32 +58,76 @@ class SparkSource(BaseSource):
         batch_rows: int = BATCH_ROWS,
     ) -> None:
         super().__init__(schema, salt, batch_rows)
-        self._path = Path(table) if isinstance(table, str | Path) else None
-        self._random = system().words(2).tobytes().hex()
-        self._frame = table if self._path is None else _open(str(table), session, schema.dialect)
-        if type(self._frame).__module__.startswith("pyspark.sql.connect"):
-            raise InvalidRequest("a Spark table must come from a classic session, got a remote one; submit the job instead")
+        self._path = Path(table) if is_local(table) else None
+        self._frame = _open(str(table), session, schema.dialect) if isinstance(table, str | Path) else table
         check_columns(schema, self._frame.columns)
         if schema.person is not None:
             _check_kind(self._frame.schema[schema.person].dataType)
+        self._workers = spark_workers.Workers(self._frame.sparkSession)
+        self._held = threading.local()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """One state of the table: files that stay as they are, or a copy that the cluster keeps during a question.
+
+        The copy has no lineage: where an executor is lost with a part of it the question is refused, and never answered
+        from a table that was read twice.
+        """
+        if getattr(self._held, "frame", None) is not None:
+            yield
+            return
+        self._workers.check()
+        with self._holding(self._kept() if self._path is None else self._frame):
+            yield
+
+    @contextmanager
+    def _one_pass(self) -> Iterator[None]:
+        """The state that a question holds; one pass by itself, outside of a question, needs no copy to agree with."""
+        if getattr(self._held, "frame", None) is not None:
+            yield
+            return
+        self._workers.check()
+        with self._holding(self._frame):
+            yield
+
+    @contextmanager
+    def _holding(self, frame: Any) -> Iterator[None]:
+        self._held.state = None if self._path is None else self._content()
+        self._held.frame = frame
+        try:
+            yield
+        finally:
+            self._held.frame = None
+
+    def _kept(self) -> Any:
+        """The declared columns, kept by the cluster from the first pass on."""
+        declared = dict.fromkeys([*self.schema.stored, *([] if self.schema.person is None else [self.schema.person])])
+        frame = self._frame.select(*(_quoted(name) for name in declared or self._frame.columns[:1]))
+        return frame.localCheckpoint(eager=False)
 
     def fold(self, map: Callable[[Batch], S], combine: Callable[[S, S], S], columns: Sequence[str]) -> S:  # noqa: A002
+        sample = map(self._empty(columns))
         work = _Work(map, combine, self._selection, self._batch_rows)
-        with warnings.catch_warnings():
+        with self._one_pass(), warnings.catch_warnings():
             # PySpark 4 says so of every pandas 3; records come here as Arrow and never meet pandas.
             warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-            packed = self._gathered(self._needed(columns)).mapInArrow(_pack, "records binary")
-        # Partial results travel as Spark moves any object of a job; nothing is unpacked by this package.
-        total = packed.rdd.mapPartitions(work.partition).treeAggregate((), work.join, work.join)
-        result: S = total[0] if total else map(self._empty(columns))
-        return result
+            try:
+                parts = self._gathered(self._needed(columns)).mapInArrow(work.partition, "part binary").collect()
+            except Exception:
+                # What Spark says of a task may quote a record, and is left out.
+                raise UnsupportedFormat("the cluster did not finish: a table or a worker is gone; ask again") from None
+            if self._path is not None and self._content() != self._held.state:
+                raise UnsupportedFormat(f"{self._path.name!r} changed while it was read; ask again when it rests")
+        found = [unpack(bytes(row[0]), sample) for row in parts]
+        return reduce(combine, found) if found else sample
 
     def _gathered(self, columns: Sequence[str]) -> Any:
         from pyspark.sql import functions
 
         person = self.schema.person
         # A table is never read with no column at all: its rows still have to be counted.
-        frame = self._frame.select(*(_quoted(name) for name in columns or self._frame.columns[:1]))
+        held = self._held.frame
+        frame = held.select(*(_quoted(name) for name in columns or held.columns[:1]))
         if person is None:
             return frame
         kind = self._frame.schema[person].dataType.typeName()
@@ -97,14 +144,19 @@ class SparkSource(BaseSource):
         return frame.repartition(_quoted(person)).sortWithinPartitions(_quoted(person))
 
     def _content(self) -> str:
-        if self._path is None or not self._path.exists():
-            return self._random
+        if self._path is None:
+            raise InvalidRequest("a Spark frame needs version=, a public word for this state of the table")
         files = [self._path] if self._path.is_file() else sorted(p for p in self._path.rglob("*") if p.is_file())
         return describe_files([path.resolve() for path in files])
 
 
+def is_local(table: Any) -> bool:
+    """Whether a table is a path on this machine, whose files say when it changes."""
+    return isinstance(table, str | Path) and Path(table).exists()
+
+
 class _Work:
-    """What a worker does. A partial result is a tuple of one, or an empty one where a partition has no records."""
+    """What a worker does: one parcel for a partition, none where it has no records."""
 
     def __init__(self, map_: Any, combine: Any, selection: Selection, rows: int) -> None:
         self.map = map_
@@ -112,40 +164,22 @@ class _Work:
         self.selection = selection
         self.rows = rows
 
-    def partition(self, packed: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    def partition(self, arrived: Iterable[Any]) -> Iterator[Any]:
         """The partial result of one partition."""
         rules = self.selection.rules
-        arrived = _unpack(packed)
         if rules.schema.person is None:
             from pyspark import TaskContext
 
             found = stream.plain(arrived, rules, TaskContext.get().partitionId())
         else:
             found = stream.whole_people(arrived, rules, self.rows)
-        total: tuple[Any, ...] = ()
+        parts: list[Any] = []
         with np.errstate(all="ignore"):  # as in the runner: a worker writes no warning because of what a record holds
             for batch in found:
-                total = self.join(total, (self.map(self.selection.apply(batch) if self.selection else batch),))
-        yield total
-
-    def join(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Two partial results as one."""
-        return (self.combine(left[0], right[0]),) if left and right else left or right
-
-
-def _pack(arrived: Iterable[Any]) -> Iterator[Any]:
-    """Record batches as Arrow's own bytes, one row for each."""
-    for found in arrived:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, found.schema) as writer:
-            writer.write_batch(found)
-        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["records"])
-
-
-def _unpack(packed: Iterable[Any]) -> Iterator[Any]:
-    for row in packed:
-        with pa.ipc.open_stream(bytes(row["records"])) as reader:
-            yield from reader
+                part = self.map(self.selection.apply(batch) if self.selection else batch)
+                parts = [self.combine(parts[0], part)] if parts else [part]
+        for part in parts:
+            yield pa.RecordBatch.from_arrays([pa.array([pack(part)], pa.binary())], names=["part"])
 
 
 def _open(path: str, session: Any, dialect: Dialect) -> Any:

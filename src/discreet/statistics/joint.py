@@ -49,6 +49,13 @@ def ask_each(
     return [Result(q.reading, rs, cost, expected) for q, rs, cost in zip(questions, own, costs, strict=True)]
 
 
+def taken_apart(question: Sequence[Any]) -> tuple[str, list[Any], dict[str, Any]]:
+    """Of a question such as ``("histogram", "age", {"bins": 5})`` the statistic, its columns and its options."""
+    name, *columns = question
+    options = columns.pop() if columns and isinstance(columns[-1], dict) else {}
+    return name, columns, options
+
+
 def ask_together(
     questions: Sequence[Question],
     price: Price,

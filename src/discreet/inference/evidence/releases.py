@@ -11,15 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.core.release import Release
+from discreet.core.releases import Releases
 from discreet.core.result import Result
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.inference.evidence.laws import Density, density, response_matrix
+from discreet.inference.evidence.local_reports import LocalLaw, as_release, lines, log_chances
 from discreet.inference.evidence.statistic import Reader, Statistic, translate
 from discreet.inference.models.base import Array, DataModel, FiniteModel, Records
 from discreet.inference.models.dirichlet_multinomial import DirichletMultinomial
 from discreet.inference.models.own import check_arguments
 from discreet.inference.samplers.compiled import once
+from discreet.local.frequency import FrequencyOracle
+from discreet.local.reports import Reports
 from discreet.mechanisms import RandomizedResponse
 from discreet.mechanisms.lattice import Lattice
 from discreet.statistics.joint import Bundle
@@ -44,15 +48,32 @@ class EvidencePart:
 
 @dataclass(frozen=True, eq=False)
 class ReportEvidence:
-    """Reports of single people: ``matrix[report, cell]`` is the chance of a report, ``codes`` are the reports."""
+    """Reports of single people about categories: ``matrix[report, cell]`` is the chance of a report up to a factor of its
+    own, ``codes`` are the reports."""
 
     matrix: Floats
     codes: npt.NDArray[np.int64]
+
+    def log_chances(self, codes: Array, records: Records) -> Array:
+        """The log-chance of each report given its record."""
+        return jnp.asarray(np.log(np.maximum(self.matrix, 1e-300)))[codes.astype(jnp.int32), records]
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:
         """How many gave each report."""
         return np.bincount(self.codes, minlength=self.matrix.shape[0])
+
+
+@dataclass(frozen=True, eq=False)
+class NumberReports:
+    """Reports of single people about a number each."""
+
+    law: LocalLaw
+    codes: npt.NDArray[np.int64]
+
+    def log_chances(self, codes: Array, records: Records) -> Array:
+        """The log-chance of each report given its record, one for each person in their order."""
+        return log_chances(self.law, records)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +86,7 @@ class Evidence:
 
     releases: tuple[Release, ...]
     parts: tuple[EvidencePart, ...]
-    reports: ReportEvidence | None
+    reports: ReportEvidence | NumberReports | None
     values: Floats
 
     @property
@@ -104,8 +125,7 @@ class Evidence:
         """The log-chance of each single report given its record."""
         if self.reports is None:
             return None
-        codes = values[sum(p.values.size for p in self.parts) :].astype(jnp.int32)
-        return jnp.asarray(np.log(np.maximum(self.reports.matrix, 1e-300)))[codes, records]
+        return self.reports.log_chances(values[sum(p.values.size for p in self.parts) :], records)
 
     @property
     def indexed(self) -> bool:
@@ -121,35 +141,57 @@ class Evidence:
         return None
 
 
-Input = Release | Result | str | dict[str, Any]
+Input = Release | Result | Releases | Reports | str | dict[str, Any]
 
 
-def as_releases(given: Input | Sequence[Input]) -> tuple[Release, ...]:
-    """Releases from releases, results, their JSON, or a list of them."""
+def as_releases(given: Input | Sequence[Input], columns: Sequence[str] | None = None) -> tuple[Release, ...]:
+    """Releases from releases, results, local reports, their JSON, or a list of them; of a ``releases.json`` those that are
+    about the model's ``columns``."""
     if isinstance(given, Release):
         return (given,)
+    if isinstance(given, Reports):
+        return (as_release(given),)
+    if isinstance(given, Releases):
+        return _about_columns(given, columns)
     if isinstance(given, Result):
         return given.releases
     if isinstance(given, dict):
         kind = given.get("kind")
         if kind == "release":
             return (Release.from_dict(given),)
+        if kind == "releases":
+            return _about_columns(Releases.from_dict(given), columns)
         inside = given.get("releases")
         if isinstance(inside, list):
-            return as_releases(inside)
+            return as_releases(inside, columns)
         raise UnsupportedFormat(f"expected a release, a result or a list of them, got a document of kind {kind!r}")
     if isinstance(given, str):
         try:
             document = json.loads(given)
         except (json.JSONDecodeError, RecursionError) as problem:
             raise UnsupportedFormat(f"not a JSON document: {problem}") from problem
-        return as_releases(document)
+        return as_releases(document, columns)
     if isinstance(given, Sequence):
         if not given:
             raise InvalidRequest("infer needs at least one release, got none")
-        found = [release for one in given for release in as_releases(one)]
+        found = [release for one in given for release in as_releases(one, columns)]
         return tuple({_identity(release): release for release in found}.values())
     raise InvalidRequest(f"infer takes a Release, a Result, their JSON or a list of them, got {type(given).__name__}")
+
+
+def _about_columns(read: Releases, columns: Sequence[str] | None) -> tuple[Release, ...]:
+    """The answers of a file that a model can use: the only one, or those about its columns; refuses to guess."""
+    found = [a for a in read.answers if columns is not None and set(a.columns) <= set(columns) and a.plain]
+    if columns is None and len(read) == 1:
+        found = list(read.answers)
+    usable = [a for a in found if not any(r.mechanism.no_posterior for r in a.releases)]
+    if not usable:
+        told = "about " + " and ".join(columns) if columns else f"{len(read)} answers"
+        raise InvalidRequest(
+            f"the file must have one answer that fits the model, got {told}: {'; '.join(read.titles)}; choose with "
+            "releases['title'], or name the model's columns="
+        )
+    return as_releases([a.found for a in usable])
 
 
 def _identity(release: Release) -> Any:
@@ -172,9 +214,10 @@ def gather(
     if isinstance(model, DirichletMultinomial) and model.shape is None:
         model = model.with_shape(_table_shape(releases))
     reader = Reader(model, _positions(releases, model))
-    parts, reports = [], None
+    parts: list[EvidencePart] = []
+    reports: ReportEvidence | NumberReports | None = None
     for release in releases:
-        if isinstance(release.mechanism, RandomizedResponse):
+        if isinstance(release.mechanism, RandomizedResponse | LocalLaw):
             if reports is not None:
                 raise InvalidRequest("several sets of reports cannot be told apart by person; give infer one of them")
             reports = _reports(release, model)
@@ -192,10 +235,7 @@ def about(release: Release) -> str:
 def _part(
     release: Release, model: DataModel, reader: Reader, statistic: Callable[..., Any] | None, count: bool
 ) -> EvidencePart:
-    try:
-        values = np.ravel(np.asarray(release.value, np.float64))
-    except (TypeError, ValueError):
-        raise InvalidRequest(f"a released value must be numbers, got {release.value!r}") from None
+    values = flat_values(release)
     if not values.size or not np.isfinite(values).all():
         raise InvalidRequest(f"a released value must be finite numbers, got {release.value!r}")
     step = float(getattr(release.mechanism, "grid", 0) or 0)
@@ -222,6 +262,14 @@ def _part(
             f"the release has {values.size} numbers and the statistic of the model makes {probe.shape[0]}; shapes must match"
         )
     return EvidencePart(values, made, law)
+
+
+def flat_values(release: Release) -> Floats:
+    """The released numbers in a row."""
+    try:
+        return np.ravel(np.asarray(release.value, np.float64))
+    except (TypeError, ValueError):
+        raise InvalidRequest(f"a released value must be numbers, got {release.value!r}") from None
 
 
 def own_statistic(function: Callable[..., Any], model: DataModel, values: Floats, counting: bool = False) -> Statistic:
@@ -304,6 +352,8 @@ def _table_shape(releases: Sequence[Release]) -> tuple[int, ...]:
         shape = getattr(release.query, "shape", None)
         if shape and all(not f.is_number for f in getattr(release.query, "factors", ())):
             return tuple(shape)
+        if isinstance(release.mechanism, LocalLaw):
+            return (len(release.mechanism.categories),)
         if release.query is None and isinstance(release.mechanism, RandomizedResponse):
             axes = np.shape(release.value)[1:]
             return (len(release.mechanism.categories),) * (axes[0] if axes else 1)
@@ -312,8 +362,10 @@ def _table_shape(releases: Sequence[Release]) -> tuple[int, ...]:
     raise InvalidRequest("no release says the shape of the table; give DirichletMultinomial(shape=...)")
 
 
-def _reports(release: Release, model: DataModel) -> ReportEvidence:
+def _reports(release: Release, model: DataModel) -> ReportEvidence | NumberReports:
     law = release.mechanism
+    if isinstance(law, LocalLaw):
+        return _local(law, model)
     assert isinstance(law, RandomizedResponse)
     sizes = getattr(model, "sizes", None) if isinstance(model, FiniteModel) else None
     if sizes is None:
@@ -337,3 +389,18 @@ def _reports(release: Release, model: DataModel) -> ReportEvidence:
     for _ in sizes:
         matrix = np.asarray(np.kron(matrix, response_matrix(law)), np.float64)
     return ReportEvidence(matrix, np.ravel_multi_index(tuple(codes.T), sizes))
+
+
+def _local(law: LocalLaw, model: DataModel) -> ReportEvidence | NumberReports:
+    sizes = getattr(model, "sizes", None) if isinstance(model, FiniteModel) else None
+    if sizes is None:
+        if isinstance(law.law, FrequencyOracle) or model.variables != 1:
+            what = "categories" if isinstance(law.law, FrequencyOracle) else "one number"
+            raise InvalidRequest(f"reports of {law.law.name} need a model of {what}, got {model.name!r}")
+        return NumberReports(law, np.arange(len(next(iter(law.columns.values())))))
+    labels = list(law.categories)
+    if sizes != (len(labels),):
+        raise InvalidRequest(f"reports among {len(labels)} categories do not match a table of {sizes}")
+    matrix, codes = lines(law)
+    place = getattr(model, "place", None)
+    return ReportEvidence(matrix[:, ::-1] if place is not None and place(labels) == 0 else matrix, codes)

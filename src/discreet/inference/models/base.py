@@ -8,6 +8,7 @@ can be vectorised. Records are raw: what a query does to them before it adds the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, ClassVar
 
@@ -48,6 +49,10 @@ class DataModel(ABC):
     @abstractmethod
     def column(self, records: Records, position: int) -> Array:
         """One column of the records as numbers."""
+
+    def share_within(self, draws: Mapping[str, Any], position: int, low: float, high: float) -> Any:
+        """The chance, for each draw of the parameters, that a column lies within two ends; None where it is not known."""
+        return None
 
     def describe(self) -> dict[str, Any]:
         """The model in plain words and numbers."""
@@ -121,6 +126,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(v) for v in value]
     return value if value is None or isinstance(value, int | float | str | bool) else getattr(value, "__name__", repr(value))
+
+
+def normal_within(mean: Any, deviation: Any, low: float, high: float) -> Any:
+    """The chance that a normal number lies within two ends."""
+    from scipy.special import ndtr
+
+    return ndtr((high - mean) / deviation) - ndtr((low - mean) / deviation)
 
 
 def positive(value: Any, name: str) -> float:

@@ -5,6 +5,7 @@ Where only a release is known the covariates are latent too, so a regression nee
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference.models.base import Array, NoiseModel, Records, Theta, column_names, positive
+from discreet.inference.models.base import Array, NoiseModel, Records, Theta, column_names, normal_within, positive
 
 Known = tuple[tuple[float, ...], tuple[tuple[float, ...], ...]]
 
@@ -164,6 +165,16 @@ class Regression(NoiseModel):
     @property
     def _x(self) -> Covariates:
         return Covariates(self.features, self.covariates, self.covariate_deviation)
+
+    def share_within(self, draws: Mapping[str, Any], position: int, low: float, high: float) -> Any:
+        """Of a covariate; that of the target is the model's own to say."""
+        if position == self.features:
+            return None
+        if self.covariates is not None:
+            mean, square = self.covariates[0][position], self.covariates[1][position][position]
+        else:
+            mean, square = (draws["covariate_mean"][:, position], draws["covariate_covariance"][:, position, position])
+        return normal_within(mean, np.sqrt(square), low, high)
 
     def column(self, records: Records, position: int) -> Array:
         return records["y"] if position == self.features else records["x"][..., position]

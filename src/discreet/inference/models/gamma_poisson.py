@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import numpy as np
 
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
@@ -45,6 +48,12 @@ class GammaPoisson(FiniteModel):
 
     def column(self, records: Records, position: int) -> Array:
         return records
+
+    def share_within(self, draws: Mapping[str, Any], position: int, low: float, high: float) -> Any:
+        from scipy.special import pdtr
+
+        below = np.where(low > 0, pdtr(np.ceil(low) - 1, draws["rate"]), 0.0)
+        return pdtr(np.floor(high), draws["rate"]) - below
 
     @property
     def cells(self) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import numpy as np
 
 from discreet.core.x64 import jax, jnp
 from discreet.inference.models.base import (
@@ -14,6 +17,7 @@ from discreet.inference.models.base import (
     column_names,
     finite,
     known_or_prior,
+    normal_within,
     positive,
 )
 
@@ -90,6 +94,9 @@ class Normal(NoiseModel):
 
     def from_noise(self, noise: Array, theta: Theta) -> Records:
         return theta["mean"] + jnp.sqrt(self._variance(theta)) * noise
+
+    def share_within(self, draws: Mapping[str, Any], position: int, low: float, high: float) -> Any:
+        return normal_within(draws["mean"], np.sqrt(self._variance(dict(draws))), low, high)
 
     def noise_at(self, normal: Array) -> Array:
         return normal[:, 0]

@@ -17,12 +17,13 @@ from discreet.inference.samplers.slices import slice_sweep
 
 @dataclass(frozen=True, eq=False)
 class OwnModel(FreeModel):
-    """Records and parameters described by plain ``jax.numpy`` functions.
+    """Records and parameters described by plain ``jax.numpy`` functions, or by NumPy's, which are called as they are.
 
     ``log_prior(theta)`` is the log-density of the parameters, ``log_likelihood(record, theta)`` that of one record, and
     ``simulate(key, theta)`` draws one record. ``start`` is a dict with numbers of the right shape where the log-prior is
     finite: the chains start there. ``positive`` names parameters that must stay above zero. ``read(record, position)`` gives
-    a column of a record where a release of a query is used (default: ``record[position]``, or the record itself).
+    a column of a record where a release of a query is used (default: ``record[position]``, or the record itself). Functions
+    that JAX cannot trace get a NumPy ``Generator`` for ``key`` and need a known ``n``.
 
     The step on theta given records is found by itself: one slice along each coordinate (Neal 2003), which needs no tuning
     and no gradient.

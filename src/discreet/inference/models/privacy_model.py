@@ -1,7 +1,8 @@
 """A posterior described by four functions, for a model or a statistic that nobody has foreseen.
 
-The functions are plain ``jax.numpy``: ``posterior`` draws parameters given records, ``latent`` draws records given
-parameters, ``statistic`` says what was computed from records, and ``mechanism`` is the law of the noise.
+The functions are plain ``jax.numpy``, or NumPy, or anything that Python can call (see ``samplers/host``): ``posterior``
+draws parameters given records, ``latent`` draws records given parameters, ``statistic`` says what was computed from
+records, and ``mechanism`` is the law of the noise.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from discreet.core.mechanism import Mechanism
 from discreet.core.x64 import TINY, jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.evidence.laws import LogDensity, density
-from discreet.inference.evidence.releases import Evidence, EvidencePart, own_statistic
+from discreet.inference.evidence.releases import Evidence, EvidencePart, flat_values, own_statistic
 from discreet.inference.evidence.statistic import Statistic
 from discreet.inference.models.base import Array, DataModel, Records, Theta
 from discreet.inference.models.own import check_arguments
@@ -39,7 +40,8 @@ class PrivacyModel(DataModel):
     every step then computes it afresh. ``mechanism`` is a law of the package, or a function ``(released, exact)`` with
     its log-density. ``start`` is theta to start from, an array or a dict, or a function ``(key)`` that draws one.
 
-    A theta that is not a dict is called ``theta`` in the draws.
+    A theta that is not a dict is called ``theta`` in the draws. Functions that JAX cannot trace are called as they are, with
+    a NumPy ``Generator`` for ``key``: slower, and nothing has to be rewritten.
     """
 
     posterior: Callable[..., Any]
@@ -117,10 +119,7 @@ class PrivacyModel(DataModel):
 
     def evidence(self, release: Any) -> Evidence:
         """What was released, read with this model's statistic and law."""
-        try:
-            values = np.ravel(np.asarray(release.value, np.float64))
-        except (TypeError, ValueError):
-            raise InvalidRequest(f"a released value must be numbers, got {release.value!r}") from None
+        values = flat_values(release)
         if self.statistic_of == "record":
             statistic = own_statistic(self.statistic, self, values)
         elif self.additive:

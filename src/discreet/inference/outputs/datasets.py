@@ -124,9 +124,9 @@ def attributes(posterior: Posterior) -> dict[str, Any]:
 def to_arviz(posterior: Posterior) -> Any:
     """An ``InferenceData`` where ArviZ is older than 1, else an xarray ``DataTree``."""
     groups, said = datasets(posterior), attributes(posterior)
-    groups["posterior"].attrs.update(said)
     arviz = _module("arviz")
     if int(arviz.__version__.partition(".")[0]) < 1:
+        groups["posterior"].attrs.update(said)
         made = arviz.InferenceData(**groups)
         made.attrs.update(said)
         return made
@@ -134,7 +134,8 @@ def to_arviz(posterior: Posterior) -> Any:
 
 
 def tree(groups: dict[str, Any], said: dict[str, Any]) -> Any:
-    """The groups as one tree."""
+    """The groups as one tree; its posterior says it too, for readers that leave the root out."""
+    groups["posterior"].attrs.update(said)
     xarray = _module("xarray")
     made = xarray.DataTree.from_dict(groups)
     made.attrs.update(said)
@@ -144,7 +145,7 @@ def tree(groups: dict[str, Any], said: dict[str, Any]) -> Any:
 def to_netcdf(posterior: Posterior, path: str | Path) -> Path:
     """Write everything to one netCDF file, whole or not at all, which either ArviZ reads with ``from_netcdf``."""
     target = Path(path)
-    made = to_arviz(posterior)
+    made = tree(datasets(posterior), attributes(posterior))  # the same groups, without waiting for ArviZ to load
     try:
         with files.replacing(target) as beside:
             made.to_netcdf(str(beside), engine="h5netcdf")

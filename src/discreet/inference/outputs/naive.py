@@ -34,8 +34,28 @@ def naive(posterior: Posterior, seed: int = 0) -> Posterior:
         raise InvalidRequest(
             f"no naive analysis is known for the model {kind!r}; make one and give it as plot_comparison(other=...)"
         )
+    if model.get("groups"):
+        return _by_group(posterior, seed)
     made = _KINDS[kind](posterior, seed)
     return replace(made, model=model, releases=posterior.releases)
+
+
+def _by_group(posterior: Posterior, seed: int) -> Posterior:
+    """Each group by itself, side by side as in the posterior."""
+    from dataclasses import replace
+
+    from discreet.inference.evidence.groups import divided
+
+    groups = divided(posterior.releases, posterior.model["groups"])
+    alone = {key: value for key, value in posterior.model.items() if key not in ("groups", "axes")}
+    made = []
+    for place, releases in enumerate(groups.releases):
+        at: Any = (slice(None), slice(None), *np.unravel_index(place, groups.shape))
+        draws = {name: array[at] for name, array in posterior.draws.items()}
+        made.append(naive(replace(posterior, draws=draws, model=alone, releases=releases), seed))
+    side = {name: np.stack([one.draws[name] for one in made], axis=2) for name in made[0].draws}
+    shaped = {name: array.reshape(*array.shape[:2], *groups.shape, *array.shape[3:]) for name, array in side.items()}
+    return replace(made[0], draws=shaped, model=posterior.model, releases=posterior.releases)
 
 
 def table(counts: Any, alpha: Any = 1.0, *, seed: int = 0) -> Posterior:

@@ -94,8 +94,11 @@ def comparison(
     names: Sequence[str] | None = None,
     truth: Mapping[str, Any] | None = None,
     level: float = 0.95,
+    labels: tuple[str, str] | None = None,
 ) -> Figure:
     """The posterior over that of the naive analysis (or ``other``): densities, and below them their intervals.
+
+    ``labels`` say what each of the two is, where their models and samplers do not.
 
     ``truth`` marks true values, by quantity or by single number, where someone knows them.
     """
@@ -119,10 +122,29 @@ def comparison(
         _interval(axes, pairs[one.label].flat, tail, 1, 2, NAIVE)
         if one.label in true:
             axes.axvline(true[one.label], color=INK, lw=1.2, ls=":")
-    words = ["the noise is in the model", "naive: the noise is ignored" if against.sampler == "naive" else against.sampler]
+    words = list(labels) if labels is not None else _labels(posterior, against)
     _key(figure, words, truth is not None)
-    _title(figure, f"Noise-aware and naive posteriors, {100 * level:.4g} % intervals below", posterior)
+    which = "Noise-aware and naive posteriors" if against.sampler == "naive" and labels is None else " and ".join(words)
+    _title(figure, f"{which}, {100 * level:.4g} % intervals below", posterior)
     return figure
+
+
+def _labels(posterior: Posterior, other: Posterior) -> list[str]:
+    """What two posteriors are: the naive one says so; others by model, laws and sampler, as far as they differ."""
+    if other.sampler == "naive":
+        return ["the noise is in the model", "naive: the noise is ignored"]
+    told = [
+        {
+            "model": str(p.model.get("model", "a model")),
+            "laws": ", ".join(dict.fromkeys(r.mechanism.name for r in p.releases)) or "no release",
+            "sampler": f"sampler {p.sampler}",
+        }
+        for p in (posterior, other)
+    ]
+    apart = [key for key in told[0] if told[0][key] != told[1][key]]
+    if not apart:
+        return ["this posterior", "the other posterior"]
+    return [", ".join(one[key] for key in apart) for one in told]
 
 
 def _true(posterior: Posterior, truth: Mapping[str, Any]) -> dict[str, float]:

@@ -40,6 +40,7 @@ _PLAIN: dict[str, Any] = {
     "compile_seconds": int | float,
     "interrupted": bool,
 }
+_TO_SD = 1.4826022185056018  # 1 / Phi^-1(3/4): the median absolute deviation of a normal law times it is its sd
 APPROXIMATE = (
     "approximate: the sum over people is taken to be Gaussian given the parameters, which holds for many people; "
     "the other samplers are exact"
@@ -148,6 +149,25 @@ class Posterior:
             f"release it too, or give {name}= a number"
             for name in self.model.get("silent", ())
         ]
+        said += [
+            f"the model puts {share:.0%} of people beyond the bounds of {column}, where values were clipped: what it says "
+            "about them rests on the shape of the model"
+            for column, share in self.model.get("beyond", {}).items()
+        ]
+        if self.model.get("rare"):
+            said.append(
+                "some totals are sums over so few people that taking them for Gaussian is wrong; use sampler='sweep'"
+            )
+        effect = self.model.get("design_effect")
+        if effect is not None:
+            said.append(
+                "n counts rows, not people, who may have several; "
+                + (
+                    f"everything is as wide as if {effect:g} rows said no more than one (design_effect=)"
+                    if effect > 1
+                    else "rows of one person are taken to be independent of each other"
+                )
+            )
         if self.interrupted:
             said.append(f"interrupted: these are the first {self.count} draws of each chain")
         if not self.private:
@@ -161,20 +181,21 @@ class Posterior:
         return (low, high) if np.ndim(low) else (float(low), float(high))
 
     def summary(self, level: float = 0.95) -> Summary:
-        """Every number in a row: mean, sd, median, interval, effective sample sizes and R-hat.
+        """Every number in a row: mean, sd, median, its absolute deviation, interval, effective sample sizes and R-hat.
 
         Warns with ``PoorSampling`` where the draws should not be trusted yet.
         """
         rows = []
         for name, array in self.draws.items():
             low, high = self.interval(name, level)
+            middle = np.median(array, (0, 1))
             columns = [
                 array.mean((0, 1)), array.std((0, 1), ddof=min(1, self.chains * self.count - 1)),
-                np.median(array, (0, 1)), low, high, *self._measured[name],
+                middle, _TO_SD * np.median(np.abs(array - middle), (0, 1)), low, high, *self._measured[name],
             ]  # fmt: skip
             flat = [np.ravel(c).astype(np.float64).tolist() for c in columns]
             for label, *values in zip(places(name, self.axes(name)), *flat, strict=True):
-                keys = ("mean", "sd", "median", "low", "high", "ess_bulk", "ess_tail", "r_hat")
+                keys = ("mean", "sd", "median", "mad", "low", "high", "ess_bulk", "ess_tail", "r_hat")
                 rows.append({"name": label} | dict(zip(keys, values, strict=True)))
         for problem in self.problems:
             warnings.warn(problem, diagnostics.PoorSampling, stacklevel=2)
@@ -249,12 +270,16 @@ class Posterior:
         return pictures.forest(self, names, level)
 
     def plot_comparison(
-        self, other: Posterior | None = None, names: list[str] | None = None, truth: Mapping[str, Any] | None = None
+        self,
+        other: Posterior | None = None,
+        names: list[str] | None = None,
+        truth: Mapping[str, Any] | None = None,
+        labels: tuple[str, str] | None = None,
     ) -> Figure:
-        """This posterior over that of the naive analysis, which ignores the noise, or over another."""
+        """This posterior over that of the naive analysis, which ignores the noise, or over another; ``labels`` name both."""
         from discreet.inference.outputs import pictures
 
-        return pictures.comparison(self, other, names, truth)
+        return pictures.comparison(self, other, names, truth, labels=labels)
 
     def __repr__(self) -> str:
         word = f"{self.sampler}, approximate" if self.approximate else self.sampler

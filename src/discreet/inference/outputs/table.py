@@ -12,12 +12,13 @@ from typing import Any
 
 from discreet.errors import InvalidRequest, UnknownName
 
-COLUMNS = ("name", "mean", "sd", "median", "low", "high", "ess_bulk", "ess_tail", "r_hat")
+COLUMNS = ("name", "mean", "sd", "median", "mad", "low", "high", "ess_bulk", "ess_tail", "r_hat")
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Mean, standard deviation, median, the equal-tailed interval of ``level``, effective sizes and R-hat.
+    """Mean, standard deviation, median, median absolute deviation, the equal-tailed interval of ``level``, effective sizes
+    and R-hat. The median absolute deviation is times 1.4826: for a normal law it is then the standard deviation.
 
     ``notes`` say what a reader has to know: that draws are approximate, few, of chains that disagree, or not private.
     """
@@ -43,12 +44,12 @@ class Summary:
         """The heads of the columns for a person."""
         tail = 50 * (1 - self.level)
         ends = f"{tail:.4g} %", f"{100 - tail:.4g} %"
-        return ["", "mean", "sd", "median", *ends, "ess bulk", "ess tail", "R-hat"]
+        return ["", "mean", "sd", "median", "mad", *ends, "ess bulk", "ess tail", "R-hat"]
 
     def cells(self) -> list[list[str]]:
         """The rows as texts for a person."""
         return [
-            [row["name"], *(_number(row[c]) for c in COLUMNS[1:6]), *(_whole(row[c]) for c in COLUMNS[6:8]),
+            [row["name"], *(_number(row[c]) for c in COLUMNS[1:7]), *(_whole(row[c]) for c in COLUMNS[7:9]),
              _hat(row["r_hat"])]
             for row in self.rows
         ]  # fmt: skip

@@ -68,7 +68,7 @@ def exact_counts(problem: SamplingProblem, key: Array, size: int) -> Tables | No
 def theta_given(problem: SamplingProblem, key: Array, tables: Tables) -> Theta:
     """theta ~ Dirichlet(alpha + N) for every table."""
     counts = jnp.asarray(tables.counts, float)
-    made, _ = compiled_for(problem.model.from_counts, counts.size < _FEW_GAMMAS, key, counts)  # type: ignore[attr-defined]
+    made, _ = compiled_for(problem.model.from_counts, "least" if counts.size < _FEW_GAMMAS else "most", key, counts)  # type: ignore[attr-defined]
     return made(key, counts)  # type: ignore[no-any-return]
 
 
@@ -214,9 +214,11 @@ def _joined(a: Floats, b: Floats) -> Floats:
     """The convolution: directly while it is cheap, which keeps every digit of small terms, else by Fourier."""
     if a.size * float(b.size) <= _DIRECT:
         return np.convolve(a, b)
-    from scipy.signal import fftconvolve
+    from scipy.fft import irfft, next_fast_len, rfft
 
-    return np.asarray(np.maximum(fftconvolve(a, b), 0.0))
+    size = a.size + b.size - 1
+    room = next_fast_len(size, real=True)
+    return np.asarray(np.maximum(irfft(rfft(a, room) * rfft(b, room), room)[:size], 0.0))
 
 
 def _backwards(

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
+from discreet.inference.evidence.releases import ReportEvidence
 from discreet.inference.models.base import Array, FiniteModel, Theta
 from discreet.inference.samplers.problem import SamplingProblem
 
@@ -28,9 +29,11 @@ _BATCH, _MOST_BATCHES = 4096, 256
 def can_be_independent(problem: SamplingProblem) -> bool:
     """Whether the conditions above hold."""
     reports, weights = problem.evidence.reports, getattr(problem.model, "weights", None)
-    if reports is None or problem.evidence.parts or weights is None or not (weights == 1.0).all():
+    if not isinstance(reports, ReportEvidence) or problem.evidence.parts or weights is None or not (weights == 1.0).all():
         return False
-    return bool(np.linalg.cond(reports.matrix) < 1e8)
+    matrix = reports.matrix
+    whole = matrix.shape[0] == matrix.shape[1] and np.allclose(matrix.sum(0), 1.0, rtol=0, atol=1e-9)
+    return whole and bool(np.linalg.cond(matrix) < 1e8)
 
 
 @partial(jax.jit, static_argnums=3)
@@ -42,7 +45,7 @@ def _draw(key: Array, counts: Array, inverse: Array, batch: int) -> Array:
 def independent(problem: SamplingProblem, key: Array, size: int) -> Theta | None:
     """``size`` draws; None where hardly any is kept, so that another sampler is the better one."""
     model, reports = problem.model, problem.evidence.reports
-    if reports is None or not isinstance(model, FiniteModel) or not can_be_independent(problem):
+    if not isinstance(reports, ReportEvidence) or not isinstance(model, FiniteModel) or not can_be_independent(problem):
         raise InvalidRequest(
             "the sampler 'independent' needs reports of single people, a matrix that can be inverted and a uniform prior "
             "(every alpha 1); use 'whole_table'"

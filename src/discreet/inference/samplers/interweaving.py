@@ -34,9 +34,10 @@ _PRIOR_DRAWS = 2000
 def interweaving(problem: SamplingProblem) -> Kernel:
     """The sampler."""
     model = problem.model
-    if not isinstance(model, NoiseModel):
+    if not isinstance(model, NoiseModel) or problem.evidence.reports is not None:
         raise InvalidRequest(
-            f"the sampler 'interweaving' needs records made of noise, and those of {model.name!r} are not; use 'sweep'"
+            f"the sampler 'interweaving' needs totals of records that are made of noise, and those of {model.name!r} are "
+            "not, or were reported one by one; use 'sweep'"
         )
     evidence, widths = problem.evidence, prior_widths(model)
 

@@ -28,6 +28,8 @@ class SamplingProblem:
     model: DataModel
     evidence: Evidence
     rows: int | Rows
+    design_effect: float = 1.0
+    given: Theta | None = None  # where chains start, one line for each, if a user says so
 
     @property
     def capacity(self) -> int:
@@ -56,7 +58,7 @@ class SamplingProblem:
         """
         theta_key, record_key, n_key = jax.random.split(key, 3)
         n = self._start_n(n_key, values)
-        theta = self._start_theta(theta_key, values, n)
+        theta = self._start_theta(theta_key, values, n) if self.given is None else self.given
         return self.place(theta, self.model.simulate(record_key, theta, self.capacity), n, values)
 
     def _start_n(self, key: Array, values: Array) -> Array:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.models.base import Array
-from discreet.inference.samplers.compiled import compiled_for
+from discreet.inference.samplers.compiled import Effort, compiled_for
 from discreet.inference.samplers.problem import Kernel
 
 _SMALL = 3_000_000  # records looked at below which compiling well takes longer than it saves
@@ -57,7 +57,7 @@ def run(
     starts = jax.random.split(start_key, chains)
     compiled = 0.0
     if state is None:
-        start, compiled = compiled_for(jax.vmap(kernel.start, (0, axis)), True, starts, values)
+        start, compiled = compiled_for(jax.vmap(kernel.start, (0, axis)), "least", starts, values)
         state = start(starts, values)
         if kernel.share is not None and axis is None:
             state = kernel.share(state)
@@ -77,8 +77,8 @@ def run(
 
     keys = jax.random.split(key, chains)
     work = (draws + warmup) * chains * max(1, state.get("each", values).shape[-2 if "each" in state else -1])
-    small = work < _SMALL and not kernel.heavy
-    advance, more = compiled_for(jax.vmap(one_piece, (0, 0, axis)), small, keys, state, values)
+    effort: Effort = "most" if work >= _SMALL else "some" if kernel.heavy else "least"
+    advance, more = compiled_for(jax.vmap(one_piece, (0, 0, axis)), effort, keys, state, values)
     compiled += more
     before, after = math.ceil(warmup / piece), math.ceil(draws / piece)
     pieces: list[Any] = []

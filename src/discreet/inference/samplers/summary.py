@@ -7,6 +7,9 @@ unknown, n (then taken to be a real number) given W, by Metropolis steps along d
 archive; and W given theta. The archive comes from the start: a population that goes from the prior to about the posterior
 by degrees, see ``populations``. No gradient is needed, and no tuning.
 
+With several rows a person the variance of S is multiplied by a design effect: at most the rows that a person may have,
+reached where rows of one person are all alike.
+
 Holds approximately, when n is large: by the central limit theorem with an error of the order 1/sqrt(n), and without the
 clamps of a release being rare events (then n has to be larger). The release must be a total with independent Laplace or
 Gaussian noise; discrete laws are taken to be continuous, grids to be fine. Moments are sums over cells for tables and
@@ -41,6 +44,7 @@ _LINE = 401  # points of the rule in one dimension
 _POINTS, _FEWER = 10, 7  # powers of two of points in several; fewer are enough to find a start
 _ROUNDS = 3  # of moves of theta and of W in one step
 _MOVES = 4  # of theta in one step, for each of its coordinates
+_FEW, _JUMPS = 10.0, 5.0  # people behind a total below which it is not normal; noise in jumps above which nobody sees it
 ADVISED = 1000  # from this many records on it is chosen by itself, where no exact sampler is made for the model
 WARMUP = 100  # steps after which the start is forgotten
 
@@ -63,6 +67,7 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
     deviation = np.concatenate([p.law.deviation for p in problem.evidence.parts])
     unknown = isinstance(problem.rows, Rows)
     fine, coarse = _moments(problem, _POINTS), _moments(problem, _FEWER)
+    effect = problem.design_effect
 
     def read(point: Array) -> tuple[Theta, Array]:
         n = point[-1] if unknown else jnp.asarray(float(problem.capacity))
@@ -81,7 +86,7 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
         """Of a point and what was seen, given W."""
         theta, n = read(point)
         mean, covariance = _spread(*moments(theta, values))
-        root = jnp.linalg.cholesky(n * covariance + jnp.diag(noise_of(w)))
+        root = jnp.linalg.cholesky(effect * n * covariance + jnp.diag(noise_of(w)))
         apart = jax.scipy.linalg.solve_triangular(root, values - n * mean, lower=True)
         return log_prior(point) - 0.5 * jnp.sum(apart**2) - jnp.sum(jnp.log(jnp.diagonal(root)))
 
@@ -120,10 +125,10 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
         mean, covariance = _spread(weight, each)
         first, second = jax.random.split(key)
         variance = noise_of(w)
-        total = jnp.sqrt(n) * (jnp.sqrt(weight) * jax.random.normal(first, weight.shape)) @ (each - mean)
+        total = jnp.sqrt(effect * n) * (jnp.sqrt(weight) * jax.random.normal(first, weight.shape)) @ (each - mean)
         noise = jnp.sqrt(variance) * jax.random.normal(second, values.shape)
         short = values - n * mean - total - noise
-        return noise + variance * jnp.linalg.solve(n * covariance + jnp.diag(variance), short)
+        return noise + variance * jnp.linalg.solve(effect * n * covariance + jnp.diag(variance), short)
 
     def step(key: Array, state: State, values: Array) -> tuple[State, dict[str, Any]]:
         archive = state["archive"]
@@ -140,10 +145,24 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
 
         (point, w), rates = jax.lax.scan(once, (state["point"], state["w"]), jax.random.split(key, _ROUNDS))
         theta, n = read(point)
-        stats = {"acceptance_rate": jnp.mean(rates)} | ({"n": n} if unknown else {})
+        stats = {"acceptance_rate": jnp.mean(rates), "rare": _rare(fine(theta, values), n, deviation)}
+        stats |= {"n": n} if unknown else {}
         return {**state, "point": point, "w": w, "theta": theta}, {"theta": theta, "stats": stats}
 
     return Kernel("summary", start, step, heavy=True, share=share)
+
+
+def _rare(moments: tuple[Array, Array], n: Array, deviation: Any) -> Array:
+    """Whether a total is a sum over so few people that it is far from normal, and the noise does not hide it.
+
+    Sums over people who add a jump j with a small chance have skewness 1/sqrt(expected number of them) and third over
+    second cumulant j: fewer than ten, and noise below five jumps.
+    """
+    weight, each = moments
+    apart = each - weight @ each
+    second, third = weight @ apart**2, weight @ apart**3
+    skewed = third**2 * _FEW > n * second**3
+    return jnp.any(skewed & (deviation * second < _JUMPS * jnp.abs(third))) * 1.0
 
 
 def _mixing(key: Array, noise: Array) -> Array:

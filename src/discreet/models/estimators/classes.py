@@ -83,10 +83,15 @@ class ManyClasses(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         """The paid score on a table with a schema, for a session."""
         return accuracy_of(self.judged_in(schema, RightDecisions), price, schema.neighbors)
 
+    @property
+    def _rule(self) -> Any:
+        """What the fitted model decides by."""
+        return self.fitted_.rule
+
     def judged_on(self, X: Any, y: Any, kind: type[J]) -> tuple[dict[str, Any], Schema, J]:
         """Arrays as a table, its schema, and the question how the model decides on it."""
         rows = self.predictor.rows(self.columns_of(X))  # refuses what cannot be predicted from before anything is paid
-        rule, codes = self.fitted_.rule, label_codes(y, self.classes_)
+        rule, codes = self._rule, label_codes(y, self.classes_)
         if len(codes) != len(rows):
             raise InvalidRequest(f"X and y must have as many rows, got {len(rows)} and {len(codes)}")
         table, columns = coded_columns(rule.inputs, rows)
@@ -100,7 +105,7 @@ class ManyClasses(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        rule = self.fitted_.rule
+        rule = self._rule
         check_inputs(rule.inputs, rule.target, tuple(self.classes_.tolist()), schema)
         return kind.of(rule, schema.max_rows or 1)
 

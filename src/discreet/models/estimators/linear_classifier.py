@@ -19,6 +19,7 @@ from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats, Fourier, Weight
 from discreet.models.estimators.arrays import check_penalty, checked_weights, class_codes, declared_classes
 from discreet.models.estimators.coefficients import Coefficients, Known
+from discreet.models.estimators.decision import Thresholded
 from discreet.models.estimators.privacy import FittedLinear, asked_ridge_of
 from discreet.models.estimators.private_model import LossModel, PrivateModel
 from discreet.models.evaluate.accuracy import score_of
@@ -38,7 +39,7 @@ class FittedClassifier(FittedLinear):
     loss: Loss
     spread: Spread | None = None
 
-    def predictor(self, classes: tuple[Any, Any], probabilities: bool) -> LinearPredictor:
+    def predictor(self, classes: tuple[Any, Any], probabilities: bool, threshold: float = 0.0) -> LinearPredictor:
         """What predicts from rows of the table."""
         design, kernel = self.design, None
         if design.drawn is not None:
@@ -48,11 +49,11 @@ class FittedClassifier(FittedLinear):
         last = design.width - design.intercept
         constant = float(table[last]) if design.intercept else 0.0
         features = table[:last] if kernel is not None else design.of_labels(table[:last])
-        return LinearPredictor(design.inputs, features, constant, classes, probabilities, kernel)
+        return LinearPredictor(design.inputs, features, constant, classes, probabilities, kernel, threshold)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearClassifier(Coefficients, ClassifierMixin, LossModel):  # type: ignore[misc]
+class LinearClassifier(Thresholded, Coefficients, ClassifierMixin, LossModel):  # type: ignore[misc]
     """A classifier that is linear in its features. Scores of its second class are positive."""
 
     classes: Any = None
@@ -114,6 +115,7 @@ class LinearClassifier(Coefficients, ClassifierMixin, LossModel):  # type: ignor
         self.coef_ = table[None, :features]
         self.intercept_ = table[features:] if self.fit_intercept else np.zeros(1)
         self.classes_ = np.array(fitted.design.target.classes)
+        self.threshold_ = 0.0
         self.feature_names_ = fitted.design.names
         self.ridge_ = float(fitted.ridge)
         self.privacy_ = replace(fitted.privacy, asked_ridge=asked_ridge_of(self.ridge, self.ridge_))
@@ -172,7 +174,7 @@ class LinearClassifier(Coefficients, ClassifierMixin, LossModel):  # type: ignor
 
         check_is_fitted(self)
         no, yes = self.classes_.tolist()
-        return self.fitted_.predictor((no, yes), self._probabilities)
+        return self.fitted_.predictor((no, yes), self._probabilities, self.threshold_)
 
     def decision_function(self, X: Any) -> Floats:
         """The score of each row: positive for the second class. Values outside the bounds are clipped, as in ``fit``."""
@@ -181,7 +183,7 @@ class LinearClassifier(Coefficients, ClassifierMixin, LossModel):  # type: ignor
 
     def predict(self, X: Any) -> Any:
         """The class of each row."""
-        yes = self.decision_function(X) > 0
+        yes = self.decision_function(X) > self.threshold_
         return self.classes_[yes.astype(int)]
 
     def public_score(self, X: Any, y: Any) -> float:

@@ -17,6 +17,7 @@ from discreet.core.schema import Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
 from discreet.models.estimators.classes import ManyClasses
+from discreet.models.estimators.decision import Thresholded
 from discreet.models.estimators.gradient_descent import Descends, privacy_of
 from discreet.models.estimators.privacy import Privacy
 from discreet.models.evaluate.network_rule import NetworkRule
@@ -73,7 +74,7 @@ class FittedNetwork:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MLPClassifier(ManyClasses, Descends):
+class MLPClassifier(Thresholded, ManyClasses, Descends):
     """A network of linear layers with ``activation`` between them, by private stochastic gradient descent.
 
     ``hidden_layer_sizes`` are the widths of its hidden layers, by default two of 100; two classes have one logistic output,
@@ -115,6 +116,7 @@ class MLPClassifier(ManyClasses, Descends):
 
     def _set_fitted(self, fitted: FittedNetwork) -> None:
         self.classes_ = np.array(fitted.design.target.classes)
+        self.threshold_ = 0.0
         fitted.set_layers(self)
 
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -154,7 +156,13 @@ class MLPClassifier(ManyClasses, Descends):
 
         check_is_fitted(self)
         fitted: FittedNetwork = self.fitted_
-        return NetworkPredictor(**fitted.layers, activation=self.activation, classes=tuple(self.classes_.tolist()))
+        labels = tuple(self.classes_.tolist())
+        return NetworkPredictor(**fitted.layers, activation=self.activation, classes=labels, threshold=self.threshold_)
+
+    @property
+    def _rule(self) -> NetworkRule:
+        fitted: FittedNetwork = self.fitted_
+        return replace(fitted.rule, threshold=self.threshold_)
 
     def columns_of(self, X: Any) -> Any:
         """As for other models; arrays of another library come to NumPy."""

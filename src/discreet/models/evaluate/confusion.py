@@ -6,9 +6,7 @@ counts to which a person contributes once for each of its rows.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,20 +17,24 @@ from discreet.core.exact import Exact
 from discreet.core.numbers import Number
 from discreet.core.price import Price
 from discreet.core.query import Relation, SumQuery, distance_of_weights, queries
+from discreet.core.random import chosen
 from discreet.core.release import Release
-from discreet.core.runner import Procedure
+from discreet.core.runner import Desk, NoLedger, Procedure
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Design
+from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.evaluate.axes import drawn_on
 from discreet.models.evaluate.coded_table import check_declared, coded_table
 from discreet.models.evaluate.decisions import Decides, Decisions
+from discreet.models.evaluate.judged import Judged, by_scores, judged
 from discreet.models.evaluate.network_rule import NetworkRule
+from discreet.models.evaluate.rates import Rates
+from discreet.models.evaluate.roc import BINS, Roc
 from discreet.models.gradient.network import Network
-from discreet.models.losses import Logistic
+from discreet.models.publish.predictor import Predictor
 from discreet.models.queries.design_sum import DesignSum
-
-BINS = 64  # cells of a score
+from discreet.sources import open_source
 
 
 @queries("judged_counts")
@@ -40,8 +42,8 @@ BINS = 64  # cells of a score
 class ConfusionCounts(DesignSum):
     """How many rows of each true class a model puts where: into each class, or into each of ``bins`` cells of its score.
 
-    A score z is cut into even cells of 1 / (1 + e^(-z / 3)). The model is told apart from others by the digest of its
-    parameters.
+    A score z is cut into even cells of 1 / (1 + e^(-z / 3)); of two classes the second is one
+    above ``threshold``. The model is told apart from others by the digest of its parameters.
 
     ``distance``: with k rows a person, k under add/remove in every norm; under replace and both 2k in L1, sqrt(2) k in L2.
 
@@ -54,6 +56,7 @@ class ConfusionCounts(DesignSum):
     network: Network
     digest: str
     bins: int = 0
+    threshold: float = 0.0
     flat: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -74,7 +77,7 @@ class ConfusionCounts(DesignSum):
         return distance_of_weights(self.design.rows, relation)
 
     def step(self, batch: Any) -> Any:
-        rule = NetworkRule(self.design, self.network, self.flat)
+        rule = NetworkRule(self.design, self.network, self.flat, self.threshold)
         if self.bins:
             truth, scores = rule.scores(batch)
             share = 0.5 * (1.0 + np.tanh(scores[:, 0] / 6.0))  # wider than a probability: sure scores stay apart
@@ -90,19 +93,35 @@ class ConfusionCounts(DesignSum):
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """Noisy counts: lines are true classes, columns predicted ones."""
+    """Noisy counts: lines are true classes, columns predicted ones. ``rows`` is the most rows of one person."""
 
     counts: Any
     classes: tuple[Any, ...]
     cost: Cost
     release: Release
+    rows: int = 1
 
     @property
     def accuracy(self) -> float:
         """The share on the diagonal, within [0, 1]; a half where no count is left."""
-        counts = np.maximum(self.counts, 0.0)
-        total = float(counts.sum())
-        return float(np.trace(counts)) / total if total > 0 else 0.5
+        total = float(self.counts.sum())
+        return min(1.0, max(0.0, float(np.trace(self.counts)) / total)) if total > 0 else 0.5
+
+    def rates(self, positive: Any = None) -> Rates:
+        """True and false alarms, precision, F and the like, with intervals: of the second class, or of ``positive`` against
+        the rest.
+        """
+        wanted = self.classes[1] if positive is None and len(self.classes) == 2 else positive
+        if wanted not in self.classes:
+            raise InvalidRequest(f"positive must be one of the classes {list(self.classes)}, got {positive!r}")
+        yes = np.array([label == wanted for label in self.classes], np.float64)
+        four = [np.outer(a, b).ravel() for a in (1 - yes, yes) for b in (1 - yes, yes)]
+        return Rates(self.release, np.stack(four), self.rows)
+
+    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+        """Two ends for every count, over the noise alone."""
+        reach = float(np.max(self.release.mechanism.error(level)))  # type: ignore[attr-defined]
+        return np.maximum(self.counts - reach, 0.0), np.maximum(self.counts + reach, 0.0)
 
     def plot(self, axes: Any = None) -> Any:
         """The matrix as a picture; returns the axes."""
@@ -119,49 +138,6 @@ class Confusion:
         return axes
 
 
-@dataclass(frozen=True, eq=False)
-class Roc:
-    """A ROC curve from noisy histograms of scores: ``false_alarms`` and ``hits`` as the threshold falls from 1 to 0."""
-
-    counts: Any
-    cost: Cost
-    release: Release
-
-    @cached_property
-    def _curves(self) -> tuple[Any, Any]:
-        counts = np.maximum(np.asarray(self.counts, np.float64), 0.0)[:, ::-1]
-        totals = counts.sum(axis=1, keepdims=True)
-        even = np.full_like(counts, 1 / counts.shape[1])
-        shares = np.divide(counts, totals, out=even, where=totals > 0)
-        no, yes = np.concatenate([np.zeros((2, 1)), np.cumsum(shares, axis=1)], axis=1)
-        return no, yes
-
-    @property
-    def false_alarms(self) -> Any:
-        """The share of the first class above each threshold."""
-        return self._curves[0]
-
-    @property
-    def hits(self) -> Any:
-        """The share of the second class above each threshold."""
-        return self._curves[1]
-
-    @property
-    def area(self) -> float:
-        """The area under the curve, by trapezoids."""
-        return float(np.trapezoid(self.hits, self.false_alarms))
-
-    def plot(self, axes: Any = None, label: str = "") -> Any:
-        """The curve as a picture; returns the axes."""
-        axes = drawn_on(axes)
-        axes.plot(self.false_alarms, self.hits, label=f"{label} area {self.area:.3f}".strip())
-        axes.plot([0, 1], [0, 1], color="grey", ls=":", lw=1)
-        axes.set_xlabel("false alarms")
-        axes.set_ylabel("hits")
-        axes.legend(frameon=False)
-        return axes
-
-
 def confusion_matrix(
     model: Any,
     X: Any,
@@ -170,19 +146,23 @@ def confusion_matrix(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
+    ledger: Any = None,
 ) -> Confusion:
     """The confusion matrix of a fitted classifier on private rows: a release that costs what is given.
 
     ``X`` and ``y`` are arrays, or ``X`` is a Session whose table is declared as the one of the fit; its ledger then pays.
+    ``model`` may be a published one (``load``), and on arrays anything with ``decision_function`` and two classes, which
+    ``ledger`` pays for.
     """
     price = Price(epsilon, delta, rho)
     if isinstance(model, Decides):
-        release, classes = _decisions(model, X, y, price), tuple(model.classes_.tolist())
+        release, rows = _decisions(model, X, y, price)
+        classes = tuple(model.classes_.tolist())
     else:
-        release, design = _counts(model, X, y, 0, price)
-        classes = tuple(model.classes_.tolist()) if y is not None else design.target.classes
+        release, design, classes = _counts(model, X, y, 0, price, ledger)
+        rows = design.rows
     assert release.cost is not None
-    return Confusion(np.asarray(release.value, np.float64), classes, release.cost, release)
+    return Confusion(np.asarray(release.value, np.float64), classes, release.cost, release, rows)
 
 
 def roc_curve(
@@ -194,17 +174,18 @@ def roc_curve(
     delta: Number | None = None,
     rho: Number | None = None,
     bins: int = BINS,
+    ledger: Any = None,
 ) -> Roc:
     """The ROC curve of a fitted classifier of two classes on private rows: a release that costs what is given."""
     if isinstance(bins, bool) or not isinstance(bins, int) or bins < 2:
         raise InvalidRequest(f"bins must be a whole number of at least 2, got {bins!r}")
-    release, _ = _counts(model, X, y, bins, Price(epsilon, delta, rho))
+    release, design, classes = _counts(model, X, y, bins, Price(epsilon, delta, rho), ledger)
     assert release.cost is not None
-    return Roc(np.asarray(release.value, np.float64), release.cost, release)
+    return Roc(np.asarray(release.value, np.float64), release.cost, release, classes, design.rows)
 
 
-def _decisions(model: Decides, X: Any, y: Any, price: Price) -> Release:
-    """The counts of a classifier that is judged by its own rule."""
+def _decisions(model: Decides, X: Any, y: Any, price: Price) -> tuple[Release, int]:
+    """The counts of a classifier that is judged by its own rule, and the most rows of one person."""
     if y is None:
         _check_session(X)
         where, question, relation = X, model.judged_in(X.schema, Decisions), X.schema.neighbors
@@ -212,7 +193,7 @@ def _decisions(model: Decides, X: Any, y: Any, price: Price) -> Release:
         table, schema, question = model.judged_on(X, y, Decisions)
         where, relation = model.desk(table, schema), schema.neighbors
     made: Release = where.run(counts_of(question, price, relation))
-    return made
+    return made, question.rows
 
 
 def _check_session(given: Any) -> None:
@@ -221,36 +202,42 @@ def _check_session(given: Any) -> None:
 
 
 def question_of(model: Any, bins: int = 0) -> ConfusionCounts:
-    """What is asked about a fitted model: a linear one is a network without hidden layers."""
-    from sklearn.utils.validation import check_is_fitted
-
-    check_is_fitted(model)
-    fitted = model.fitted_
-    design = replace(fitted.design, weight=None)
-    if not design.target.classes:
-        raise InvalidRequest(f"only classifiers are judged so, got {type(model).__name__}; use paid_score")
-    network = getattr(fitted, "network", None) or Network((design.width, 1), Logistic(), bias=False)
-    flat = np.asarray(fitted.theta, np.float64)
-    return ConfusionCounts(design, network, hashlib.sha256(flat.tobytes()).hexdigest(), bins, flat)
+    """What is asked about a fitted or published model: a linear one is a network without hidden layers."""
+    return _question(judged(model), bins)
 
 
-def _counts(model: Any, X: Any, y: Any, bins: int, price: Price) -> tuple[Release, Design]:
-    """The release of ``question_of`` on a session's table, or on arrays; and the design of what was counted."""
-    question = question_of(model, bins)
+def _question(one: Judged, bins: int) -> ConfusionCounts:
+    return ConfusionCounts(one.design, one.network, one.digest, bins, one.threshold, one.flat)
+
+
+def _counts(model: Any, X: Any, y: Any, bins: int, price: Price, ledger: Any) -> tuple[Release, Design, tuple[Any, ...]]:
+    """The counts of a model on a session's table, or on arrays; the design of what was counted, and the classes."""
     if y is None:
+        one = judged(model)
+        question = _question(one, bins)
         _check_session(X)
         check_declared(question.design, X.schema)
         question = replace(question, design=replace(question.design, rows=X.schema.max_rows or 1))
-        return X.run(counts_of(question, price, X.schema.neighbors)), question.design
-    labels, truth = model.classes_.tolist(), np.asarray(y)
+        return X.run(counts_of(question, price, X.schema.neighbors)), question.design, question.design.target.classes
+    neighbors: Any = getattr(model, "neighbors", "add_remove")
+    if isinstance(model, PrivateModel):
+        one, rows = judged(model), model.predictor.rows(model.columns_of(X))
+    elif isinstance(model, Predictor):
+        one, rows = judged(model), model.rows(X)
+    else:
+        one, rows = by_scores(model, X)
+    labels, truth = list(one.classes), np.asarray(y)
     codes = np.full(len(truth), -1)
     for code, label in enumerate(labels):
         codes[truth == label] = code
-    rows = model.predictor.rows(model.columns_of(X))
     if len(truth) == len(rows) and (codes < 0).any():
         raise InvalidRequest(f"y must hold the declared classes {labels} only, got {truth[codes < 0][0]!r}")
-    table, schema, design = coded_table(question.design, rows, codes, model.neighbors)
-    return model.desk(table, schema).run(counts_of(replace(question, design=design), price, schema.neighbors)), design
+    table, schema, design = coded_table(one.design, rows, codes, neighbors)
+    asked = counts_of(replace(_question(one, bins), design=design), price, schema.neighbors)
+    if isinstance(model, PrivateModel) and ledger is None:
+        return model.desk(table, schema).run(asked), design, tuple(labels)
+    desk = Desk(open_source(table, schema), NoLedger() if ledger is None else ledger, chosen(None), schema.neighbors)
+    return desk.run(asked), design, tuple(labels)
 
 
 def counts_of(question: SumQuery, price: Price, relation: Relation) -> Procedure[Release]:

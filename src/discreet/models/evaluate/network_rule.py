@@ -21,6 +21,7 @@ class NetworkRule:
     design: Design
     network: Network
     flat: Floats
+    threshold: float = 0.0  # the score above which a row is of the second of two classes
 
     @property
     def inputs(self) -> Sequence[Input]:
@@ -36,11 +37,11 @@ class NetworkRule:
 
     @property
     def digest(self) -> str:
-        return digest_of(self.flat)
+        return digest_of(self.flat, self.threshold) if self.threshold else digest_of(self.flat)
 
     def decide(self, batch: Any) -> tuple[Any, Any]:
         truth, scores = self.scores(batch)
-        return truth, (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return truth, (scores[:, 0] > self.threshold).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
     def scores(self, batch: Any) -> tuple[Any, Floats]:
         """The number of the true class and the scores of every row that counts; rows in blocks of one size, so that

@@ -53,6 +53,7 @@ def clipped_sum(
     most: int = 1,
     xp: ModuleType = np,
     room: Room | None = None,
+    chunk: int | None = None,
 ) -> Any:
     """The sum over people of their gradient, shortened to ``clip``; rows of one person must follow one another.
 
@@ -60,7 +61,7 @@ def clipped_sum(
     A person whose gradient is not a finite number contributes nothing.
     """
     total = None
-    for part in _shortened(network, flat, x, y, clip, weight, people, most, xp, room):
+    for part in _shortened(network, flat, x, y, clip, weight, people, most, xp, room, chunk):
         made = gradient(network, part.ups, part.downs, part.factors, xp, room) if part.whole is None else part.whole
         total = made if total is None else total + made
     return np.zeros(network.size) if total is None else total
@@ -68,12 +69,12 @@ def clipped_sum(
 
 def exact_sum(
     network: Network, flat: Any, x: Any, y: Any, clip: float, *, weight: Any = None, people: Any = None, most: int = 1,
-    xp: ModuleType = np, room: Room | None = None,
+    xp: ModuleType = np, room: Room | None = None, chunk: int | None = None,
 ) -> Any:  # fmt: skip
     """The same sum in whole numbers, see ``exact``: slower, and free of rounding however many people there are."""
     unit = exact_products.unit(clip, most)
     total = exact_products.nothing(network.size)
-    for part in _shortened(network, flat, x, y, clip, weight, people, most, xp, room):
+    for part in _shortened(network, flat, x, y, clip, weight, people, most, xp, room, chunk):
         if part.whole is not None:
             total += exact_products.digits(part.whole, unit)
             continue
@@ -88,7 +89,7 @@ def exact_sum(
 def lengths(network: Network, flat: Any, x: Any, y: Any, *, weight: Any = None, people: Any = None, most: int = 1) -> Any:
     """The norm of each person's gradient, before any clipping; NumPy only."""
     room, found = Room(), []
-    for part, mine in _parts(people, x.shape[0]):
+    for part, mine in _parts(people, x.shape[0], CHUNK):
         factor = None if weight is None else weight[part]
         if part.stop - part.start > CHUNK:
             found.append(np.sqrt(_long(network, flat, x[part], y[part], factor, room)[1][None]))
@@ -99,11 +100,12 @@ def lengths(network: Network, flat: Any, x: Any, y: Any, *, weight: Any = None, 
 
 
 def _shortened(
-    network: Network, flat: Any, x: Any, y: Any, clip: float, weight: Any, people: Any, most: int, xp: Any, room: Any
-) -> Iterator[GradientChunk]:
-    for part, mine in _parts(people, x.shape[0]):
+    network: Network, flat: Any, x: Any, y: Any, clip: float, weight: Any, people: Any, most: int, xp: Any, room: Any,
+    chunk: int | None = None,
+) -> Iterator[GradientChunk]:  # fmt: skip
+    for part, mine in _parts(people, x.shape[0], chunk or CHUNK):
         factor = None if weight is None else weight[part]
-        if part.stop - part.start > CHUNK:
+        if part.stop - part.start > (chunk or CHUNK):
             whole, square = _long(network, flat, x[part], y[part], factor, room)
             short = min(1.0, clip / math.sqrt(square)) if 0 < square < math.inf else float(square == 0)
             yield GradientChunk([], [], None, whole * short if short else np.zeros(network.size))
@@ -125,12 +127,12 @@ def _long(network: Network, flat: Any, x: Any, y: Any, weight: Any, room: Room |
         return whole, np.maximum(np.sum(np.square(whole)), np.sum(np.square(reach)) / CANCELS**2)
 
 
-def _parts(people: Any, rows: int) -> Iterator[tuple[slice, Any]]:
+def _parts(people: Any, rows: int, chunk: int) -> Iterator[tuple[slice, Any]]:
     """Chunks of rows with whole people in them, and the people of each; one person alone may fill more than a chunk."""
     starts = None if people is None else _starts(people)
     start = 0
     while start < rows:
-        stop = min(start + CHUNK, rows)
+        stop = min(start + chunk, rows)
         if starts is not None and stop < rows:
             whole = int(starts[np.searchsorted(starts, stop, side="right") - 1])
             after = np.searchsorted(starts, start, side="right")

@@ -176,7 +176,7 @@ def descend(
     Proof: the account was paid ``run.cost``, which ``Lots`` proves for exactly this sequence: each step is one ask of a
     the same gradient at the run's rate under the run's law. All the rest is a function of releases and public numbers.
     """
-    question, law = run.network.question(run.design, run.clip), run.law
+    question, law = run.network.question(run.design, run.clip, float(run.rate * run.expected_rows)), run.law
     cost = run.cost
     plan = Ask(question, law, rate=run.rate)
     state = State.fresh(run) if state is None else state

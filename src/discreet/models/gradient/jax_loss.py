@@ -14,7 +14,7 @@ from discreet.errors import InvalidRequest
 from discreet.models.gradient.person_loss import PersonLoss
 
 _NUMBERS = 1 << 22  # of the gradients of one block on a CPU, so that they stay near its caches; on a GPU 32 times as many
-_PEOPLE = 256, 4096  # in a block at the most, there and there
+_PEOPLE = 64, 4096  # in a block at the most, there and there
 
 
 def jax_loss(loss: Callable[[Any, Any, Any], Any], parameters: Any, *, title: str | None = None) -> PersonLoss:

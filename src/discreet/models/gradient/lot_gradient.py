@@ -77,13 +77,14 @@ class LotGradient(StepQuery):
     network: Network
     clip: Fraction
     weights: Any = field(default=None, compare=False, repr=False)
+    block: int = field(default=CHUNK, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "clip", check_clip(self.clip))
 
     def at(self, weights: Any) -> LotGradient:
         """The same question at other parameters."""
-        return LotGradient(self.design, self.network, self.clip, weights)
+        return LotGradient(self.design, self.network, self.clip, weights, self.block)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -127,27 +128,34 @@ class LotGradient(StepQuery):
 
     def _added(self, x: Any, y: Any, weights: Any, rows: int, **rest: Any) -> Any:
         """The sum over rows that were picked, in doubles where there are few of them."""
-        several, clip = self.design.rows > 1, float(self.clip)
-        if rows <= (IN_DOUBLES_OF_SEVERAL if several else IN_DOUBLES):
+        several, clip, chunk = self.design.rows > 1, float(self.clip), rest.get("chunk", CHUNK)
+        if rows <= (IN_DOUBLES_OF_SEVERAL if several else IN_DOUBLES * CHUNK // chunk):
             return clipped_sum(self.network, weights, x, y, clip, most=self.design.rows, **rest)
         return self.finish(exact_sum(self.network, weights, x, y, clip, most=self.design.rows, **rest))
 
     def _elsewhere(self, gathered: Gathered, chosen: Any) -> Any:
-        """The same on another library's arrays: always whole chunks, filled up with rows that weigh nothing.
+        """The same on another library's arrays: always whole blocks, filled up with rows that weigh nothing.
 
-        Libraries that compile do so for every new shape, and a product's shape may decide how a row is computed.
+        Libraries that compile do so for every new shape, and a product's shape may decide how a row is computed: ``block``
+        is a public number of rows, of which a lot hardly ever has more. In doubles a product of it is wrong by at most
+        block 2**-53 times the sizes of its terms, so lots of up to 2**34 / block rows are: by 2**-18 clip.
         """
         xp, device = gathered.xp, {"device": gathered.x.device}
-        whole = max(1, -(-len(chosen) // CHUNK)) * CHUNK
+        whole = max(1, -(-len(chosen) // self.block)) * self.block
         index, weight = np.zeros(whole, np.int64), np.zeros(whole)
         index[: len(chosen)], weight[: len(chosen)] = chosen, 1.0
         place = xp.asarray(index, **device)
         total = self._added(
             xp.take(gathered.x, place, axis=0), xp.take(gathered.y, place, axis=0),
             xp.asarray(self.weights, dtype=xp.float64, **device), len(chosen),
-            weight=xp.asarray(weight, dtype=xp.float64, **device), xp=xp,
+            weight=xp.asarray(weight, dtype=xp.float64, **device), xp=xp, chunk=self.block,
         )  # fmt: skip
         return to_numpy(total)
+
+
+def block_of(lot: float) -> int:
+    """Rows of one product on a GPU: room for a lot of ``lot`` expected rows and six of its deviations, a public number."""
+    return max(CHUNK, min(1 << 17, -(-int(lot + 6 * lot**0.5) // 1024) * 1024))
 
 
 def check_clip(clip: Any) -> Fraction:

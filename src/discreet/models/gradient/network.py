@@ -116,13 +116,13 @@ class Network(Trainable):
         """The number of parameters."""
         return sum(a * b for a, b in self.shapes)
 
-    def question(self, design: Design | None, clip: Fraction) -> StepQuery:
-        from discreet.models.gradient.lot_gradient import LotGradient
+    def question(self, design: Design | None, clip: Fraction, lot: float = 0) -> StepQuery:
+        from discreet.models.gradient.lot_gradient import LotGradient, block_of
 
         if design is None or self.widths[0] != design.width:
             given = "none" if design is None else design.width
             raise InvalidRequest(f"the network takes {self.widths[0]} inputs, the design gives {given}")
-        return LotGradient(design, self, clip)
+        return LotGradient(design, self, clip, block=block_of(lot))
 
     def layers(self, flat: Any) -> list[Any]:
         """The matrices of a flat vector of parameters, as views of it."""

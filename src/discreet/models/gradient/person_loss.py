@@ -53,7 +53,7 @@ class PersonLoss(Trainable):
         """The parameters that were given, whatever the key: they are public."""
         return np.array(self.first, np.float64)
 
-    def question(self, design: Design | None, clip: Fraction) -> PersonGradients:
+    def question(self, design: Design | None, clip: Fraction, lot: float = 0) -> PersonGradients:
         if self.shortened is None:
             raise UnsupportedFormat(f"the loss {self.title!r} is somebody's own; a document does not hold its function")
         return PersonGradients(self.title, self.size, clip, design, self)

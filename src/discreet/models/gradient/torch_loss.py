@@ -78,7 +78,7 @@ def torch_loss(module: Any, loss: Callable[[Any, Any], Any], *, title: str | Non
 
     def shortened(values: Any, x: Any, y: Any, weight: Any, clip: float, unit: float) -> Any:
         parameters, total = restore(values), np.zeros(len(first))
-        people = max(1, min(1024, _NUMBERS // len(first)))
+        people = max(1, min(64 if device.type == "cpu" else 1024, _NUMBERS // len(first)))
         for start in range(0, len(x), people):
             rows = [_block(each[start : start + people], people, torch, kind, device) for each in (x, y, weight)]
             rows[2] = rows[2].to(kind)

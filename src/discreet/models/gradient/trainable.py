@@ -33,8 +33,8 @@ class Trainable(ABC):
         """Public first parameters, the same for the same key."""
 
     @abstractmethod
-    def question(self, design: Design | None, clip: Fraction) -> StepQuery:
-        """What every step asks; ``design`` says how rows of a table become rows of numbers."""
+    def question(self, design: Design | None, clip: Fraction, lot: float = 0) -> StepQuery:
+        """What every step asks; ``design`` says how rows of a table become rows of numbers, ``lot`` how many to expect."""
 
 
 class _Documents:

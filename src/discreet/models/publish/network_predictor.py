@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.core.codec import written
 from discreet.errors import UnsupportedFormat
-from discreet.models.publish.predictor import Floats, Input, Predictor, register
+from discreet.models.publish.predictor import Floats, Input, Predictor, number, register
 
 _SMALLEST_UNIT = 1e-100  # what a column is divided by: nothing finite leaves the doubles by it
 
@@ -73,6 +73,7 @@ class NetworkPredictor(Layers):
     """One output is the score of the second of two classes, several are the scores of as many classes."""
 
     classes: tuple[Any, ...]
+    threshold: float = 0.0
 
     def decision_function(self, X: Any) -> Floats:
         """The score of each row: one number for two classes, positive for the second; one for each of more."""
@@ -93,11 +94,11 @@ class NetworkPredictor(Layers):
     def predict(self, X: Any) -> Any:
         """The class of each row."""
         score = self.decision_function(X)
-        return np.array(self.classes)[(score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1)]
+        return np.array(self.classes)[(score > self.threshold).astype(int) if score.ndim == 1 else score.argmax(axis=1)]
 
     def to_dict(self) -> dict[str, Any]:
         """What a document holds of it."""
-        return self._written("network") | {"classes": list(self.classes)}
+        return self._written("network") | {"classes": list(self.classes), "threshold": self.threshold}
 
     @classmethod
     def read(cls, doc: Mapping[str, Any], document: Mapping[str, Any]) -> NetworkPredictor:
@@ -109,7 +110,7 @@ class NetworkPredictor(Layers):
             or not all(isinstance(c, str | int | float) for c in classes)
         ):
             raise UnsupportedFormat(f"a network with {width} outputs does not fit the classes {list(classes)}")
-        return cls(classes=classes, document=document, **found)
+        return cls(classes=classes, threshold=number(doc.get("threshold", 0.0)), document=document, **found)
 
 
 @register("number_network")

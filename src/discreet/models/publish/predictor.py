@@ -124,7 +124,7 @@ class Input:
 
     @staticmethod
     def read(doc: Mapping[str, Any]) -> Input:
-        bounds = None if doc["bounds"] is None else (_number(doc["bounds"][0]), _number(doc["bounds"][1]))
+        bounds = None if doc["bounds"] is None else (number(doc["bounds"][0]), number(doc["bounds"][1]))
         if bounds is not None and not bounds[0] < bounds[1]:
             raise UnsupportedFormat(f"bounds of {doc['column']!r} must be lo < hi, got {bounds}")
         return Input(str(doc["column"]), bounds, tuple(map(_label, doc["labels"])))
@@ -211,6 +211,7 @@ class LinearPredictor(Predictor):
     classes: tuple[Any, Any]
     probabilities: bool = False
     kernel: RandomFeatures | None = None
+    threshold: float = 0.0
 
     @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def decision_function(self, X: Any) -> Floats:
@@ -227,7 +228,7 @@ class LinearPredictor(Predictor):
     @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def predict(self, X: Any) -> Any:
         """The class of each row."""
-        return np.array(self.classes)[(self.decision_function(X) > 0).astype(int)]
+        return np.array(self.classes)[(self.decision_function(X) > self.threshold).astype(int)]
 
     @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def predict_proba(self, X: Any) -> Floats:
@@ -247,6 +248,7 @@ class LinearPredictor(Predictor):
             "classes": list(self.classes),
             "probabilities": self.probabilities,
             "kernel": None if self.kernel is None else self.kernel.to_dict(),
+            "threshold": self.threshold,
         }
 
     @classmethod
@@ -261,7 +263,8 @@ class LinearPredictor(Predictor):
         no, yes = map(_label, doc["classes"])
         coefficients = _array(doc["coefficients"], (wide,))
         truth = doc["probabilities"] is True
-        return cls(inputs, coefficients, _number(doc["intercept"]), (no, yes), truth, kernel, document=document)
+        line = number(doc.get("threshold", 0.0))
+        return cls(inputs, coefficients, number(doc["intercept"]), (no, yes), truth, kernel, line, document=document)
 
 
 def _array(values: Any, shape: tuple[int, ...] | None = None) -> Floats:
@@ -271,7 +274,8 @@ def _array(values: Any, shape: tuple[int, ...] | None = None) -> Floats:
     return array
 
 
-def _number(value: Any) -> float:
+def number(value: Any) -> float:
+    """A finite number of a document."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise UnsupportedFormat(f"expected a finite number, got {value!r}")
     return float(value)

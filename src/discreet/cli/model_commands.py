@@ -1,0 +1,132 @@
+"""``discreet tune``, ``judge`` and ``predict``: choose, try and use private models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli import show
+
+Table = Annotated[str, typer.Argument(help="The table (CSV or Parquet).", metavar="TABLE")]
+Schema = Annotated[Path, typer.Option("--schema", "-s", help="The schema of the table.")]
+Pays = Annotated[str, typer.Option("--ledger", "-l", help="Who pays: ledger.db, or its address.")]
+Epsilon = Annotated[str | None, typer.Option("--epsilon", help="What to spend: epsilon.")]
+Delta = Annotated[str | None, typer.Option("--delta", help="What to spend besides epsilon.")]
+Rho = Annotated[str | None, typer.Option("--rho", help="What to spend, instead of epsilon.")]
+Version = Annotated[str | None, typer.Option("--version", help="A public word for this state of the table.")]
+NewBudget = Annotated[str | None, typer.Option("--budget", help="Of a new ledger: 1, or epsilon=1,delta=1e-6.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("tune")(tune)
+    app.command("judge")(judge)
+    app.command("predict")(predict)
+
+
+def _price(epsilon: str | None, delta: str | None, rho: str | None) -> dict[str, str]:
+    return {key: value for key, value in {"epsilon": epsilon, "delta": delta, "rho": rho}.items() if value is not None}
+
+
+def tune(
+    table: Table,
+    schema: Schema,
+    ledger: Pays,
+    model: Annotated[str, typer.Option("--model", "-m", help="logistic, svm, kernel, treatment or linear.")],
+    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
+    features: Annotated[str, typer.Option("--features", "-f", help="The columns to predict from: age,sex.")],
+    tries: Annotated[list[str], typer.Option("--try", help="A parameter and its values: ridge=1,10,100. May be repeated.")],
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    weight: Annotated[str | None, typer.Option("--weight", help="The column of weights, or of benefits.")] = None,
+    propensity: Annotated[
+        str | None, typer.Option("--propensity", help="For treatment rules: a column, or a number.")
+    ] = None,
+    where: Annotated[list[str] | None, typer.Option("--where", help="Only rows with a label: sex=f.")] = None,
+    more: Annotated[list[str] | None, typer.Option("--set", help="Any other parameter of the model.")] = None,
+    budget: NewBudget = None,
+    name: show.Name = None,
+    version: Version = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to publish to.")] = Path("model.json"),
+    json: show.Json = False,
+) -> None:
+    """Fit several candidates to different people of TABLE, choose the best privately, publish it. It is paid for once."""
+    from discreet.cli.fit import where_of
+    from discreet.jobs import fit_file
+    from discreet.jobs.tune import grid, tuned
+
+    candidates = grid(tries)
+    asked = {
+        "kind": model, "target": target, "features": features, "weight": weight, "where": where_of(where),
+        "propensity": fit_file.number_or_name(propensity),
+    }  # fmt: skip
+    base = fit_file.base_of(table, schema, ledger, name, budget, version)
+    parameters = _price(epsilon, delta, rho) | fit_file.settings(more or [])
+    doc = tuned(fit_file.from_options(base, asked, parameters, out), candidates, show.working)
+    if json:
+        show.document(doc)
+        return
+    said = ", ".join(f"{key} {value}" for key, value in doc["tried"][doc["chosen"]].items())
+    show.say(f"Of {len(doc['tried'])} candidates the one with {said} was chosen; all of it cost {doc['cost']}.")
+    show.say(f"Spent in all: {doc['spent']}. Left: {doc['remaining']}. Wrote {doc['written']}.")
+
+
+def judge(
+    model: Annotated[Path, typer.Argument(help="A published classifier.", metavar="MODEL")],
+    table: Table,
+    schema: Schema,
+    ledger: Pays,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    roc: Annotated[bool, typer.Option("--roc", help="A ROC curve, its area and its best threshold.")] = False,
+    best: Annotated[Path | None, typer.Option("--best", help="Publish the model with that threshold, here.")] = None,
+    false_yes: Annotated[float, typer.Option("--false-yes", help="What an error of this kind costs.")] = 1.0,
+    false_no: Annotated[float, typer.Option("--false-no", help="What an error of the other kind costs.")] = 1.0,
+    level: Annotated[float, typer.Option("--level", help="Probability of the intervals.")] = 0.95,
+    budget: NewBudget = None,
+    name: show.Name = None,
+    version: Version = None,
+    json: show.Json = False,
+) -> None:
+    """Judge MODEL on the private rows of TABLE: rates with intervals for the population, paid for by the ledger."""
+    from discreet.jobs import fit_file
+    from discreet.jobs.judge import JudgeJob, judged
+    from discreet.report.numbers import plain
+
+    base = fit_file.base_of(table, schema, ledger, name, budget, version)
+    job = JudgeJob(base, model, _price(epsilon, delta, rho), roc, level, best, false_yes, false_no)
+    doc = judged(job, show.working)
+    if json:
+        show.document(doc)
+        return
+    rows = [[r["rate"], plain(r["value"]), f"{plain(r['low'])} to {plain(r['high'])}"] for r in doc["rates"]]
+    show.table(f"{model.stem} on {Path(table).name}", ["rate", "value", f"{100 * level:g} % interval"], rows)
+    if "area" in doc:
+        low, high = doc["area_interval"]
+        show.say(f"Area under the ROC curve {plain(doc['area'])}, {plain(low)} to {plain(high)}; best threshold "
+                 f"{plain(doc['threshold'])}.")  # fmt: skip
+    else:
+        show.say(f"Right: {plain(doc['accuracy'])} of rows.")
+    show.say(f"This cost {doc['cost']}. Spent in all: {doc['spent']}. Left: {doc['remaining']}.")
+    if "written" in doc:
+        show.say(f"Wrote {doc['written']}.")
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A published model.", metavar="MODEL")],
+    table: Annotated[Path, typer.Argument(help="Rows to predict from (CSV or Parquet).", metavar="ROWS")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("predictions.csv"),
+    json: show.Json = False,
+) -> None:
+    """Predict from ROWS with a published MODEL, for whoever holds them; nothing is paid."""
+    from discreet.jobs.predict import predicted
+
+    doc: dict[str, Any] = predicted(model, table, out)
+    if json:
+        show.document(doc)
+        return
+    show.say(f"{doc['rows']:,} predictions in {doc['written']}. The model: {doc['guarantee']}.")

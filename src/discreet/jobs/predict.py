@@ -1,0 +1,74 @@
+"""What a published model says of the rows of a file: for whoever holds them, nothing is paid."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import InvalidRequest, UnsupportedFormat
+from discreet.jobs.output import folder_for
+from discreet.models import load
+
+
+def predicted(model: Path, table: Path, out: Path) -> dict[str, Any]:
+    """Read the rows, predict, write them with what was predicted beside them; a document that says so."""
+    found = load(model)
+    names, columns = read_rows(table)
+    for needed in found.inputs:
+        if needed.column not in columns:
+            raise InvalidRequest(f"{table}: the model reads the column {needed.column!r}, and the file has {names}")
+        if not needed.labels:
+            columns[needed.column] = _numbers(columns[needed.column], needed.column, table)
+    if "prediction" in names:
+        raise InvalidRequest(f"{table}: a column is called 'prediction' already; rename it first")
+    with folder_for(out.parent, [out.name]) as write:
+        made = {"prediction": np.asarray(found.predict(columns)).tolist()}
+        if hasattr(found, "decision_function"):
+            score = np.asarray(found.decision_function(columns))
+            made |= {"score": score.tolist()} if score.ndim == 1 else {}
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*names, *made])
+        writer.writerows(zip(*(columns[name] for name in names), *made.values(), strict=True))
+        write(out.name, text.getvalue())
+    return {"kind": "predictions", "model": str(model), "rows": len(made["prediction"]), "written": str(out),
+            "guarantee": found.guarantee}  # fmt: skip
+
+
+def read_rows(table: Path) -> tuple[list[str], dict[str, Any]]:
+    """The columns of a CSV file as text, or of a Parquet file as they are."""
+    if not table.is_file():
+        raise UnsupportedFormat(f"the table must be a file that exists, got {str(table)!r}; check the path")
+    if table.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        try:
+            found = pq.read_table(table)
+        except (OSError, ValueError) as problem:
+            raise UnsupportedFormat(f"{table}: not a Parquet file ({' '.join(str(problem).split())[:80]})") from None
+        return list(found.column_names), {name: found[name].to_pylist() for name in found.column_names}
+    try:
+        with table.open(encoding="utf-8", newline="") as file:
+            lines = list(csv.reader(file))
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise UnsupportedFormat(f"{table}: not a CSV file in UTF-8 ({problem})") from None
+    if not lines:
+        raise UnsupportedFormat(f"{table}: the file is empty; its first line names the columns")
+    for number, line in enumerate(lines[1:], start=2):
+        if len(line) != len(lines[0]):
+            raise UnsupportedFormat(f"{table}:{number}: {len(line)} cells, and the first line names {len(lines[0])} columns")
+    return lines[0], {name: [line[place] for line in lines[1:]] for place, name in enumerate(lines[0])}
+
+
+def _numbers(values: list[Any], column: str, table: Path) -> list[float]:
+    made = []
+    for number, value in enumerate(values, start=2):
+        try:
+            made.append(float(value))
+        except (TypeError, ValueError):
+            raise InvalidRequest(f"{table}:{number}: {column} must be a number to predict from, got {value!r}") from None
+    return made

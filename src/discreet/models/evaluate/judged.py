@@ -1,0 +1,99 @@
+"""What is judged: a fitted model, a published one, or anything that gives scores; as what makes scores of rows."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.core.codec import read_as
+from discreet.errors import InvalidRequest, UnsupportedFormat
+from discreet.models.design import Design, Feature, Target
+from discreet.models.gradient.network import Network, classifier
+from discreet.models.losses import Logistic
+from discreet.models.publish.network_predictor import NetworkPredictor
+from discreet.models.publish.predictor import LinearPredictor, Predictor
+
+Floats = npt.NDArray[np.float64]
+SURE = 60.0  # scores beyond are as good as this: the last cell of a ROC curve begins far below
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """How rows become scores, which classes there are, and above which score a row is of the second."""
+
+    design: Design
+    network: Network
+    flat: Floats
+    classes: tuple[Any, ...]
+    threshold: float = 0.0
+
+    @property
+    def digest(self) -> str:
+        """Tells it apart from others."""
+        return hashlib.sha256(self.flat.tobytes()).hexdigest()
+
+
+def judged(model: Any) -> Judged:
+    """A fitted classifier of discreet.models, or a published one; others are judged by their scores, on arrays."""
+    if isinstance(model, Predictor):
+        return _published(model)
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    fitted = model.fitted_
+    design = replace(fitted.design, weight=None)
+    if not design.target.classes:
+        raise InvalidRequest(f"only classifiers are judged so, got {type(model).__name__}; use paid_score")
+    network = getattr(fitted, "network", None) or Network((design.width, 1), Logistic(), bias=False)
+    flat = np.asarray(fitted.theta, np.float64)
+    return Judged(design, network, flat, tuple(model.classes_.tolist()), getattr(model, "threshold_", 0.0))
+
+
+def _published(model: Predictor) -> Judged:
+    """A published classifier: its data card says how columns become rows."""
+    card = model.document.get("card")
+    written = card.get("design") if isinstance(card, dict) else None
+    if written is None or not isinstance(model, LinearPredictor | NetworkPredictor):
+        raise UnsupportedFormat("a published classifier is judged by the design of its data card, and this file has none")
+    design = replace(read_as(Design, written), weight=None)
+    if isinstance(model, NetworkPredictor):
+        sizes = tuple(layer.shape[1] for layer in model.layers[:-1])
+        network = classifier(design.width, sizes, len(model.classes), model.activation)  # type: ignore[arg-type]
+        flat = np.concatenate([layer.ravel() for layer in model.layers])
+        return Judged(design, network, flat, model.classes, model.threshold)
+    coefficients = model.coefficients if model.kernel is not None else _coded(design, model.coefficients)
+    constant = [model.intercept] if design.intercept else []
+    flat = np.append(coefficients, constant) * design.units
+    return Judged(design, Network((design.width, 1), Logistic(), bias=False), flat, model.classes, model.threshold)
+
+
+def _coded(design: Design, coefficients: Floats) -> Floats:
+    """Coefficients of labels without those of the reference levels, which are 0."""
+    kept, place = [], 0
+    for feature in design.features:
+        size = len(feature.labels) or 1
+        kept += [place + code for code in (feature.coded if feature.labels else [0])]
+        place += size
+    return coefficients[kept]
+
+
+def by_scores(model: Any, X: Any) -> tuple[Judged, Floats]:
+    """Anything with ``decision_function`` and two ``classes``: rows are their scores, each computed by itself.
+
+    Proof that a person moves one count alone: a row's score is computed without any other row.
+    """
+    classes = getattr(model, "classes_", getattr(model, "classes", None))
+    if not hasattr(model, "decision_function") or classes is None or len(classes) != 2:
+        raise InvalidRequest(
+            f"a classifier is judged by its scores: it needs decision_function and two classes, got {type(model).__name__}"
+        )
+    rows = np.asarray(X)
+    found = [float(np.ravel(model.decision_function(rows[i : i + 1]))[0]) for i in range(len(rows))]
+    scores = np.clip(np.nan_to_num(np.array(found)), -SURE, SURE)
+    design = Design((Feature("score", -SURE, SURE),), Target("class", tuple(classes)), intercept=False)
+    flat = design.units.astype(np.float64)
+    return Judged(design, Network((1, 1), Logistic(), bias=False), flat, tuple(classes)), scores[:, None]

@@ -1,0 +1,117 @@
+"""The front: it listens, and can open neither a table nor a ledger."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from discreet.errors import InvalidRequest
+from discreet.service.api import Api
+from discreet.service.calls import KINDS, Call, Refused, told_in_json
+from discreet.service.config import Config
+from discreet.service.counter import Counter
+from discreet.service.helper import Helper
+from discreet.service.inbox import Inbox
+from discreet.service.outbox import Outbox
+from discreet.service.pages.routes import Pages
+from discreet.service.visitors import Visitors
+
+_NOWHERE = Call("GET", "/", {}, {}, {}, b"")
+
+
+def check_blind(config: Config) -> None:
+    """Refuse to start where a table or a ledger can be opened.
+
+    A front is read by strangers, so whatever it could read would be one mistake away from them. Not asked for where one
+    user runs all, which the file has to say.
+    """
+    if config.one_user:
+        return
+    for path in _secret(config):
+        try:
+            with path.open("rb"):
+                pass
+        except (PermissionError, FileNotFoundError, IsADirectoryError):
+            continue
+        raise InvalidRequest(
+            f"the front must not be able to open a table or a ledger, and it can open {str(path)!r}",
+            remedy="run it as a user of its own (see users in the service file), or write one_user = true",
+        )
+
+
+def _secret(config: Config) -> Iterator[Path]:
+    """The files of tables and ledgers, and what the desk keeps for itself."""
+    for table in config.tables.values():
+        for name in [table.files] if isinstance(table.files, str) else table.files:
+            yield from _files(Path(name))
+    for population in config.populations.values():
+        yield Path(population.ledger.removeprefix("sqlite:///"))
+    yield from _files(config.private)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """A file, or all in a folder, or all that a pattern matches, as far as they can be seen."""
+    if path.is_dir():
+        yield from (each for each in path.rglob("*") if each.is_file())
+    elif "*" in path.name:
+        yield from path.parent.glob(path.name)
+    else:
+        yield path
+
+
+def application(config: Config) -> Starlette:
+    """The front as an ASGI application. It opens its mailboxes when it starts."""
+    inbox, outbox = Inbox(config.front_boxes, write=True), Outbox(config.front_boxes, write=False)
+    pricing, rehearsing = Helper(), Helper()
+    counter, visitors = Counter(inbox, outbox, config.limits, pricing, rehearsing), Visitors(outbox)
+
+    @asynccontextmanager
+    async def alive(_: Starlette) -> AsyncIterator[None]:
+        await asyncio.to_thread(pricing.start)
+        await asyncio.to_thread(rehearsing.start)
+        try:
+            yield
+        finally:
+            for each in (pricing, rehearsing, inbox, outbox):
+                each.close()
+
+    routes = [*Api(counter, visitors).routes(), *Pages(config, counter, visitors).routes()]
+    made = Starlette(routes=routes, lifespan=alive, exception_handlers={HTTPException: _refused, Exception: _failed})
+    made.router.redirect_slashes = False
+    return made
+
+
+async def _refused(_: Request, problem: Exception) -> Response:
+    """What no route takes: a page or method that is not there."""
+    code = problem.status_code if isinstance(problem, HTTPException) and problem.status_code in KINDS else 404
+    words = "this method is not for this address" if code == 405 else "there is nothing at this address"
+    return told_in_json(_NOWHERE, Refused(code, words, remedy="see /v1/openapi.json")).response()
+
+
+async def _failed(_: Request, problem: Exception) -> Response:
+    """What nobody foresaw: one reply for all of it. The server's log has the error."""
+    return told_in_json(
+        _NOWHERE, Refused(503, "the service is being looked after", remedy="try again in a while")
+    ).response()
+
+
+def serve(config: Config) -> None:
+    """Listen until the process is ended."""
+    import uvicorn
+
+    check_blind(config)
+    settings: dict[str, Any] = {
+        "host": config.host, "port": config.port, "http": "h11", "ws": "none", "lifespan": "on", "loop": "asyncio",
+        "limit_concurrency": config.limits.connections, "server_header": False, "date_header": False,
+        "proxy_headers": False, "access_log": False, "log_level": "warning", "timeout_keep_alive": 15,
+        "h11_max_incomplete_event_size": 16 * 1024,
+    }  # fmt: skip
+    uvicorn.run(application(config), **settings)

@@ -1,0 +1,1 @@
+"""The pages of the service: made on the server, without a line of JavaScript."""

@@ -1,0 +1,83 @@
+"""An answer as a page shows it: sentences, pictures and tables, made from what was released and declared alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from discreet.core.release import Release
+from discreet.core.schema import Schema
+from discreet.errors import InvalidRequest
+from discreet.report import answers
+from discreet.report.numbers import shown as number
+from discreet.service.kinds import Asked
+from discreet.service.limits import Limits
+from discreet.service.question import Question, blank
+from discreet.service.replay import replay
+
+
+def answer(question: Question, document: Mapping[str, Any], schema: Schema, rows: int | None) -> list[dict[str, Any]]:
+    """The parts of an answer from the desk."""
+    if document.get("model") is not None and not question.kind.replays:
+        return [_published(question, document["model"])]
+    source = question.narrowed(blank(schema))
+    releases = [Release.from_dict(each) for each in document["releases"]]
+    procedure = question.kind.procedure(source, rows, Limits())
+    return parts(question, replay(procedure, releases, schema.neighbors, source.restriction))
+
+
+def parts(question: Question, returned: Any) -> list[dict[str, Any]]:
+    """The parts of what the procedure of a question returned."""
+    model = question.kind.model(returned)
+    if model is not None:
+        return [_fitted(question, model)]
+    results = question.kind.results(returned)
+    asked = question.kind
+    names = [item.statistic for item in asked.items] if isinstance(asked, Asked) else [asked.word] * len(results)
+    told = [
+        {"statistic": name, "title": title, "cost": str(result.cost), "known": False}
+        for name, title, result in zip(names, asked.titles(), results, strict=True)
+    ]
+    return [_plain(each) for each in answers(told, results)]
+
+
+def _plain(part: dict[str, Any]) -> dict[str, Any]:
+    kept = ("title", "sentence", "names", "rows", "left_out", "has_interval", "of_population", "caution", "ranks", "law",
+            "cost", "private", "corrected")  # fmt: skip
+    return {key: part[key] for key in kept} | {"picture": str(part["picture"])}
+
+
+def _fitted(question: Question, model: Any) -> dict[str, Any]:
+    from discreet.models.publish.document import document
+
+    try:
+        doc = document(model)
+    except InvalidRequest:  # a model of one's own loss, say, which nothing predicts with
+        return {"title": question.kind.titles()[0], "sentence": str(model.privacy_), "private": model.privacy_.private}
+    made = _published(question, doc)
+    if hasattr(model, "coef_"):
+        design = model.fitted_.design
+        names = [*model.feature_names_, *(["intercept"] if design.intercept else [])]
+        values = [*np.ravel(model.coef_).tolist(), *np.ravel(model.intercept_).tolist()][: len(names)]
+        lows, highs = [None] * len(names), [None] * len(names)
+        if doc["intervals"] is not None:
+            lows, highs = (np.ravel(doc["intervals"][end]).tolist() for end in ("lower", "upper"))
+        lines = zip(names, values, lows, highs, strict=False)
+        made["rows"] = [([n], *("" if v is None else number(v) for v in rest)) for n, *rest in lines]
+        made |= {"names": ["coefficient"], "has_interval": doc["intervals"] is not None}
+        if doc["intervals"] is not None:
+            made["law"] = f"From and to: intervals of 95 %; each covers {doc['intervals']['covers']}."
+    return made
+
+
+def _published(question: Question, doc: Mapping[str, Any]) -> dict[str, Any]:
+    """A fitted model, from its document: what it promises and what it is not for."""
+    facts = doc["guarantee"]
+    return {
+        "title": question.kind.titles()[0][:1].upper() + question.kind.titles()[0][1:],
+        "sentence": f"{doc['name']}, fitted privately: {facts['words']}",
+        "private": facts["private"],
+        "not_for": list(doc["card"]["not_for"]),
+    }

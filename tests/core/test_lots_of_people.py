@@ -1,0 +1,56 @@
+"""Lots drawn group by group: who is in is Bernoulli, one by one, whatever the words."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from discreet.core import random as module
+from discreet.core.random import Random, _Binomial
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 20), Fraction(3, 1000), Fraction(61, 997)])
+def test_everyone_is_in_with_the_rate_and_independently(rate: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each place, each pair of neighbours and the number in all, over 4,000 lots of 1,100; false alarms 4e-7 a rate."""
+    monkeypatch.setattr(module, "_MANY", 0)
+    random, runs, people, p = Random(5), 4000, 1100, float(rate)
+    seen, pairs, sizes = np.zeros(people), np.zeros(people - 1), np.zeros(runs)
+    for run in range(runs):
+        lot = random.places(rate, people)
+        assert (np.diff(lot) > 0).all()
+        seen[lot] += 1
+        sizes[run] = len(lot)
+        pairs[lot[:-1][np.diff(lot) == 1]] += 1
+    for found, q in ((seen, p), (pairs, p * p)):
+        assert stats.chi2.sf(((found - runs * q) ** 2).sum() / (runs * q * (1 - q)), len(found)) > 1e-7 or q * runs < 20
+    assert 2 * stats.norm.sf(abs(pairs.sum() - runs * p * p * (people - 1)) / math.sqrt(runs * people * p * p)) * 5 > 1e-7
+    assert 2 * stats.norm.sf(abs(sizes.sum() - runs * people * p) / math.sqrt(runs * people * p * (1 - p))) > 1e-7
+
+
+def test_words_that_decide_nothing_are_decided_exactly() -> None:
+    """A word equal to the digits of F(k): the share of the rest that counts k + 1 is F(k)'s own remainder."""
+    rate = Fraction(1, 3)
+    law = _Binomial(rate, 2)
+    for k, floor in enumerate(law.floors.tolist()[:-1]):
+        rest = Fraction(law.cumulated[k] - floor * law.denominator, law.denominator)
+        found = [law._exactly(floor, v) for v in range(law.denominator)]
+        assert sum(f == k for f in found) == rest * law.denominator
+        assert set(found) <= {k, k + 1}
+    words = np.array([0, law.floors[0], law.floors[0] + 1, 2**64 - 1], np.uint64)
+    many = np.bincount(law.members(Random(1), words), minlength=4)
+    assert many[0] == 0
+    assert many[1] in (0, 1)
+    assert many[2] == 1
+    assert many[3] in (3, 4)
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 16), Fraction(1, 300), Fraction(256, 70000)])
+def test_the_distribution_of_a_group_is_binomial(rate: Fraction) -> None:
+    law = module._binomial(rate)
+    assert law is not None
+    expected = stats.binom.cdf(np.arange(len(law.floors)), 1 << law.bits, float(rate))
+    assert np.allclose(law.floors.astype(float) * 2.0**-64, expected, atol=1e-12)

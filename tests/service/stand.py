@@ -1,0 +1,179 @@
+"""A front that listens on this machine, and a stand-in for the desk: it answers at once, from a table in memory."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import uvicorn
+
+import discreet as ds
+from discreet.core.random import system
+from discreet.core.release import Release
+from discreet.core.runner import Desk
+from discreet.ledger.events import canonical
+from discreet.service import config as service_file
+from discreet.service import tokens
+from discreet.service.front import application
+from discreet.service.inbox import Inbox
+from discreet.service.limits import Limits
+from discreet.service.outbox import Outbox
+from discreet.service.question import parse
+from discreet.service.signing import Signer
+from discreet.sources import open_source
+from tests.service.conftest import SCHEMA
+
+CAP = {"epsilon": "5", "delta": "1/1000", "rho": None}
+
+
+def people(rows: int = 200) -> dict[str, Any]:
+    """A table of the clinic."""
+    return {
+        "age": np.arange(rows) % 100,
+        "bmi": 20 + np.arange(rows) % 20,
+        "sex": np.array(["f", "m"] * rows)[:rows],
+        "stroke": np.array(["no", "no", "yes"] * rows)[:rows],
+    }
+
+
+@dataclass
+class Stand:
+    """Where the front listens, and the tokens of two analysts."""
+
+    url: str
+    token: str
+    other: str
+    key: str
+    outbox: Outbox
+    boxes: str
+
+
+class PretendDesk(threading.Thread):
+    """Answers whatever comes, one by one; not private, and not the desk."""
+
+    def __init__(self, boxes: str, signer: Signer, table: dict[str, Any], slot: float) -> None:
+        super().__init__(daemon=True)
+        self.inbox, self.outbox = Inbox(boxes, write=False), Outbox(boxes, write=True)
+        self._signer, self._slot, self._ended = signer, slot, threading.Event()
+        self._source = open_source(table, SCHEMA, version="1")
+        self._ledger = ds.Ledger("test", ds.Budget(epsilon=10_000, delta=0.5, composition="renyi"))
+        self._seen = 0
+
+    def run(self) -> None:
+        while not self._ended.wait(self._slot / 4):
+            for row in self.inbox.after(self._seen, 100):
+                self._seen = row.n
+                self._answer(row)
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join(10)
+        for each in (self.inbox, self.outbox, self._ledger):
+            each.close()
+
+    def _answer(self, row: Any) -> None:
+        question = parse(row.body)
+        source = question.narrowed(self._source)
+        seen: list[Release] = []
+
+        def kept(procedure: Any) -> Any:
+            answer = None
+            while True:
+                try:
+                    asked = procedure.send(answer)
+                except StopIteration as stop:
+                    return stop.value
+                answer = yield asked
+                if isinstance(answer, Release):
+                    seen.append(answer)
+                elif isinstance(answer, tuple):
+                    seen.extend(answer)
+
+        desk = Desk(source, self._ledger, system(), SCHEMA.neighbors)
+        returned = desk.run(kept(question.kind.procedure(source, None, Limits())))
+        model = None
+        if not question.kind.replays:
+            from discreet.models.publish.document import document
+
+            model, seen = document(question.kind.model(returned)), []
+        text = canonical(
+            {"ref": row.ref, "question": question.digest, "releases": [r.to_dict() for r in seen], "model": model}
+        )
+        due = time.time() + self._slot
+        t = self.outbox.t
+        with self.outbox.box.writing() as connection:
+            connection.execute(
+                t.requests.insert(),
+                {"ref": row.ref, "n": row.n, "analyst": row.token, "token": row.token, "grant_id": 1, "state": "answered",
+                 "table_name": "patients", "due": due, "question_sha256": question.digest, "at": row.at, "price": "{}",
+                 "question": row.body,
+                 "weight": 0.0},
+            )  # fmt: skip
+            connection.execute(t.answers.insert(), {"ref": row.ref, "document": text, "signature": self._signer.sign(text)})
+
+
+def set_up(folder: Path) -> tuple[str, str, str, Signer]:
+    """Mailboxes with one table, two analysts with a token each, and the desk's key."""
+    for name in ("front", "desk"):
+        (folder / "boxes" / name).mkdir(parents=True)
+    signer, boxes = Signer(folder / "key"), str(folder / "boxes")
+    outbox, given = Outbox(boxes, write=True), [tokens.make(), tokens.make()]
+    t = outbox.t
+    with outbox.box.writing() as connection:
+        outbox.set_fact(connection, "key", signer.public)
+        connection.execute(t.populations.insert(), {"name": "clinic", "open": True, "overruns": 0, "why": ""})
+        connection.execute(
+            t.tables.insert(),
+            {"name": "patients", "population": "clinic", "schema_json": json.dumps(SCHEMA.to_dict()), "version": "1",
+             "open": True},
+        )  # fmt: skip
+        for number, token in enumerate(given, 1):
+            connection.execute(t.analysts.insert(), {"name": f"analyst {number}", "contact": "", "active": True})
+            connection.execute(t.tokens.insert(), {"sha256": tokens.digest(token), "analyst": number, "revoked": False})
+            connection.execute(
+                t.grants.insert(),
+                {"analyst": number, "table_name": "patients", "account": number, "cap": json.dumps(CAP),
+                 "purpose": "How strokes go with age", "revoked": False},
+            )  # fmt: skip
+            connection.execute(
+                t.statements.insert(), {"grant_id": number, "spent": json.dumps({}), "left_json": json.dumps(CAP)}
+            )
+    outbox.close()
+    return boxes, given[0], given[1], signer
+
+
+@contextmanager
+def standing(folder: Path, slot: float = 0.1, more: str = "") -> Iterator[Stand]:
+    """A front with its stand-in desk, for as long as the block lasts."""
+    boxes, token, other, signer = set_up(folder)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        file = folder / "serve.toml"
+        here = f'url = "http://127.0.0.1:{port}"\nlisten = "127.0.0.1:{port}"'
+        file.write_text(f'[service]\n{here}\nboxes = "boxes"\none_user = true\n{more}')
+        config = service_file.read(file)
+        front = application(config)
+        desk = PretendDesk(boxes, signer, people(), slot)
+        desk.start()
+        server = uvicorn.Server(
+            uvicorn.Config(front, http="h11", lifespan="on", log_level="warning", server_header=False, date_header=False)
+        )
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        until = time.monotonic() + 60
+        while not server.started and time.monotonic() < until:
+            time.sleep(0.02)
+        try:
+            yield Stand(config.url, token, other, signer.public, desk.outbox, boxes)
+        finally:
+            server.should_exit = True
+            thread.join(20)
+            desk.end()
