@@ -27,6 +27,7 @@ def address(request: pytest.FixtureRequest, boxes: str) -> str:
 
 
 def test_what_was_submitted_is_there_once(address: str) -> None:
+    assert Inbox(address, write=False).after(0, 10) == []  # nobody has written yet
     inbox = Inbox(address, write=True)
     got: list[str] = []
 

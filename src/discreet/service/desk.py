@@ -24,6 +24,7 @@ from sqlalchemy import select
 
 from discreet.errors import InvalidRequest
 from discreet.ledger import Ledger
+from discreet.service.boxes import Unavailable
 from discreet.service.config import Config
 from discreet.service.delivery import Delivery
 from discreet.service.errands import Errands
@@ -110,7 +111,10 @@ class Office:
         if self.turn is not None and here >= self.turn.due:
             self.delivery.deliver(self.turn, self.errands.collect(), now)
             self.turn = None
-        self._take(now)
+        try:
+            self._take(now)
+        except Unavailable:  # what the front does to its own file stops nobody's answer
+            self.log.alarm("the inbox cannot be read")
         self._expire(now)
         self._measured()
         if self.turn is None and self._measuring is None and self.errands.ready():

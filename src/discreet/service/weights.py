@@ -87,8 +87,10 @@ def _class(document: Mapping[str, Any]) -> str:
         "where": bool(doc.get("where")),
     }
     named = [facts["by"]] if isinstance(facts["by"], str) else facts["by"]
+    if word == "together":
+        facts["questions"] = {f"{place} {each[0]}": each[1:] for place, each in enumerate(doc["questions"])}
     rough = {key: _rough(value) for key, value in facts.items()} | {"by": list(named), "kind": doc.get("kind", "")}
-    return f"{word} {canonical({key: value for key, value in rough.items() if value not in ([], '', 0, False)})}"
+    return f"{word} {canonical({key: value for key, value in rough.items() if value not in ([], [0], '', 0, False)})}"
 
 
 def _rough(value: Any) -> Any:
@@ -97,7 +99,7 @@ def _rough(value: Any) -> Any:
     if isinstance(value, int | float):
         return _four(abs(value))
     if isinstance(value, list):
-        return _four(len(value))
+        return [_four(len(value)), *(_rough(inner) for inner in value if isinstance(inner, dict))]
     if isinstance(value, dict):
         return {key: _rough(inner) for key, inner in value.items()}
     return value if isinstance(value, str) and value.isidentifier() else ""
