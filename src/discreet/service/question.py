@@ -42,7 +42,8 @@ from discreet.jobs.plan import errors
 from discreet.jobs.plan import price as priced_in
 from discreet.ledger.events import canonical, digest
 from discreet.service import closed
-from discreet.service.kinds import KINDS, Kind, check_names, check_price
+from discreet.service.kind import Kind, check_names, check_price
+from discreet.service.kinds import KINDS
 from discreet.service.limits import Limits
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
