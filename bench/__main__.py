@@ -21,6 +21,7 @@ STUDIES = (
     "protect",
     "models",
     "models_files",
+    "small_tables",
     "intervals",
     "gradient",
     "inference",

@@ -47,7 +47,7 @@ def run(setting: dict[str, Any], seed: int, runs: int, spark: Any = None) -> dic
     rng = random.Random(seed)
     source = setting["source"]
     found = {"records": 0, "wrong": 0, "raised": 0, "warned": 0, "printed": 0}
-    with tempfile.TemporaryDirectory() as folder, _session(source, spark) as session, listening() as heard:
+    with tempfile.TemporaryDirectory() as folder, a_session(source, spark) as session, listening() as heard:
         while found["records"] < runs:
             left = runs - found["records"]
             size = min(left, LARGE[source] if source == "spark" else rng.randint(1, LARGE.get(source, MOST)))
@@ -262,7 +262,7 @@ def _field(rng: random.Random) -> bytes:
 
 
 @contextlib.contextmanager
-def _session(source: str, spark: Any) -> Iterator[Any]:
+def a_session(source: str, spark: Any) -> Iterator[Any]:
     if source != "spark":
         yield None
         return

@@ -181,6 +181,7 @@ HOMES: dict[str, dict[str, str]] = {
         "huber_hinge": "models.losses",
         "logistic": "models.losses",
         "own": "models.own_losses",
+        "poisson": "models.losses",
         "squared": "models.losses",
     },
     "region": {
@@ -207,6 +208,7 @@ HOMES: dict[str, dict[str, str]] = {
         "network": "models.publish.network_predictor",
         "number_network": "models.publish.network_predictor",
         "number": "models.publish.number_predictor",
+        "rate": "models.publish.rate_predictor",
     },
 }
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from discreet.core import lots
 from discreet.core import random as module
 from discreet.core.random import Random, _Binomial
 
@@ -54,3 +55,13 @@ def test_the_distribution_of_a_group_is_binomial(rate: Fraction) -> None:
     assert law is not None
     expected = stats.binom.cdf(np.arange(len(law.floors)), 1 << law.bits, float(rate))
     assert np.allclose(law.floors.astype(float) * 2.0**-64, expected, atol=1e-12)
+
+
+def test_lots_drawn_beside_are_fresh_and_others_follow_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lots, "MANY", 100)
+    drawer = lots.LotDrawer(module.system(), Fraction(1, 3), 5000)
+    drawn = [tuple(drawer.next().tolist()) for _ in range(20)]
+    assert len(set(drawn)) == 20  # two lots of 5,000 agree with a chance below 1e-1000
+    assert abs(np.mean([len(lot) for lot in drawn]) - 5000 / 3) < 5.5 * math.sqrt(5000 * 2 / 9 / 20)  # 4e-8
+    one, two = (lots.LotDrawer(Random(3), Fraction(1, 3), 5000) for _ in range(2))
+    assert (one.next() == two.next()).all()

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import discreet as ds
+from discreet.sources import open_source
 from discreet.statistics.cells import Cells, Factor
 from discreet.statistics.quantile import Ranks
 
@@ -99,3 +101,17 @@ def test_a_batch_beyond_the_doubles_adds_up_exactly(kind: Any, by: bool) -> None
     assert total.dtype == np.int64
     once = query.step(OneBatch(1, value))
     assert (total == once * size).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.floats(allow_nan=False), st.floats(-3, 3)), min_size=1, max_size=40))
+def test_a_row_adds_the_same_beside_a_missing_one(pairs: list[tuple[float, float]]) -> None:
+    """Two numbers are added up in another way where none is missing: to the step what they add beside one that is."""
+    schema = ds.Schema({"x": ds.Real(-2, 5), "y": ds.Real(-1, 2)})
+    query = Cells((Factor("linear", "x", -2, 5), Factor("linear", "y", -1, 2)))
+    x, y = (list(column) for column in zip(*pairs, strict=True))
+    alone = query.evaluate(open_source({"x": x, "y": y}, schema))
+    for gone in ([None, 0.5], [0.5, None]):
+        beside = query.evaluate(open_source({"x": [*x, gone[0]], "y": [*y, gone[1]]}, schema))
+        assert np.array_equal(alone.counts, beside.counts)
+    assert alone.counts.sum() == len(pairs) << 30

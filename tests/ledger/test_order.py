@@ -244,6 +244,38 @@ def test_an_error_while_looking_withholds_and_says_so(make: Make, monkeypatch: p
     assert answer(ledger, ASK)[0].value == 7
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_an_interrupt_around_the_beginning_of_a_transaction_leaves_none_open(file: str, begun: bool) -> None:
+    """Between BEGIN and what follows it a transaction once stayed open, and every later question failed."""
+
+    class Interrupted:
+        def __init__(self, raw: Any) -> None:
+            self.connection = self.dbapi_connection = self
+            self.raw = raw
+
+        def execute(self, text: str, *given: Any) -> Any:
+            if not text.startswith("BEGIN"):
+                return self.raw.execute(text, *given)
+            if begun:
+                self.raw.execute(text, *given)
+            raise KeyboardInterrupt
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.raw, name)
+
+    ask = Ask(Sevens("a"), eps("0.1"))
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        database = ledger._database
+        real = database._connected
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(database, "_connected", lambda *told: Interrupted(real(*told).connection.dbapi_connection))
+            with pytest.raises(KeyboardInterrupt):
+                answer(ledger, ask)
+        assert not real().connection.dbapi_connection.in_transaction
+        assert answer(ledger, ask)[0].value == 7
+        assert ledger.verify() == 2
+
+
 class Slow(Plain):
     """Discrete Laplace noise whose drawing takes as many milliseconds as it is large: what an attacker hopes for."""
 
@@ -270,10 +302,10 @@ def test_an_interrupt_at_a_chosen_time_gains_nothing(file: str) -> None:
             timer.start()
             try:
                 answer(ledger, ask)
-                time.sleep(0.05)
+                timer.join()
+                time.sleep(1)  # the signal was sent, and comes now at the latest
             except KeyboardInterrupt:
-                pass
-            timer.join()
+                timer.join()
             assert answer(ledger, ask)[0].value == 7 + size
         assert ledger.unanswered() == []
         assert ledger.verify() == 22

@@ -19,6 +19,7 @@ from discreet.core.random import Random
 from discreet.core.runner import Desk
 from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt
 from discreet.ledger import Ledger, beside, keeping
+from discreet.ledger.answers import Answers
 
 from .laws import People, Sevens, eps
 
@@ -97,6 +98,35 @@ def test_a_head_that_was_not_noted_in_time_is_a_lower_bound(file: str, tmp_path:
         ledger._database.beside.note(1, noted, "0" * 64)
         with pytest.raises(LedgerCorrupt, match="set back or replaced"):
             ledger.charge(eps("0.01"))
+
+
+@pytest.mark.parametrize("asked", [0, 1, 4])
+def test_a_power_cut_after_a_payment_that_was_not_waited_for_is_no_set_back(
+    file: str, tmp_path: Path, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The head reached the disk and the payment did not: nobody had looked, so the ledger goes on from what there is."""
+    path, log = tmp_path / "ledger.db", tmp_path / "ledger.db-wal"
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        for place in range(asked):
+            ask(ledger, str(place))
+    monkeypatch.setattr(Answers, "look", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(Answers, "give_up", lambda *_: "")
+    with Ledger(file) as ledger:
+        before = {p: p.read_bytes() for p in (path, log) if p.exists()}
+        with pytest.raises(KeyboardInterrupt):
+            ask(ledger, "paid")
+        head = (tmp_path / "ledger.db.head").read_bytes()
+    monkeypatch.undo()
+    for file_of in (path, log, tmp_path / "ledger.db-shm"):
+        file_of.unlink(missing_ok=True)
+    for file_of, content in before.items():
+        file_of.write_bytes(content)
+    (tmp_path / "ledger.db.head").write_bytes(head)
+    with Ledger(file) as ledger:
+        assert ledger.verify() == 2 * asked
+        ask(ledger, "paid")
+        assert ledger.spent().epsilon == pytest.approx(0.01 * (asked + 1))
+        assert ledger.verify() == 2 * asked + 2
 
 
 def test_a_lost_file_does_not_begin_anew(file: str, tmp_path: Path) -> None:

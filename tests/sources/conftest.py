@@ -18,7 +18,7 @@ import sqlalchemy
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.sources import open_source
 
-KINDS = ("numpy", "pandas", "polars", "arrow", "csv", "parquet", "postgres", "sqlite", "spark")
+KINDS = ("numpy", "pandas", "polars", "arrow", "csv", "parquet", "remote", "postgres", "sqlite", "spark")
 COLUMNS = {
     "x": Real(-10, 50),
     "visits": Integer(0, 50, missing=7),
@@ -113,6 +113,12 @@ def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Any]
         elif kind == "parquet":
             made = tmp_path / "table.parquet"
             pyarrow.parquet.write_table(table, made)
+        elif kind == "remote":
+            (tmp_path / "parts").mkdir(exist_ok=True)
+            half = table.num_rows // 2
+            pyarrow.parquet.write_table(table.slice(0, half), tmp_path / "parts" / "a.parquet")
+            pyarrow.parquet.write_table(table.slice(half), tmp_path / "parts" / "b.parquet")
+            made = f"file://{tmp_path}/parts"
         elif kind in ("postgres", "sqlite"):
             address = request.getfixturevalue("server") if kind == "postgres" else f"sqlite:///{tmp_path}/table.db"
             made = in_database(address, table, f"t{uuid.uuid4().hex}")

@@ -208,3 +208,19 @@ def test_a_release_file_may_name_a_database(tmp_path: Path, capsys: pytest.Captu
     file.write_text(file.read_text().replace('version = "one"\n', ""))
     assert main(["release", str(file)]) != 0
     assert "needs version=" in capsys.readouterr().err
+
+
+def test_files_behind_an_address_are_refused_in_a_line(tmp_path: Path) -> None:
+    schema = ds.Schema({"x": ds.Real(0, 1)})
+    for address, kind in (
+        (f"file://{tmp_path}/none", InvalidRequest),
+        (f"file://{tmp_path}", InvalidRequest),
+        ("ftp://me:s3cret@host/x.parquet", InvalidRequest),
+    ):
+        assert "s3cret" not in refusal(kind, lambda address=address: open_source(address, schema))  # type: ignore[misc]
+    (tmp_path / "x.parquet").write_bytes(b"PAR1")
+    assert "not a whole" in refusal(UnsupportedFormat, lambda: open_source(f"file://{tmp_path}/x.parquet", schema))
+    pa.parquet.write_table(pa.table({"x": [0.25, 0.5]}), tmp_path / "x.parquet")
+    before = open_source(f"file://{tmp_path}", schema).version
+    pa.parquet.write_table(pa.table({"x": [0.25]}), tmp_path / "y.parquet")
+    assert open_source(f"file://{tmp_path}", schema).version != before

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from study import interference, reading
+from study import declared_types, interference, reading
 
 import discreet as ds
 from discreet.core.schema import Categories, Real, Schema
@@ -35,6 +35,15 @@ def test_a_record_is_read_in_company_as_alone(setting: dict[str, Any], request: 
     session = request.getfixturevalue("spark") if setting["source"] == "spark" else None
     found = reading.run(setting, 1, RECORDS[setting["source"]], session)
     assert found == {"records": RECORDS[setting["source"]], "wrong": 0, "raised": 0, "warned": 0, "printed": 0}
+
+
+@pytest.mark.parametrize("setting", declared_types.SETTINGS, ids=lambda setting: setting["source"])
+def test_an_odd_record_moves_no_date_truth_or_formula(setting: dict[str, Any], request: pytest.FixtureRequest) -> None:
+    """Some records of the study ``declared_types``, which makes 10**5; every source reads plain records alike."""
+    session = request.getfixturevalue("spark") if setting["source"] == "spark" else None
+    runs = 2 if session is not None else 15
+    found = declared_types.run(setting, 1, runs, session)
+    assert found == {"records": runs, "moved": 0, "raised": 0, "warned": 0, "printed": 0}
 
 
 @pytest.mark.parametrize("setting", interference.SETTINGS, ids=lambda setting: setting["neighbors"])

@@ -21,7 +21,10 @@ def fit(
     table: Annotated[str, typer.Argument(help="The table (CSV or Parquet), or a fit file in TOML.", metavar="TABLE|FILE")],
     schema: Annotated[Path | None, typer.Option("--schema", "-s", help="The schema of the table.")] = None,
     model: Annotated[
-        str | None, typer.Option("--model", "-m", help="logistic, svm, kernel, treatment, linear, sgd, network or grpua.")
+        str | None,
+        typer.Option(
+            "--model", "-m", help="logistic, svm, kernel, treatment, kernel_treatment, linear, sgd, network or grpua."
+        ),
     ] = None,
     target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.")] = None,
     features: Annotated[str | None, typer.Option("--features", "-f", help="The columns to predict from: age,sex.")] = None,

@@ -19,8 +19,13 @@ from discreet.errors import DiscreetError, UnsupportedFormat
 T = TypeVar("T")
 
 
+_AS_IT_IS = frozenset({str, int, float, bool, type(None)})  # most of a document, and every ask writes several
+
+
 def written(value: Any) -> Any:
     """A value in what JSON can say; one with a ``to_dict`` of its own says it itself."""
+    if type(value) in _AS_IT_IS:
+        return value
     if isinstance(value, Fraction):
         return numbers.write(value)
     if isinstance(value, tuple | list):
@@ -32,7 +37,13 @@ def written(value: Any) -> Any:
 
 def fields_written(value: Any) -> dict[str, Any]:
     """The fields of a dataclass, but for those that do not count when two are compared."""
-    return {f.name: written(getattr(value, f.name)) for f in fields(value) if f.compare}
+    cls: type = type(value)
+    return {name: written(getattr(value, name)) for name in _compared(cls)}
+
+
+@lru_cache(maxsize=1024)
+def _compared(cls: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(cls) if f.compare)
 
 
 def read_as(cls: type[T], values: Any) -> T:

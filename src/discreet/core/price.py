@@ -17,6 +17,10 @@ Calibration = Literal["analytic", "classical", "probabilistic"]
 Noise = Literal["laplace", "gaussian"]
 
 
+# What DPpack calls the two, and what they are here.
+_ELSEWHERE = {"aDP": "; aDP is 'analytic', or 'classical' as it was printed", "pDP": "; pDP is 'probabilistic'"}
+
+
 class Keywords(TypedDict, total=False):
     """The keywords every statistic takes: a price in one of three currencies, and by which law."""
 
@@ -55,7 +59,7 @@ class Price:
         exact = (None, Fraction(0), None) if infinite else _checked(epsilon, delta, rho)
         for name, value in zip(("epsilon", "delta", "rho"), exact, strict=True):
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "mechanism", mechanism)
+        object.__setattr__(self, "mechanism", mechanism.lower() if isinstance(mechanism, str) else mechanism)
         object.__setattr__(self, "calibration", calibration)
         object.__setattr__(self, "is_infinite", infinite)
         if not infinite:
@@ -63,13 +67,17 @@ class Price:
 
     def _check_law(self) -> None:
         if self.mechanism not in (None, "laplace", "gaussian"):
-            raise InvalidRequest(f"mechanism must be 'laplace' or 'gaussian', got {self.mechanism!r}")
+            why = " (quantiles use the exponential mechanism by themselves)" if str(self.mechanism) == "exponential" else ""
+            raise InvalidRequest(f"mechanism must be 'laplace' or 'gaussian', got {self.mechanism!r}{why}; leave it out")
         if self.mechanism == "gaussian" and self.is_pure:
             raise InvalidRequest("mechanism='gaussian' needs delta beside epsilon, or rho; give one, or use 'laplace'")
         if self.mechanism == "laplace" and not self.is_pure:
             raise InvalidRequest("mechanism='laplace' takes epsilon alone; leave delta and rho out, or use 'gaussian'")
         if self.calibration not in ("analytic", "classical", "probabilistic"):
-            raise InvalidRequest(f"calibration must be 'analytic', 'classical' or 'probabilistic', got {self.calibration!r}")
+            raise InvalidRequest(
+                f"calibration must be 'analytic', 'classical' or 'probabilistic', got {self.calibration!r}"
+                f"{_ELSEWHERE.get(self.calibration, '')}"
+            )
 
     @property
     def is_pure(self) -> bool:

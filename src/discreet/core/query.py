@@ -27,7 +27,9 @@ def check_relation(relation: str) -> Relation:
     for known in RELATIONS:
         if relation == known:
             return known
-    raise InvalidRequest(f"neighbors must be one of {', '.join(RELATIONS)}, got {relation!r}")
+    named = {"bounded": "; bounded privacy is 'replace'", "unbounded": "; unbounded privacy is 'add_remove'"}
+    also = named.get(relation, "") if isinstance(relation, str) else ""
+    raise InvalidRequest(f"neighbors must be one of {', '.join(RELATIONS)}, got {relation!r}{also}")
 
 
 class Source(Protocol):

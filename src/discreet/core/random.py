@@ -98,7 +98,7 @@ class Random:
         several = np.bincount(where, minlength=groups) > 1
         checked = np.flatnonzero(several[where])
         while len(checked):
-            places = np.sort((where[checked] << law.bits) + inside[checked])
+            places = np.sort((where[checked] << law.bits) + inside[checked], kind="stable")
             again = np.zeros(groups, np.bool_)
             again[places[1:][places[1:] == places[:-1]] >> law.bits] = True
             checked = checked[again[where[checked]]]

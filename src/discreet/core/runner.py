@@ -13,6 +13,7 @@ import numpy as np
 from discreet.core.ask import Account, Ask, Open, Reopen
 from discreet.core.cost import Cost, Distance
 from discreet.core.interrupts import deferred
+from discreet.core.lots import LotDrawer
 from discreet.core.query import LotQuery, Relation, evaluate_together
 from discreet.core.random import Random
 from discreet.core.release import Entry, Release
@@ -118,6 +119,7 @@ class _Ahead:
     cost: Cost
     entries: list[Entry]
     gathered: Any
+    drawer: LotDrawer | None = None
 
     def covers(self, ask: Ask) -> bool:
         """Whether the steps were paid for this question."""
@@ -245,7 +247,9 @@ class Desk:
             value = ask.query.evaluate(self.source.sample(ask.rate, seed=self.random))
         else:
             assert isinstance(ask.query, LotQuery)
-            chosen = None if ask.rate == 1 else self.random.places(ask.rate, known.gathered.people)
+            if known.drawer is None:
+                known.drawer = LotDrawer(self.random, ask.rate, known.gathered.people)
+            chosen = None if ask.rate == 1 else known.drawer.next()
             value = ask.query.of_lot(known.gathered, chosen)
         made = ask.mechanism.release(value, seed=self.random)
         private = self.random.private and known.cost.is_finite

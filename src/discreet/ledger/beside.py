@@ -3,7 +3,9 @@
 ``ledger.db.head`` holds, for each ledger of the file, the number and the hash of its last event. A file that was set back,
 by a copy put in its place or a lost log, then has fewer events than were seen, and is refused. Two records take turns, each
 with a checksum, so a record torn by a power cut leaves the one before it: the head is a lower bound, and a lower bound is
-all it has to be. The same file carries the locks: one byte for whoever writes, and one for each living claimant.
+all it has to be. An event is noted once the disk has it, so no power cut leaves a head beyond the ledger; what was paid and
+not yet on the disk was not looked for, and is lost without harm. The same file carries the locks: one byte for whoever
+writes, and one for each living claimant.
 
 ``ledger.db.key`` is the key of the digests by which stored answers are found (``Keys``).
 
@@ -157,7 +159,7 @@ class Beside:
         return found[:_RECORD], found[place:]
 
     def note(self, ledger: int, number: int, head: str) -> None:
-        """Note the last event of a ledger; only in a writer's turn, so that the number never falls."""
+        """Note the last event of a ledger, in a writer's turn. What is known never falls: the larger record stays."""
         descriptor = self._file()
         start, records = self._records(ledger)
         if not start:

@@ -17,7 +17,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ class Work:
         self._raw = raw
         self._compiled = compiled
         self.told = told
+        self.durable: list[Callable[[], None]] = []  # what is done once the disk has it, in a writer's turn
         self.committed: bool | None = False  # None: not known
         self.after: list[Callable[[], None]] = []  # what is done once it has committed, before another writer's turn
         self.undone: list[Callable[[], None]] = []  # what is done where nothing of it was written
@@ -94,6 +95,7 @@ class Database:
         self._gone: str | None = None
         self._texts: dict[int, tuple[Any, str]] = {}
         self._durable = True
+        self._awaited: list[Callable[[], None]] = []  # what is done once the disk has what was not waited for
         self.holder = 0
         self.working: set[int] = set()  # claimed entries that a thread of this process is answering now
         self.beside: beside.Beside | None = None
@@ -194,12 +196,14 @@ class Database:
             raw: Any = self._connected(told).connection.dbapi_connection
             made = Work(raw, self._compiled, told)
             try:
-                self._wait_for_disk(durable)
-                if self.sqlite:
-                    raw.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                elif not durable:
-                    raw.execute("SET LOCAL synchronous_commit = off")
                 try:
+                    self._wait_for_disk(durable)
+                    if self.sqlite:
+                        if raw.in_transaction:  # an interrupt came before its rollback
+                            raw.rollback()
+                        raw.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                    elif not durable:
+                        raw.execute("SET LOCAL synchronous_commit = off")
                     yield made
                     made.committed = None
                     raw.commit()
@@ -214,6 +218,12 @@ class Database:
                     self._settle_soon()
                     for act in made.after:
                         act()
+                    if durable:
+                        self._arrived()
+                        for act in made.durable:
+                            act()
+                    else:
+                        self._awaited += made.durable
             except self._errors.IntegrityError as problem:
                 raise self._corrupt(made.told) from problem
             except (self._errors.Error, OSError) as problem:
@@ -243,6 +253,13 @@ class Database:
             raw: Any = self._connected().connection.dbapi_connection
             raw.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             self._durable = durable
+
+    def _arrived(self) -> None:
+        """Do what waited for the disk: a wait covers whatever was committed before it. If it fails, a later one serves."""
+        awaited, self._awaited = self._awaited, []
+        with suppress(OSError, LedgerUnavailable):
+            for act in awaited:
+                act()
 
     def _settle_soon(self) -> None:
         if self._settler is not None:

@@ -148,7 +148,7 @@ class Journal:
         beside = self.database.beside
         if beside is not None:
             last, head = books.number, books.head
-            work.after.append(lambda: beside.note(self.id, last, head))
+            work.durable.append(lambda: beside.note(self.id, last, head))
         return [Entry(self.name, row["number"], row["hash"]) for row in rows]
 
     def rows(self, after: int = 0) -> Iterator[Mapping[Any, Any]]:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from discreet.models.estimators.constrained_models import ConstrainedRegression as ConstrainedRegression
     from discreet.models.estimators.gaussian_nb import GaussianNB as GaussianNB
     from discreet.models.estimators.grpua import GRPUA as GRPUA
+    from discreet.models.estimators.kernel_outcome_weighted import (
+        KernelOutcomeWeightedLearner as KernelOutcomeWeightedLearner,
+    )
     from discreet.models.estimators.kernel_svc import KernelSVC as KernelSVC
     from discreet.models.estimators.kmeans import KMeans as KMeans
     from discreet.models.estimators.linear_regression import LinearRegression as LinearRegression
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from discreet.models.estimators.outcome_weighted import OutcomeWeightedLearner as OutcomeWeightedLearner
     from discreet.models.estimators.own_network import OwnNetwork as OwnNetwork
     from discreet.models.estimators.pca import PCA as PCA
+    from discreet.models.estimators.poisson_regressor import PoissonRegressor as PoissonRegressor
     from discreet.models.estimators.random_forest import RandomForestClassifier as RandomForestClassifier
     from discreet.models.estimators.sgd_classifier import SGDClassifier as SGDClassifier
     from discreet.models.estimators.sgd_regressor import SGDRegressor as SGDRegressor
@@ -70,6 +74,7 @@ _HOMES = {
     "ConstrainedClassifier": "discreet.models.estimators.constrained_models",
     "ConstrainedRegression": "discreet.models.estimators.constrained_models",
     "KMeans": "discreet.models.estimators.kmeans",
+    "KernelOutcomeWeightedLearner": "discreet.models.estimators.kernel_outcome_weighted",
     "KernelSVC": "discreet.models.estimators.kernel_svc",
     "LinearRegression": "discreet.models.estimators.linear_regression",
     "LinearSVC": "discreet.models.estimators.linear_svc",
@@ -80,6 +85,7 @@ _HOMES = {
     "jax_loss": "discreet.models.gradient.jax_loss",
     "low_rank": "discreet.models.gradient.adapters",
     "torch_loss": "discreet.models.gradient.torch_loss",
+    "PoissonRegressor": "discreet.models.estimators.poisson_regressor",
     "PCA": "discreet.models.estimators.pca",
     "SoftmaxRegression": "discreet.models.estimators.softmax_regression",
     "StandardScaler": "discreet.models.estimators.standard_scaler",

@@ -236,3 +236,47 @@ class Huber(_OfResidual):
 
     def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         return xp.where(xp.abs(score - target) <= float(self.reach), xp.ones_like(score), xp.zeros_like(score))
+
+
+@losses("poisson")
+@dataclass(frozen=True)
+class PoissonLoss(Loss):
+    """e^(z - B) - y z for a count y over its bound, in [0, 1], and a line of slope 1 - y above z = B, the ``reach``.
+
+    z = B stands for the largest count there may be, z = 0 for e^-B of it. Slope 1, curvature 1.
+
+    Proof: the derivative e^min(z - B, 0) - y lies in [-1, 1], and the second, e^(z - B) below B and 0 above, in [0, 1]. At
+    z = 0 the loss e^-B passes its least value, y - y (B + ln y), by at most max(e^-B, B - 1 + e^-B): convex in y, it is
+    largest at y = 0 or 1.
+    """
+
+    reach: Fraction = Fraction(2)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reach", numbers.positive(self.reach, "reach"))
+        if self.reach > 50:
+            raise InvalidRequest(f"reach must be at most 50, got {float(self.reach):g}: e^-50 of a count is none")
+
+    @property
+    def slope(self) -> Fraction:
+        return Fraction(1)
+
+    @property
+    def curvature(self) -> Fraction:
+        return Fraction(1)
+
+    @property
+    def height(self) -> Fraction:
+        low = numbers.round_up(math.exp(-float(self.reach)) * (1 + 1e-12))
+        return max(low, self.reach - 1 + low)
+
+    def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        over = score - float(self.reach)
+        return xp.exp(xp.clip(over, None, 0.0)) + xp.clip(over, 0.0, None) - target * score
+
+    def first(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        return xp.exp(xp.clip(score - float(self.reach), None, 0.0)) - target
+
+    def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        over = score - float(self.reach)
+        return xp.where(over <= 0.0, xp.exp(xp.clip(over, None, 0.0)), xp.zeros_like(score))

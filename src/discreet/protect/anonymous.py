@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from discreet.protect.diversity import Demand, arranged
 from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.histogram import Histogram, Ints
 from discreet.protect.incognito import Node, Safe, View, incognito
-from discreet.protect.metrics import METRICS, choose, metric_named
+from discreet.protect.metrics import METRICS, Chosen, choose, metric_named
 from discreet.protect.recode import Recode
 from discreet.protect.shuffle import Order, Shuffle
 from discreet.protect.tables import Change, Changed, Progress, Table, open_table
@@ -108,6 +108,36 @@ class Anonymized:
         """Every safe node, lowest first."""
         return [dict(zip(self.levels, node, strict=True)) for node in self.safe.nodes()]
 
+    def at(self, levels: Mapping[str, int | str]) -> Anonymized:
+        """The copy at another safe node: a level for each quasi-identifier, by number or name; others are refused.
+
+        Its ``loss`` is that of precision.
+        """
+        if set(levels) != set(self.levels):
+            raise InvalidRequest(f"levels must name the quasi-identifiers {list(self.levels)}, got {list(levels)}")
+        wanted = []
+        for column in self.base.columns:
+            given = levels[column.name]
+            number = column.levels.index(given) if isinstance(given, str) and given in column.levels else given
+            if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(column.levels):
+                raise InvalidRequest(f"{column.name!r} has the levels {list(column.levels)}, got {given!r}")
+            wanted.append(number)
+        node = tuple(wanted)
+        inside = all(level < size for level, size in zip(node, self.safe.mask.shape, strict=True))
+        if not inside or not self.safe.mask[node]:
+            raise InvalidRequest(f"these levels are not safe, got {dict(zip(self.levels, node, strict=True))}; see .nodes")
+        change, gone = Recode.at(self._view, node)
+        drop = self.change.drop if isinstance(self.change, Without) else ()
+        loss = metric_named("precision", self.base).score(node, self._view)[0]
+        return replace(
+            self,
+            levels=dict(zip(self.levels, node, strict=True)),
+            suppressed=gone,
+            metric="precision",
+            loss=loss,
+            change=Without(change, drop) if drop else change,
+        )
+
     @property
     def level_names(self) -> dict[str, str]:
         """The names of the chosen levels."""
@@ -139,11 +169,11 @@ def anonymize(
     quasi_identifiers: Sequence[str],
     hierarchies: Mapping[str, Hierarchy],
     k: int,
-    sensitive: str | None = None,
+    sensitive: str | Sequence[str] | None = None,
     l: Number | None = None,  # noqa: E741
     t: Number | None = None,
     suppression: Number = 0.0,
-    metric: str = "precision",
+    metric: Chosen = "precision",
     *,
     diversity: str = "distinct",
     c: Number | None = None,
@@ -160,7 +190,9 @@ def anonymize(
     coarser. With a ``sensitive`` column, each group also needs ``l``-diversity (``diversity``: distinct, entropy, or
     recursive with ``c``) and ``t``-closeness (categorical, or ordered by ``order``, a list or "numeric"). At most the
     share ``suppression`` of rows may be left out, in whole groups that fail. Of all safe combinations of levels the one
-    of least ``metric`` is taken: precision, height, discernibility, ncp or entropy, with ``weights`` for columns.
+    of least ``metric`` is taken: precision, height, discernibility, ncp or entropy, with ``weights`` for columns, or a
+    function of your own of the levels, the sizes of groups and the rows left out; ``result.at(levels)`` is the copy at any
+    other safe one. Several ``sensitive`` columns are each held to the same demands, where nothing is suppressed.
     ``at_most`` caps the level of a column.
 
     Every other column is copied as it is: leave names, numbers of people and free text out with ``drop``. ``k`` counts
@@ -173,12 +205,20 @@ def anonymize(
     demand = Demand(k, l, t, diversity, c, order)
     source = open_table(table, spark)
     names = [quasi_identifiers] if isinstance(quasi_identifiers, str) else list(quasi_identifiers)
-    _check_columns(source, names, hierarchies, sensitive, demand)
-    copied, dropped = _others(source, [*names, *([] if sensitive is None else [sensitive])], drop)
+    hidden = [] if sensitive is None else [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    if len(set(hidden)) < len(hidden) or (len(hidden) > 1 and (order is not None or suppression != 0)):
+        raise InvalidRequest(
+            f"several sensitive columns are different ones, without order= and suppression=, got {hidden}; make one column "
+            "of them, or ask for one of them"
+        )
+    first = hidden[0] if hidden else None
+    for place in range(max(1, len(hidden))):
+        _check_columns(source, names, hierarchies, hidden[place] if hidden else None, demand)
+    copied, dropped = _others(source, [*names, *hidden], drop)
     share = rational(suppression, "suppression")
     if not 0 <= share < 1:
         raise InvalidRequest(f"suppression must lie in [0, 1), got {suppression}; it is a share of the rows")
-    base = histogram_of(source, names, hierarchies, sensitive if demand.needs_sensitive else None, order)
+    base = histogram_of(source, names, hierarchies, first if demand.needs_sensitive else None, order)
     if k > base.rows:
         raise InvalidRequest(f"k must not be larger than the table, got k={k} for {base.rows} rows; lower k")
     caps = [_cap(name, hierarchies[name], at_most or {}) for name in names]
@@ -186,14 +226,19 @@ def anonymize(
     rules = demand.rules(base.shares() if base.sensitive is not None else None, base.values)
     chooser = metric_named(metric, base, weights)
     safe = incognito(base, [cap + 1 for cap in caps], rules, limit)
+    for other in hidden[1:] if demand.needs_sensitive else ():
+        more = histogram_of(source, names, hierarchies, other, None)
+        found = incognito(more, [cap + 1 for cap in caps], demand.rules(more.shares(), more.values), limit)
+        safe = Safe(safe.mask & found.mask, safe.tested + found.tested)
     view = View(base, rules)
     if not safe.mask.any():
-        raise InvalidRequest(_blocked(view, caps, limit, sensitive))
+        raise InvalidRequest(_blocked(view, caps, limit, first))
     node, loss = choose(chooser, safe.mask, view, limit)
     change, gone = Recode.at(view, node)
     levels = dict(zip(names, node, strict=True))
     whole: Change = Without(change, dropped) if dropped else change
-    return Anonymized(levels, gone, base.rows, metric, loss, limit, safe.tested, demand, base, safe, source, whole, copied)
+    name = metric if isinstance(metric, str) else getattr(metric, "__name__", "own")
+    return Anonymized(levels, gone, base.rows, name, loss, limit, safe.tested, demand, base, safe, source, whole, copied)
 
 
 def _others(source: Table, used: Sequence[str], drop: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -16,7 +16,7 @@ exceeds the best loss are never computed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -185,13 +185,46 @@ class Discernibility(Metric):
         return round(loss * self.base.rows**2)
 
 
+@dataclass(frozen=True, eq=False)
+class OwnMetric(Metric):
+    """A loss of one's own: ``function(levels, sizes, suppressed)`` of the level of each quasi-identifier, the sizes of the
+    released groups and the number of rows left out; every safe node is judged by it."""
+
+    function: Callable[[dict[str, int], Floats, int], float]
+    name = "own"
+
+    def floor(self, shape: Sequence[int]) -> Floats:
+        return np.full(tuple(shape), -np.inf)
+
+    def score(self, node: Node, view: View) -> tuple[float, float]:
+        _, bad, sizes = view.entries(node)
+        levels = {column.name: level for column, level in zip(self.base.columns, node, strict=True)}
+        try:
+            loss = float(self.function(levels, np.sort(sizes[~bad]).astype(np.float64), int(sizes[bad].sum())))
+        except (TypeError, ValueError) as problem:
+            raise InvalidRequest(
+                f"a metric of one's own returns a number for levels, sizes and suppressed rows: {problem}"
+            ) from None
+        if not np.isfinite(loss):
+            raise InvalidRequest(f"a metric must be a finite number, got {loss} at the levels {levels}")
+        return loss, -np.inf
+
+    def exact(self, limit: int) -> bool:
+        return False
+
+
+Chosen = str | Callable[[dict[str, int], Floats, int], float]
 METRICS: dict[str, type[Metric]] = {
     metric.name: metric for metric in (Precision, Height, Discernibility, CertaintyPenalty, NonUniformEntropy)
 }
 
 
-def metric_named(name: str, base: Histogram, weights: Mapping[str, float] | None = None) -> Metric:
-    """A metric of a table, with a weight for each column (1 where none is given)."""
+def metric_named(name: Chosen, base: Histogram, weights: Mapping[str, float] | None = None) -> Metric:
+    """A metric of a table, with a weight for each column (1 where none is given); or a function of one's own."""
+    if callable(name):
+        if weights:
+            raise InvalidRequest("weights are for the metrics that have a name; write them into your own")
+        return OwnMetric(base, (), name)
     if name not in METRICS:
         raise UnknownName(f"no metric is called {name!r}; known: {', '.join(METRICS)}")
     given = dict(weights or {})

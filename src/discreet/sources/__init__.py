@@ -90,6 +90,16 @@ def _open(table: Any, schema: Schema, spark: Any, salt: int, batch_rows: int | N
         from discreet.sources.database import DatabaseSource
 
         return DatabaseSource(table, schema, salt, batch_rows or _FILE_ROWS, memory)
+    if isinstance(table, str) and "://" in table:
+        from discreet.sources.remote_files import SCHEMES, RemoteFiles
+
+        if table.partition("://")[0] not in SCHEMES:
+            raise InvalidRequest(
+                "the address of a table begins with postgresql:// or the like and names ?table=, or leads to Parquet files "
+                f"({', '.join(f'{word}://' for word in SCHEMES)})",
+                key="table",
+            )
+        return RemoteFiles(table, schema, salt, batch_rows or _FILE_ROWS, memory)
     if _is_paths(table):
         from discreet.sources.files import FileSource
 

@@ -200,13 +200,20 @@ def _pooled(
 def histogram(
     x: Any,
     *,
-    bounds: Bounds,
+    bounds: Bounds | None = None,
     bins: int | Sequence[float] = 10,
     normalize: bool = False,
     allow_negative: bool = False,
     **setting: Unpack[Setting],
 ) -> Result:
-    """Counts of ``x`` in public bins: a number of them over ``bounds``, or the edges."""
+    """Counts of ``x`` in public bins: a number of them over ``bounds``, or the edges, which are bounds by themselves."""
+    if bounds is None:
+        edges = [] if isinstance(bins, int) else list(bins)
+        if len(edges) < 2:
+            raise InvalidRequest(
+                f"a number of bins needs public bounds=(lo, hi), got none with bins={bins!r}; or give edges"
+            )
+        bounds = (edges[0], edges[-1])
     kwargs = {"bins": bins, "normalize": normalize, "allow_negative": allow_negative}
     return ask_of_arrays(_x(x, bounds), setting, "histogram", "x", **kwargs)
 
@@ -214,12 +221,16 @@ def histogram(
 def crosstab(
     *columns: Any, categories: Sequence[Sequence[Any]], allow_negative: bool = False, **setting: Unpack[Setting]
 ) -> Result:
-    """Counts of every combination of the public ``categories``, one list for each column; other values are dropped."""
+    """Counts of every combination of the public ``categories``, one list for each column; other values are dropped.
+
+    Columns of a data frame keep their names.
+    """
     if not columns or len(columns) != len(categories):
         raise InvalidRequest(f"give one list of categories for each column, got {len(categories)} for {len(columns)}")
-    named = {
-        f"column{i}": (np.asarray(c), Categories(tuple(k))) for i, (c, k) in enumerate(zip(columns, categories, strict=True))
-    }
+    own = [getattr(c, "name", None) for c in columns]
+    kept = all(isinstance(name, str) and name for name in own) and len(set(own)) == len(own)
+    names = [str(name) for name in own] if kept else [f"column{i}" for i in range(len(columns))]
+    named = {n: (np.asarray(c), Categories(tuple(k))) for n, c, k in zip(names, columns, categories, strict=True)}
     return ask_of_arrays(named, setting, "crosstab", *named, allow_negative=allow_negative)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -42,6 +43,9 @@ class ManyClasses(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if len(labels) < 2 or len(set(labels)) != len(labels):
             raise InvalidRequest(f"classes must be at least two different labels, got {list(labels)}")
         return labels
+
+    def _declarations(self) -> list[Callable[[], Any]]:
+        return [self._classes]
 
     def _target(self, y: Any) -> tuple[Any, Column]:
         labels = np.array(self._classes())

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from discreet.accounting.lots import Lots
 from discreet.core import numbers
 from discreet.core.ask import Account
 from discreet.core.numbers import Number
-from discreet.core.query import Relation
+from discreet.core.query import Relation, check_relation
 from discreet.core.release import Entry, Release
 from discreet.core.runner import Desk, Procedure
 from discreet.core.schema import Schema
@@ -119,8 +119,30 @@ class Descends(LossModel):
     data_version: str | None = None
     verbose: bool = False
 
-    def _expected(self, columns: Columns) -> int:
-        for known in (self.expected_rows, columns.schema.expected_rows, columns.rows):
+    @classmethod
+    def with_noise(
+        cls, noise: Number, *, delta: Number, expected_rows: int, neighbors: Relation = "add_remove", **parameters: Any
+    ) -> Self:
+        """A model whose ``epsilon`` is what this noise multiplier costs over its lots and steps, at ``delta``; not fitted.
+
+        The fit then takes the least noise for that epsilon, which is the one given to a few parts in ten thousand.
+        """
+        made = cls(epsilon=1, delta=delta, expected_rows=expected_rows, neighbors=neighbors, **parameters)
+        if isinstance(made.clip, ClipQuantile):
+            raise InvalidRequest("a clip norm that is bought has a price of its own; give clip a number beside a noise")
+        expected, lot, steps = made.settings(None)
+        lots = Lots(Fraction(lot, expected), steps, numbers.positive(noise, "noise"), check_relation(neighbors))
+        found = lots.epsilon(delta)
+        if not math.isfinite(found):
+            raise InvalidRequest(
+                f"a noise multiplier of {noise} promises no finite epsilon at delta {delta}; take more noise"
+            )
+        made.set_params(epsilon=math.ceil(found * 1e6) / 1e6)
+        return made
+
+    def _expected(self, columns: Columns | None) -> int:
+        declared: tuple[int | None, ...] = () if columns is None else (columns.schema.expected_rows, columns.rows)
+        for known in (self.expected_rows, *declared):
             if known is not None:
                 return known
         raise InvalidRequest(
@@ -139,7 +161,7 @@ class Descends(LossModel):
         """The clip norm, or 1 for one that is still to be bought."""
         return 1.0 if isinstance(self.clip, ClipQuantile) else float(numbers.positive(self.clip, "clip"))
 
-    def settings(self, columns: Columns) -> tuple[int, int, int]:
+    def settings(self, columns: Columns | None) -> tuple[int, int, int]:
         """Expected rows, expected size of a lot, and steps."""
         expected = self._expected(columns)
         lot = min(LOT, expected) if self.lot_size is None else self.lot_size

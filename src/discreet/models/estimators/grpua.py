@@ -34,7 +34,7 @@ class GRPUA(SGDClassifier):
     Proof: see ``discreet.models.gradient.engine.descend``.
     """
 
-    def settings(self, columns: Columns) -> tuple[int, int, int]:
+    def settings(self, columns: Columns | None) -> tuple[int, int, int]:
         if self.lot_size not in (None, 1):
             raise InvalidRequest(f"GRPUA takes one record a step, got lot_size={self.lot_size}; use SGDClassifier for more")
         expected, _, _ = super().settings(columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -138,6 +139,8 @@ class LinearClassifier(Thresholded, Coefficients, ClassifierMixin, LossModel):  
         if fitted.spread is None:
             raise InvalidRequest(
                 "confidence intervals are paid for when a model is fitted; make it with intervals=True and fit again"
+                if "intervals" in self.get_params(deep=False)
+                else f"{type(self).__name__} has no confidence intervals; a LogisticRegression or LinearSVC has"
             )
         lines = fitted.design.lines
         names = (*fitted.design.names, *(["intercept"] if fitted.design.intercept else []))
@@ -153,6 +156,9 @@ class LinearClassifier(Thresholded, Coefficients, ClassifierMixin, LossModel):  
 
         check_is_fitted(self)
         return classifier_test(self, coefficients, value)
+
+    def _declarations(self) -> list[Callable[[], Any]]:
+        return [self._classes]
 
     def _target(self, y: Any) -> tuple[Any, Column]:
         return class_codes(y, self._classes()), Categories((0, 1))

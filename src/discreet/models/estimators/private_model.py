@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -119,6 +119,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def read_arrays(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Columns]:
         """Validated arrays as a table, and which columns of it the model is fitted to."""
         X = rows_of(self, X, reset=True)
+        self._check_declarations(X.shape[1])
         goal = self._target(y)
         if goal is not None and len(goal[0]) != len(X):
             raise InvalidRequest(f"X and y must have as many rows, got {len(X)} and {len(goal[0])}")
@@ -149,6 +150,21 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             arrays=True,
         )
         return table, where
+
+    def _declarations(self) -> list[Callable[[], Any]]:
+        """What has to be declared beside price and bounds: each raises where it is not."""
+        return []
+
+    def _check_declarations(self, features: int) -> None:
+        """Say all that is missing or wrong at once, where it is more than one thing."""
+        found = []
+        for look in (lambda: self.price, lambda: self._bounds(features), *self._declarations()):
+            try:
+                look()
+            except InvalidRequest as problem:
+                found.append(str(problem))
+        if len(found) > 1:
+            raise InvalidRequest("; ".join(f"({place}) {words}" for place, words in enumerate(found, 1)))
 
     def accept(self, fitted: Any, columns: Columns) -> None:
         """Take what the procedure returned. A model fitted to a table predicts from columns by their names."""

@@ -25,6 +25,7 @@ from discreet.models.publish.forest_predictor import ForestPredictor
 from discreet.models.publish.predictor import Input
 from discreet.models.queries.leaf_counts import LeafCounts, RandomTrees
 
+_DEEPEST = 6  # unless more is asked for: noise in the leaves of deeper trees passes what they tell apart
 _LEAST = 1e-6  # the least share of a class in a leaf
 
 
@@ -80,7 +81,8 @@ class ForestRule:
 class RandomForestClassifier(ManyClasses, FromSums):
     """A forest whose splits are random and never look at the data; what is released are noisy counts in its leaves.
 
-    ``n_estimators`` trees of ``max_depth`` levels share the price: one row is in one leaf of each. The splits are drawn
+    ``n_estimators`` trees of ``max_depth`` levels (as many as there are features, from 3 to 6, unless it is given) share the
+    price: one row is in one leaf of each. The splits are drawn
     when the model is fitted, from ``key`` if that is given, and are public: ``key_`` says which. Numbers are cut at random
     places between their public ``bounds``, categories (of a session's schema) at random labels. The counts of a leaf are
     drawn towards those of the nodes above it as far as noise blurs them. ``classes`` are the public labels.
@@ -88,19 +90,22 @@ class RandomForestClassifier(ManyClasses, FromSums):
     """
 
     n_estimators: int = 10
-    max_depth: int = 6
+    max_depth: int | None = None
     key: int | None = None
 
     def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedForest]:
         for word in ("n_estimators", "max_depth", "key"):
             given = getattr(self, word)
-            if (given is not None or word != "key") and (isinstance(given, bool) or not isinstance(given, Integral)):
+            if (given is not None or word == "n_estimators") and (
+                isinstance(given, bool) or not isinstance(given, Integral)
+            ):
                 raise InvalidRequest(f"{word} must be a whole number, got {given!r}")
         if self.key is not None:
             key = int(self.key)
         else:
             key = system().word() >> 1 if self.random_state is None else int(self.random_state)
-        forest = RandomTrees(int(self.n_estimators), int(self.max_depth), key)
+        depth = min(_DEEPEST, max(3, len(columns.features))) if self.max_depth is None else int(self.max_depth)
+        forest = RandomTrees(int(self.n_estimators), depth, key)
         query = LeafCounts.of(columns.schema, columns.features, columns.target, forest)
         return self._ask(query, relation)
 

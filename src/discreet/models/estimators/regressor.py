@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -73,6 +74,9 @@ class NumberModel(RegressorMixin, LossModel):  # type: ignore[misc]
             raise InvalidRequest(
                 f"the target {columns.target!r} must be declared as a number with bounds, got categories; use a classifier"
             )
+
+    def _declarations(self) -> list[Callable[[], Any]]:
+        return [lambda: self._target(np.zeros(1))]
 
     def _target(self, y: Any) -> tuple[Any, Column]:
         from sklearn.utils.validation import check_array, column_or_1d

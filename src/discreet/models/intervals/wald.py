@@ -143,15 +143,21 @@ def linear_test(model: Any, coefficients: Combination | Sequence[Combination], v
     )
 
 
-def classifier_test(model: Any, coefficients: Combination | Sequence[Combination], value: Any) -> CoefficientTest:
-    """Wald's test of combinations of coefficients of a classifier fitted with ``intervals=True``, several together."""
+def classifier_test(
+    model: Any, coefficients: Combination | Sequence[Combination], value: Any, offset: float = 0.0
+) -> CoefficientTest:
+    """Wald's test of combinations of coefficients of a model fitted with ``intervals=True``, several together.
+
+    ``offset`` is what the intercept has beyond that of the design.
+    """
     fitted = model.fitted_
     if fitted.spread is None:
         raise InvalidRequest("tests are paid for when a model is fitted; make it with intervals=True and fit again")
     design = fitted.design
     names = (*design.names, *(["intercept"] if design.intercept else []))
     lines, words = restrictions(coefficients, names)
-    score = lines @ (design.lines @ fitted.theta) - np.broadcast_to(np.asarray(value, np.float64), (len(lines),))
+    beyond = offset * lines[:, -1] if design.intercept else 0.0
+    score = lines @ (design.lines @ fitted.theta) + beyond - np.broadcast_to(np.asarray(value, np.float64), (len(lines),))
     statistic, p = fitted.spread.along(lines @ design.lines).judge(score)
     how = "Wald" if len(lines) == 1 else f"Wald, of {len(lines)} together"
     method = f"asymptotic: {how}, noise included; about {COVERS}, ridge {float(fitted.ridge):g}"

@@ -1,0 +1,134 @@
+"""A convolutional network on scikit-learn's digits, written in JAX and in PyTorch, trained as somebody else's network is.
+
+    PYTHONPATH=src python bench/own_network.py [lot] [copies]
+
+Prints one line of JSON: how far the clipped sums of the two differ at the same parameters, the accuracy of each and rows a
+second; the digits are repeated ``copies`` times, for a GPU. Needs the package, JAX and PyTorch in one environment; with
+Opacus beside them, its rows a second too.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import time
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+TARGET = {"epsilon": 5, "delta": 1e-5, "epochs": 40, "learning_rate": 1.0, "momentum": 0.5}
+TRAINED = 1500
+
+
+def digits() -> tuple[Any, Any]:
+    from sklearn.datasets import load_digits
+
+    x, y = load_digits(return_X_y=True)
+    return (x / 16).astype(np.float32).reshape(-1, 1, 8, 8), y
+
+
+def torch_network() -> Any:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = (nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 16, 3, stride=2, padding=1), nn.ReLU())
+    made = nn.Sequential(*layers, nn.AvgPool2d(2), nn.Flatten(), nn.Linear(64, 10))
+    return made.to("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def jax_scores(p: Any, x: Any) -> Any:
+    import jax
+
+    def convolved(x: Any, name: str, stride: int) -> Any:
+        found = jax.lax.conv_general_dilated(x, p[f"{name}.weight"], (stride, stride), [(1, 1), (1, 1)])
+        return jax.nn.relu(found + p[f"{name}.bias"][:, None, None])
+
+    h = convolved(convolved(x[None], "0", 1), "2", 2)
+    h = jax.lax.reduce_window(h, 0.0, jax.lax.add, (1, 1, 2, 2), (1, 1, 2, 2), "VALID") / 4
+    return h.reshape(-1) @ p["6.weight"].T + p["6.bias"]
+
+
+def jax_value(p: Any, x: Any, y: Any) -> Any:
+    import jax
+
+    return -jax.nn.log_softmax(jax_scores(p, x))[y]
+
+
+def trained(loss: Any, x: Any, y: Any, lot: int) -> tuple[Any, float]:
+    from discreet.models import OwnNetwork
+
+    def made(**other: Any) -> Any:
+        return OwnNetwork(loss=loss, expected_rows=len(x), lot_size=lot, **TARGET | other)
+
+    made(steps=2).fit(x, y)  # what a first call compiles
+    model = made()
+    start = time.perf_counter()
+    model.fit(x, y)
+    return model, model.privacy_.steps * lot / (time.perf_counter() - start)
+
+
+def opacus(x: Any, y: Any, lot: int) -> float:
+    """Rows a second of the same network and lots in Opacus."""
+    import torch
+    from opacus import PrivacyEngine
+    from torch.utils.data import DataLoader, TensorDataset
+
+    net = torch_network()
+    device = next(net.parameters()).device
+    rows = TensorDataset(torch.as_tensor(x).to(device), torch.as_tensor(y).to(device))
+    steps = torch.optim.SGD(net.parameters(), lr=1.0, momentum=0.5)
+    net, steps, loader = PrivacyEngine(accountant="rdp").make_private(
+        module=net, optimizer=steps, data_loader=DataLoader(rows, batch_size=lot), noise_multiplier=1.0, max_grad_norm=1.0
+    )
+    loss, done, start = torch.nn.CrossEntropyLoss(), 0, time.perf_counter()
+    for _ in range(5):
+        for a, b in loader:
+            steps.zero_grad()
+            loss(net(a), b).backward()
+            steps.step()
+            done += lot
+    return done / (time.perf_counter() - start)
+
+
+def main(lot: int = 256, copies: int = 1) -> dict[str, Any]:
+    import jax
+    import torch
+
+    from discreet.models import jax_loss, torch_loss
+    from discreet.models.estimators.own_network import _gathered
+
+    # Graphics processors shorten factors to 10 bits unless they are told not to; sums are then alike to 1e-3 only.
+    jax.config.update("jax_default_matmul_precision", "highest")
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    x, y = digits()
+    net = torch_network()
+    start = {name: jax.numpy.asarray(p.detach().cpu().numpy()) for name, p in net.named_parameters()}
+    losses = {"jax": jax_loss(jax_value, start), "torch": torch_loss(net, torch.nn.CrossEntropyLoss())}
+    people = _gathered(x[:100], y[:100], None, np.arange(100) // 2)
+    sums = {}
+    for name, loss in losses.items():
+        made = loss.restore(loss.question(None, Fraction(1)).at(loss.first).of_lot(people, None))
+        sums[name] = {k: np.asarray(v.cpu() if hasattr(v, "cpu") else v) for k, v in made.items()}
+    found: dict[str, Any] = {
+        "device": torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU",
+        "clipped sums differ by": max(float(np.abs(sums["jax"][k] - sums["torch"][k]).max()) for k in start),
+    }
+    many, goals = np.tile(x[:TRAINED], (copies, 1, 1, 1)), np.tile(y[:TRAINED], copies)
+    for name, loss in losses.items():
+        model, rate = trained(loss, many, goals, lot)
+        if name == "jax":
+            guess = np.asarray(jax.vmap(lambda row, p=model.parameters_: jax_scores(p, row))(x[TRAINED:])).argmax(1)
+        else:
+            rows = torch.as_tensor(x[TRAINED:]).to(next(net.parameters()).device)
+            guess = torch.func.functional_call(net, model.parameters_, (rows,)).argmax(1).cpu().numpy()
+        found[name] = {"accuracy": float(np.mean(guess == y[TRAINED:])), "rows a second": rate}
+    if importlib.util.find_spec("opacus") is not None:
+        found["opacus"] = {"rows a second": opacus(many, goals, lot)}
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(*map(int, sys.argv[1:]))))

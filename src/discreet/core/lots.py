@@ -1,0 +1,35 @@
+"""The lots of a run, one after another: while one is worked off, the next one of many people is drawn beside it."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from fractions import Fraction
+from typing import Any
+
+from discreet.core.random import Random, system
+
+MANY = 1 << 20  # people from which on drawing takes as long as a step on a GPU
+
+
+class LotDrawer:
+    """Who of ``people`` is in each lot, everybody independently with probability ``rate``.
+
+    Proof: a lot is drawn from a stream of system randomness of the thread's own, independent of all else, so when it is
+    drawn makes no difference. A seeded stream is for tests, and has one order: there lots are drawn when they are needed.
+    """
+
+    def __init__(self, random: Random, rate: Fraction, people: int) -> None:
+        self._random, self._rate, self._people = random, rate, people
+        self._beside = ThreadPoolExecutor(1) if random.private and people >= MANY else None
+        self._drawn: Future[Any] | None = None
+
+    def next(self) -> Any:
+        """The places of the people in the next lot."""
+        if self._beside is None:
+            return self._random.places(self._rate, self._people)
+        lot = self._drawn or self._beside.submit(self._draw)
+        self._drawn = self._beside.submit(self._draw)
+        return lot.result()
+
+    def _draw(self) -> Any:
+        return system().places(self._rate, self._people)

@@ -1,0 +1,157 @@
+"""Private Poisson regression, with confidence intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet.core import numbers
+from discreet.core.ask import Ask
+from discreet.core.numbers import Number
+from discreet.core.price import Price
+from discreet.core.query import Relation
+from discreet.core.release import Release
+from discreet.core.runner import Procedure
+from discreet.core.schema import Column
+from discreet.errors import InvalidRequest
+from discreet.models.design import Design
+from discreet.models.estimators.arrays import check_penalty, positive_ridge
+from discreet.models.estimators.coefficients import Coefficients, Known
+from discreet.models.estimators.linear_classifier import FittedClassifier
+from discreet.models.estimators.privacy import asked_ridge_of
+from discreet.models.estimators.private_model import Perturbed
+from discreet.models.estimators.regressor import Regressor
+from discreet.models.intervals.intervals import CoefficientIntervals
+from discreet.models.intervals.sandwich import sandwich, sandwich_asks, shares_of
+from discreet.models.intervals.wald import CoefficientTest, classifier_test
+from discreet.models.losses import PoissonLoss
+from discreet.models.perturbation import ask_for, ridge_of
+from discreet.models.protocol import Columns
+from discreet.models.publish.rate_predictor import RatePredictor
+
+METHODS = ("objective", "output")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PoissonRegressor(Coefficients, Perturbed, Regressor):
+    """Poisson regression with a ridge: the logarithm of the expected count is linear in the features.
+
+    ``target_bounds`` are the public (0, Y) of the counts; larger ones are clipped. Rates are modelled from small ones up to
+    Y: a score of ``reach`` stands for Y, a score of 0 for Y e^-reach, and beyond Y the loss goes on as a line, which is
+    what bounds how far one person pulls (an exponential alone is not bounded). ``ridge`` is that of the sum of losses over
+    Y, on rows of norm at most 1. ``method`` is "objective" or "output". ``intervals`` pays for ``confidence_intervals``
+    and ``summary`` out of the same price, in three ``shares`` (coefficients, curvature, slopes). Numbers are counted from
+    the middle of their bounds, which costs nothing. Everything else is as for ``LinearRegression``.
+
+    Proof: over Y the loss has slopes in [-1, 1] and a curvature of at most 1 (``PoissonLoss``); the rest is that of
+    ``Problem`` and ``ObjectivePerturbation``.
+    """
+
+    method: Literal["objective", "output"] = "objective"
+    reach: Number = 2
+    shares: Any = None
+
+    @property
+    def _loss(self) -> PoissonLoss:
+        return PoissonLoss(numbers.positive(self.reach, "reach"))
+
+    def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedClassifier]:
+        check_penalty(self.penalty)
+        if self.method not in METHODS:
+            raise InvalidRequest(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
+        design = self._design(columns, centred=True)
+        if design.target.lo < 0:
+            raise InvalidRequest(
+                f"counts must be declared from 0 up, got {columns.target!r} from {design.target.lo:g}; use LinearRegression"
+            )
+        design = replace(design, target=replace(design.target, centred=False))
+        ridge, price = positive_ridge(self.ridge), self.price
+        if not self.intervals:
+            if self.shares is not None:
+                raise InvalidRequest("shares are for fits with intervals=True; leave them out, or ask for intervals")
+            return self._ask(ask_for(design, self._loss, ridge, self.method, price, relation), design, columns)
+        first, *rest = (price.share(s) for s in shares_of(self.shares, self.method, price, self._loss))
+        ask = ask_for(design, self._loss, ridge, self.method, first, relation)
+        return self._ask_more(ask, design, columns, relation, (rest[0], rest[1]))
+
+    def _ask(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedClassifier]:
+        release: Release = yield ask
+        theta = np.asarray(release.value, np.float64)
+        return FittedClassifier(
+            design=design, loss=self._loss, theta=theta, ridge=ridge_of(ask), method=str(self.method), rows=columns.rows,
+            releases=(release,),
+        )  # fmt: skip
+
+    def _ask_more(
+        self, ask: Ask, design: Design, columns: Columns, relation: Relation, prices: tuple[Price, Price]
+    ) -> Procedure[FittedClassifier]:
+        fitted = yield from self._ask(ask, design, columns)
+        pair = yield sandwich_asks(design, fitted.loss, fitted.theta, prices, relation, columns.rows)
+        spread = sandwich(design, fitted.releases[0], fitted.ridge, pair, columns.rows)
+        return replace(fitted, releases=(*fitted.releases, *pair), spread=spread)
+
+    def _set_fitted(self, fitted: FittedClassifier) -> None:  # type: ignore[override]
+        design = fitted.design
+        table, features = design.lines @ fitted.theta, design.width - design.intercept
+        self.coef_ = table[:features]
+        # A score of 0 stands for Y e^-reach.
+        self.offset_ = math.log(design.target.unit) - float(self._loss.reach)
+        self.intercept_ = self.offset_ + (float(table[features]) if design.intercept else 0.0)
+        self.feature_names_ = design.names
+        self.ridge_ = float(fitted.ridge)
+        self.privacy_ = replace(fitted.privacy, asked_ridge=asked_ridge_of(self.ridge, self.ridge_))
+        self.fitted_: Any = fitted
+
+    def _target(self, y: Any) -> tuple[Any, Column]:
+        made = super()._target(y)
+        if made[1].lo < 0:  # type: ignore[union-attr]
+            raise InvalidRequest(f"target_bounds of counts must be (0, most), got {self.target_bounds!r}")
+        if (made[0] < 0).any():
+            raise InvalidRequest(f"counts must not be negative, got {float(made[0].min()):g} in y")
+        return made
+
+    @property
+    def predictor(self) -> RatePredictor:
+        """What predicts: all of a model that is published."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        design = self.fitted_.design
+        return RatePredictor(design.inputs, design.of_labels(self.coef_), self.intercept_, design.target.unit)
+
+    def confidence_intervals(self, level: float = 0.95) -> CoefficientIntervals:
+        """An interval for each coefficient of the logarithm of the rate: rows as ``coef_``, the intercept last.
+
+        Each covers, with probability ``level`` over the sample and the noise, the *regularised* minimiser of the population.
+        It does not rest on counts being Poisson: slopes vary as they do. Costs nothing where the fit paid for
+        ``intervals=True``.
+        """
+        return super().confidence_intervals(level)
+
+    def rate_ratios(self, level: float = 0.95) -> CoefficientIntervals:
+        """Intervals of exp(coefficient): how many times larger the rate is for one unit more."""
+        return self.confidence_intervals(level).exponentiated()
+
+    def _known(self) -> Known:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        fitted: FittedClassifier = self.fitted_
+        if fitted.spread is None:
+            raise InvalidRequest(
+                "confidence intervals are paid for when a model is fitted; make it with intervals=True and fit again"
+            )
+        design = fitted.design
+        names = (*design.names, *(["intercept"] if design.intercept else []))
+        estimates = np.array([*self.coef_, *([self.intercept_] if design.intercept else [])])
+        return Known(names, estimates, fitted.spread.along(design.lines), float(fitted.ridge))
+
+    def test(self, coefficients: Any, value: Any = 0.0) -> CoefficientTest:
+        """Whether a coefficient, or a combination such as ``{"dose": 1, "age": -1}``, has a given value (Wald's test)."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        return classifier_test(self, coefficients, value, self.offset_)

@@ -1,0 +1,53 @@
+"""Wrappers of scikit-learn that fit several times pay several times, and errors say all that is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import VotingClassifier
+from sklearn.multiclass import OneVsRestClassifier
+
+import discreet as ds
+from discreet.errors import BudgetExceeded, InvalidRequest
+
+m = ds.models
+X, Y = load_iris(return_X_y=True)
+BOUNDS = [(4, 8), (2, 5), (1, 7), (0, 3)]
+
+
+def test_one_against_the_rest_pays_for_each_class_and_stops_at_the_budget() -> None:
+    with ds.Ledger("sqlite://", ds.Budget(epsilon=5)) as ledger:
+        inner = m.LogisticRegression(epsilon=1, bounds=BOUNDS, classes=[0, 1], ledger=ledger)
+        OneVsRestClassifier(inner).fit(X, Y)
+        assert ledger.spent().epsilon == 3
+        with pytest.raises(BudgetExceeded):
+            OneVsRestClassifier(inner).fit(X, Y)
+        assert ledger.spent().epsilon == 5, "two more were paid for, the third was not"
+
+
+def test_a_vote_pays_for_each_voter() -> None:
+    with ds.Ledger("sqlite://", ds.Budget(epsilon=5)) as ledger:
+        voters = [
+            ("bayes", m.GaussianNB(epsilon=1, bounds=BOUNDS, classes=[0, 1, 2], ledger=ledger)),
+            ("forest", m.RandomForestClassifier(epsilon=2, bounds=BOUNDS, classes=[0, 1, 2], ledger=ledger)),
+        ]
+        vote = VotingClassifier(voters, voting="soft").fit(X, Y)
+        assert ledger.spent().epsilon == 3
+        assert np.allclose(vote.predict_proba(X).sum(1), 1)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (m.LogisticRegression(), ["epsilon", "bounds", "classes"]),
+        (m.GaussianNB(), ["epsilon", "bounds", "classes"]),
+        (m.PoissonRegressor(), ["epsilon", "bounds", "target_bounds"]),
+        (m.LinearRegression(epsilon=1), ["bounds", "target_bounds"]),
+    ],
+)
+def test_all_that_is_missing_is_said_at_once(model: object, words: list[str]) -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        model.fit(X, Y)  # type: ignore[attr-defined]
+    for word in words:
+        assert word in str(raised.value)
