@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, Engine, Integer, MetaData, String, Table, create_engine, event, select
+from sqlalchemy import Column, Connection, Engine, Integer, MetaData, String, Table, create_engine, event, inspect, select
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateIndex, CreateSchema, CreateTable
@@ -121,12 +121,14 @@ class Box:
     def _create(self) -> None:
         meta = self._metadata.tables[_qualified(self._metadata, "meta")]
         with self.writing() as connection:
-            if self.postgres:
-                connection.execute(CreateSchema(self.name, if_not_exists=True))
-            for table in self._metadata.sorted_tables:
-                connection.execute(CreateTable(table, if_not_exists=True))
-                for index in table.indexes:
-                    connection.execute(CreateIndex(index, if_not_exists=True))
+            # A role that may only write rows must not be made to create anything.
+            if not inspect(connection).has_table("meta", schema=self._metadata.schema):
+                if self.postgres:
+                    connection.execute(CreateSchema(self.name, if_not_exists=True))
+                for table in self._metadata.sorted_tables:
+                    connection.execute(CreateTable(table, if_not_exists=True))
+                    for index in table.indexes:
+                        connection.execute(CreateIndex(index, if_not_exists=True))
             found = connection.execute(select(meta.c.value).where(meta.c.name == "schema")).scalar()
             if found is None:
                 connection.execute(meta.insert(), {"name": "schema", "value": str(self._schema)})
