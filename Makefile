@@ -6,7 +6,7 @@ INSTALL := $(PYTHON) requirements/install.py
 NEEDED := pyproject.toml requirements/install.py requirements/installer.txt
 TESTS := -m pytest -n 2 --dist loadfile
 
-.PHONY: test check demo bench study newest oldest wheels lock format clean
+.PHONY: test check demo docs bench study newest oldest wheels lock format clean
 test: $(VENV)/.ready
 	$(BIN)/python $(TESTS)
 
@@ -18,6 +18,11 @@ check: $(VENV)/.ready
 
 demo: $(VENV)/.demo
 	$(BIN)/discreet demo
+
+# The site in ./site; examples that changed are run first, and what they print and draw is kept in docs/outputs.
+docs: $(VENV)/.ready
+	$(BIN)/python docs/hooks/examples.py
+	$(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m bench; status=$$?; $(BIN)/python docs/hooks/measured.py; exit $$status

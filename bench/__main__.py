@@ -22,6 +22,7 @@ STUDIES = (
     "models",
     "models_files",
     "small_tables",
+    "regression",
     "intervals",
     "gradient",
     "inference",

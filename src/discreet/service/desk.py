@@ -129,7 +129,10 @@ class Office:
     def _take(self, now: float) -> None:
         cursor = int(self.outbox.fact("taken") or 0)
         low = max(0, cursor - _LATE) if self.outbox.box.postgres else cursor
-        rows = self.inbox.after(low, _AT_ONCE, self.config.limits.body)
+        try:
+            rows = self.inbox.after(low, _AT_ONCE, self.config.limits.body)
+        except Unavailable:  # the front was not started yet, or is being looked after: the next tick looks again
+            return
         known = self.outbox.states([row.ref for row in rows if isinstance(row.ref, str)]) if rows else {}
         queued: dict[int, int] = {}
         for each in self.outbox.queue() if rows else []:
