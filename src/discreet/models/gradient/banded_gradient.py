@@ -42,8 +42,8 @@ class BandedGradient(StepQuery):
     on everything is whole: a g_t below 2**62 units is cut into two limbs below 2**31, and the coefficients of up to 512
     bands, whole numbers that add up to less than 2**29, make sums below 2**61 of them. The one rounding at the end is
     2**-53 of a sum of at most 32 clip times the number of people, of whom a table in memory has fewer than 2**31: 2**-17
-    clip, for each of two neighbours, in the ``band`` steps after each time that the person is met, so sqrt(512) 2**-16 relatively to the
-    whole. Together that is below 2**-10.
+    clip, for each of two neighbours, in the ``band`` steps after each time that the person is met, so sqrt(512) 2**-16
+    relatively to the whole. Together that is below 2**-10.
     """
 
     of: Query
