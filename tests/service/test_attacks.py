@@ -701,6 +701,7 @@ def test_what_waits_for_approval(clinic: Clinic) -> None:
     with clinic.desk() as office:
         small, large, never = ann.submit(mean("0.4")), ann.submit(mean("0.6")), ann.submit(mean("0.7"))
         settle(office, small)
+        run_until(office, lambda: len(office.outbox.states([large, never])) == 2)
         with clinic.custodian() as custodian:
             waiting = custodian.pending()
             assert [(p.ref, p.analyst, p.purpose) for p in waiting] == [(r, "ann", "stroke and age") for r in (large, never)]
