@@ -80,7 +80,7 @@ def test_what_a_missing_value_becomes() -> None:
         (lambda: Schema({}, person="id"), "given together"),
         (lambda: Schema({}, max_rows=3), "given together"),
         (lambda: Schema({}, person="", max_rows=3), "person must be the name"),
-        (lambda: Schema({}, person="id", max_rows=0), "max_rows must be a whole number of at least 1 and at most 2.50, got 0"),
+        (lambda: Schema({}, person="id", max_rows=0), "max_rows must be a whole number of at least 1 and at most"),
         (lambda: Schema({}, person="id", max_rows=True), "max_rows must be"),
         (lambda: Schema({}, expected_rows=2.5), "expected_rows must be"),  # type: ignore[arg-type]
         (lambda: Schema({}, neighbors="swap"), "neighbors must be one of"),  # type: ignore[arg-type]

@@ -76,7 +76,9 @@ class Schema:
             )
         for rule in ("max_rows", "expected_rows"):
             value = getattr(self, rule)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= value <= _ROWS):
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= _ROWS
+            ):
                 raise InvalidRequest(f"{rule} must be a whole number of at least 1 and at most 2^50, got {value!r:.40}")
             if value is not None:
                 object.__setattr__(self, rule, int(value))  # a NumPy integer would not go into JSON
