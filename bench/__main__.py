@@ -26,6 +26,7 @@ STUDIES = (
     "intervals",
     "gradient",
     "inference",
+    "service",
     "synthetic",
 )
 RESULTS = Path(__file__).parent / "results.json"
