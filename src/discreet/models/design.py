@@ -189,8 +189,8 @@ class Design:
 
     Proof: a column of numbers lies within [-1, 1] after its clip, the columns of a category or of bins hold at most one
     1, the constant is 1: the squared norm is at most the number of blocks. Rows longer than ``radius`` are shortened to
-    it, and all are divided by it. Cosines lie within [-1, 1], so random features have a norm of at most sqrt(2), by which they
-    are divided before they are counted as one block. ``_SAFE`` covers the rounding of doubles.
+    it, and all are divided by it. Cosines lie within [-1, 1], so random features have a norm of at most sqrt(2), by which
+    they are divided before they are counted as one block. ``_SAFE`` covers the rounding of doubles.
     """
 
     features: tuple[Feature, ...]
