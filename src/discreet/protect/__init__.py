@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from discreet.protect.keys import CallableKeys as CallableKeys
     from discreet.protect.keys import EnvironmentKeys as EnvironmentKeys
     from discreet.protect.keys import FileKeys as FileKeys
+    from discreet.protect.local_recoding import LocalCopy as LocalCopy
+    from discreet.protect.local_recoding import microaggregate as microaggregate
+    from discreet.protect.local_recoding import mondrian as mondrian
     from discreet.protect.names import Field as Field
     from discreet.protect.pseudonyms import Pseudonymizer as Pseudonymizer
     from discreet.protect.receipts import Receipt as Receipt
@@ -35,12 +38,15 @@ _HOMES = {
     "Field": "discreet.protect.names",
     "FileKeys": "discreet.protect.keys",
     "Hierarchy": "discreet.protect.hierarchies",
+    "LocalCopy": "discreet.protect.local_recoding",
     "Pseudonymizer": "discreet.protect.pseudonyms",
     "Receipt": "discreet.protect.receipts",
     "Upgraded": "discreet.protect.upgrading",
     "Vault": "discreet.protect.vault",
     "anonymize": "discreet.protect.anonymous",
     "check": "discreet.protect.risk",
+    "microaggregate": "discreet.protect.local_recoding",
+    "mondrian": "discreet.protect.local_recoding",
     "upgrade": "discreet.protect.upgrading",
 }
 

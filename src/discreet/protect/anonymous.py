@@ -64,6 +64,11 @@ class Anonymized:
     copied: tuple[str, ...] = ()
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The quasi-identifiers."""
+        return tuple(self.levels)
+
+    @property
     def node(self) -> Node:
         """The levels in the order of the quasi-identifiers."""
         return tuple(self.levels.values())
@@ -204,8 +209,8 @@ def anonymize(
     """
     demand = Demand(k, l, t, diversity, c, order)
     source = open_table(table, spark)
-    names = [quasi_identifiers] if isinstance(quasi_identifiers, str) else list(quasi_identifiers)
-    hidden = [] if sensitive is None else [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    names = listed(quasi_identifiers)
+    hidden = listed(sensitive)
     if len(set(hidden)) < len(hidden) or (len(hidden) > 1 and (order is not None or suppression != 0)):
         raise InvalidRequest(
             f"several sensitive columns are different ones, without order= and suppression=, got {hidden}; make one column "
@@ -213,8 +218,8 @@ def anonymize(
         )
     first = hidden[0] if hidden else None
     for place in range(max(1, len(hidden))):
-        _check_columns(source, names, hierarchies, hidden[place] if hidden else None, demand)
-    copied, dropped = _others(source, [*names, *hidden], drop)
+        check_columns(source, names, hierarchies, hidden[place] if hidden else None, demand)
+    copied, dropped = others(source, [*names, *hidden], drop)
     share = rational(suppression, "suppression")
     if not 0 <= share < 1:
         raise InvalidRequest(f"suppression must lie in [0, 1), got {suppression}; it is a share of the rows")
@@ -241,9 +246,14 @@ def anonymize(
     return Anonymized(levels, gone, base.rows, name, loss, limit, safe.tested, demand, base, safe, source, whole, copied)
 
 
-def _others(source: Table, used: Sequence[str], drop: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def listed(names: str | Sequence[str] | None) -> list[str]:
+    """One name, several or none, as a list."""
+    return [] if names is None else [names] if isinstance(names, str) else list(names)
+
+
+def others(source: Table, used: Sequence[str], drop: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Of the columns that nothing is asked of: those that are copied, and those that are left out."""
-    gone = [drop] if isinstance(drop, str) else list(drop)
+    gone = listed(drop)
     source.check(gone)
     if wanted := [name for name in gone if name in used]:
         raise InvalidRequest(
@@ -274,7 +284,7 @@ def histogram_of(
     )
 
 
-def _check_columns(
+def check_columns(
     source: Table, names: Sequence[str], hierarchies: Mapping[str, Hierarchy], sensitive: str | None, demand: Demand
 ) -> None:
     if not names:
