@@ -6,7 +6,7 @@ INSTALL := $(PYTHON) requirements/install.py
 NEEDED := pyproject.toml requirements/install.py requirements/installer.txt
 TESTS := -m pytest -n 2 --dist loadfile
 
-.PHONY: test check demo bench study newest oldest wheels lock format clean
+.PHONY: browser test check demo docs bench study newest oldest wheels lock format clean
 test: $(VENV)/.ready
 	$(BIN)/python $(TESTS)
 
@@ -16,8 +16,18 @@ check: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/mkdocs build --strict --quiet
 
+# The service's pages in Chromium: Debian's, where it is not there and may be installed.
+browser: $(VENV)/.ready
+	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -qq -y chromium) || true
+	$(BIN)/python -m pytest tests/service/test_browser.py
+
 demo: $(VENV)/.demo
 	$(BIN)/discreet demo
+
+# The site in ./site; examples that changed are run first, and what they print and draw is kept in docs/outputs.
+docs: $(VENV)/.ready
+	$(BIN)/python docs/hooks/examples.py
+	$(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m bench; status=$$?; $(BIN)/python docs/hooks/measured.py; exit $$status

@@ -1,7 +1,7 @@
 """Whether intervals of private Poisson regressions cover what they say: the regularised minimiser of the population.
 
-Six designs, skewed, collinear and overdispersed ones among them; 3,000 tables each, at a pure price and with a delta. With
-20,000 rows coverage is as promised; with 3,000, where the noise of the curvature rules, intervals may cover more. The
+Six designs, skewed, collinear and overdispersed ones among them; 3,000 tables each, at a pure price and with a delta. Of
+3,000 rows the noise of the curvature rules where rates are small: such intervals may cover more than they say. The
 population's coefficients are those of 400,000 people without noise, with as much of the ridge for each.
 """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,17 +43,30 @@ _STATISTICS_ARE = (
 
 def on_config(config: Any) -> Any:
     """Add the generated pages to the navigation, and how-to pages that it does not list by themselves."""
-    section = next(entry["How to"] for entry in config.nav if "How to" in entry)
-    listed = {path for entry in section for path in entry.values()}
-    for page in sorted(Path(config.docs_dir, "how-to").glob("*.md")):
-        path = f"how-to/{page.name}"
-        if path not in listed:
-            section.append({page.read_text(encoding="utf-8").partition("\n")[0].lstrip("# "): path})
+    listed = set(_listed(config.nav))
+    waiting = [p for p in sorted(Path(config.docs_dir, "how-to").glob("*.md")) if f"how-to/{p.name}" not in listed]
+    more = [{page.read_text(encoding="utf-8").partition("\n")[0].lstrip("# "): f"how-to/{page.name}"} for page in waiting]
+    section(config.nav, "Publish a table").extend(more)
     by_folder: dict[str, list[Any]] = {"Laws": [], "Statistics": []}
     for path, (title, _) in sorted(pages().items(), key=lambda item: (not item[0].endswith("index.md"), item[0])):
         by_folder[path.split("/")[0].capitalize()].append({title: path})
-    config.nav = [*config.nav, *({name: entries} for name, entries in by_folder.items())]
+    section(config.nav, "Reference").extend({name: entries} for name, entries in by_folder.items())
     return config
+
+
+def section(nav: list[Any], name: str) -> list[Any]:
+    """The entries of a section of the navigation."""
+    entries: list[Any] = next(entry[name] for entry in nav if name in entry)
+    return entries
+
+
+def _listed(nav: Any) -> Iterator[str]:
+    """Every path in the navigation."""
+    if isinstance(nav, str):
+        yield nav
+    else:
+        for each in nav.values() if isinstance(nav, dict) else nav:
+            yield from _listed(each)
 
 
 def on_files(files: Any, config: Any) -> Any:

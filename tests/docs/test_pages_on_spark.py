@@ -18,5 +18,5 @@ def test_examples_run_on_spark(
     hadoop = spark._jvm.org.apache.hadoop.fs
     hadoop.FileSystem.get(spark._jsc.hadoopConfiguration()).setWorkingDirectory(hadoop.Path(str(tmp_path)))  # Java's own
     monkeypatch.setattr(type(spark), "stop", lambda session: None)  # a page stops its session, which others use here
-    run_page(page, monkeypatch)
-    assert "Traceback" not in capsys.readouterr().err
+    monkeypatch.setenv("COLUMNS", "96")
+    run_page(page, capsys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -51,3 +52,27 @@ def test_docstrings_become_text(site: Path) -> None:
     text = (site / "laws" / "laplace.html").read_text()
     assert "exp(-|x| / scale)" in text
     assert "\\" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL).split("<body", 1)[1].replace("\\n", "")
+
+
+def test_the_reference_has_every_public_name(site: Path) -> None:
+    text = "".join(page.read_text() for page in (site / "reference").glob("*.html"))
+    for name in (
+        n for n in ds.__all__ if inspect.isfunction(getattr(ds, n)) or n in ("Session", "Result", "Schema", "Ledger")
+    ):
+        thing = getattr(ds, name)
+        assert f'id="{thing.__module__}.{thing.__qualname__}"' in text, name
+    for package in (ds.models, ds.inference, ds.synthetic, ds.protect, ds.local):
+        for name in package.__all__:
+            thing = getattr(package, name)
+            if inspect.isclass(thing) or inspect.isfunction(thing):
+                assert f'id="{thing.__module__}.{thing.__qualname__}"' in text, name
+    assert "discreet ledger verify" in (site / "reference" / "commands.html").read_text()
+
+
+def test_formulas_outputs_and_pictures_are_shown(site: Path) -> None:
+    assert "<math" in (site / "index.html").read_text()
+    tutorial = (site / "tutorial.html").read_text()
+    assert "It fits:" in tutorial
+    assert (site / "outputs" / "tutorial.4.report.html").exists()
+    assert "<img" in (site / "how-to" / "survival.html").read_text()
+    assert (site / "gallery.html").read_text().count("<img") > 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_sco
 
 import discreet as ds
 from discreet.accounting.lots import Lots
-from discreet.errors import InvalidRequest, UnknownName
+from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.models import (
     ClipQuantile,
     LogisticRegression,
@@ -149,3 +150,23 @@ def test_noise_is_given_and_epsilon_computed(neighbors: Any) -> None:
         SGDClassifier.with_noise(0, delta=1e-5, expected_rows=N)
     with pytest.raises(InvalidRequest, match="price of its own"):
         SGDClassifier.with_noise(1, delta=1e-5, expected_rows=N, clip=ClipQuantile(0.5, epsilon=1))
+
+
+def test_a_card_that_does_not_fit_its_model_is_refused_before_anything_is_paid(tmp_path: Path) -> None:
+    x, y = rows(1)
+    fitted().publish(tmp_path / "m.json")
+    whole = json.loads((tmp_path / "m.json").read_text())
+    ledger = ds.Ledger("test", ds.Budget(epsilon=9))
+    for change in (
+        lambda card: card["design"]["features"].pop(),
+        lambda card: card["design"].update(intercept=False),
+        lambda card: card["design"]["target"].update(classes=[0, 1, 2]),
+        lambda card: card.pop("design"),
+        lambda card: card["design"]["features"][0].update(hi=3.0),
+    ):
+        doc = json.loads(json.dumps(whole))
+        change(doc["card"])
+        (tmp_path / "n.json").write_text(json.dumps(doc))
+        with pytest.raises(UnsupportedFormat):
+            confusion_matrix(load(tmp_path / "n.json"), x, y, epsilon=1, ledger=ledger)
+    assert ledger.spent().epsilon == 0

@@ -143,6 +143,7 @@ def test_price_ridge_and_rows_of_a_person() -> None:
         person="who", max_rows=3,
     )  # fmt: skip
     session = ds.Session(people, schema, ledger="test", seed=1)
+    assert session.preview_fit(m.SoftmaxRegression(epsilon=2), list("abcd"), "y").ridge == pytest.approx(6.0, rel=0.01)
     several = session.fit(m.SoftmaxRegression(epsilon=2, delta=1e-5), list("abcd"), "y")
     assert several.privacy_.releases[0].distance.l2 == pytest.approx(3 * math.sqrt(2), rel=1e-9)
     assert several.privacy_.releases[0].mechanism.noise == "spherical_laplace", "normal noise is for one row a person"

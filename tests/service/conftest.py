@@ -23,6 +23,7 @@ from discreet.service.config import Config
 from discreet.service.desk import Office
 from discreet.service.errands import Errands, Made
 from discreet.service.hand import Hand
+from discreet.service.helper import Helper
 from discreet.service.inbox import Inbox
 from discreet.service.log import Log
 from discreet.service.outbox import FINAL, Answer, Outbox
@@ -226,11 +227,25 @@ def boxes(tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+def helpers() -> Iterator[tuple[Helper, Helper]]:
+    """Two helpers for all fronts of the tests: starting one takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        own_code(patch)
+        made = Helper(20.0), Helper(20.0)
+        for each in made:
+            each.start()
+    yield made
+    for each in made:
+        each.close()
+
+
+@pytest.fixture(scope="session")
+def stand(tmp_path_factory: pytest.TempPathFactory, helpers: Any) -> Iterator[Stand]:
     """A front that listens, with a stand-in for the desk."""
     from tests.service.stand import standing
 
-    with standing(tmp_path_factory.mktemp("stand"), slot=0.02, more="[limits]\nper_minute = 100000\n") as made:
+    limits = "[limits]\nper_minute = 100000\nqueued = 10000\n"
+    with standing(tmp_path_factory.mktemp("stand"), slot=0.02, more=limits, helpers=helpers) as made:
         yield made
 
 

@@ -151,29 +151,39 @@ def set_up(folder: Path) -> tuple[str, str, str, Signer]:
 
 
 @contextmanager
-def standing(folder: Path, slot: float = 0.1, more: str = "") -> Iterator[Stand]:
+def listening(front: Any, listener: socket.socket) -> Iterator[None]:
+    """A front that listens, for as long as the block lasts."""
+    settings = uvicorn.Config(
+        front, http="h11", ws="none", lifespan="on", log_level="critical", server_header=False, date_header=False
+    )
+    server = uvicorn.Server(settings)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    until = time.monotonic() + 60
+    while not server.started and time.monotonic() < until:
+        time.sleep(0.02)
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+@contextmanager
+def standing(folder: Path, slot: float = 0.1, more: str = "", helpers: Any = None) -> Iterator[Stand]:
     """A front with its stand-in desk, for as long as the block lasts."""
     boxes, token, other, signer = set_up(folder)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         file = folder / "serve.toml"
         here = f'url = "http://127.0.0.1:{port}"\nlisten = "127.0.0.1:{port}"'
-        file.write_text(f'[service]\n{here}\nboxes = "boxes"\none_user = true\n{more}')
+        file.write_text(f'[service]\n{here}\nboxes = "boxes"\none_user = true\ncustodians = ["analyst 1"]\n{more}')
         config = service_file.read(file)
-        front = application(config)
+        front = application(config, helpers)
         desk = PretendDesk(boxes, signer, people(), slot)
         desk.start()
-        server = uvicorn.Server(
-            uvicorn.Config(front, http="h11", lifespan="on", log_level="warning", server_header=False, date_header=False)
-        )
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        until = time.monotonic() + 60
-        while not server.started and time.monotonic() < until:
-            time.sleep(0.02)
         try:
-            yield Stand(config.url, token, other, signer.public, desk.outbox, boxes)
+            with listening(front, listener):
+                yield Stand(config.url, token, other, signer.public, desk.outbox, boxes)
         finally:
-            server.should_exit = True
-            thread.join(20)
             desk.end()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -12,8 +15,10 @@ import threading
 import time
 from collections.abc import Iterator
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -22,15 +27,21 @@ from discreet.core.price import Price
 from discreet.core.release import Release
 from discreet.errors import BudgetExceeded, DiscreetError
 from discreet.service import grants, signing, tokens
+from discreet.service.calls import Refused, json_reply
 from discreet.service.desk import Office
 from discreet.service.errands import Errands
 from discreet.service.inbox import Inbox
 from discreet.service.outbox import FINAL, WAITING
 from discreet.service.question import parse
 from discreet.service.schedule import Waiting, schedule
+from discreet.service.visitors import Rate
 
+from . import twins
 from .conftest import Analyst, Clinic, body, make_clinic, mean, own_code, run_until, settle
 from .hostile import ROWS
+
+if TYPE_CHECKING:
+    from .stand import Stand
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +132,13 @@ def test_04_a_new_version_view_or_filter_resets_nothing(clinic: Clinic) -> None:
         assert office.ledgers["clinic"].spent().epsilon == Fraction(3, 10)
 
 
+def test_05_and_11_no_count_and_no_error_tells_of_the_table(tmp_path: Path, helpers: Any) -> None:
+    """The twin test: neighbouring, full and empty tables, one script; ``study.service_twins`` makes 500 calls."""
+    made, found = twins.differences(tmp_path, helpers, 24)
+    assert made == 24
+    assert not found, found[0]
+
+
 def test_06_the_difference_of_two_filters_is_paid_twice_and_noisy(clinic: Clinic) -> None:
     """All but one, subtracted from all: both are paid, and their noises are apart."""
     ann = clinic.analyst("ann", 2)
@@ -150,6 +168,22 @@ def test_07_repeats_are_one_draw(clinic: Clinic) -> None:
     assert clinic.spent()["kinds"] == ["reserve", "draw"]
 
 
+def test_08_replies_come_at_a_public_moment(stand: Stand) -> None:
+    """Not before ``due`` and a tenth of a second; ``study.service_timing`` has the classifier."""
+    caller = twins.Caller(stand.url, stand.token)
+    sent = json.loads(caller.call("POST", "/v1/requests", body(mean()).encode()).body)
+    got = caller.waited(sent["request"])
+    assert time.time() >= got["due"] + 0.1
+    caller.close()
+
+
+def test_09_the_front_shares_no_work_with_the_hand(stand: Stand) -> None:
+    """What is asked at /health is answered from constants: the same bytes, whatever the desk does."""
+    caller = twins.Caller(stand.url)
+    assert len({caller.call("GET", "/health").body for _ in range(20)}) == 1
+    caller.close()
+
+
 def test_10_ones_own_load_provokes_no_overrun(real: tuple[Clinic, Office]) -> None:
     """A flood by one analyst waits in the public queue: turns go round, and none of another's is longer for it."""
     slot = Fraction(1, 4)
@@ -163,10 +197,19 @@ def test_10_ones_own_load_provokes_no_overrun(real: tuple[Clinic, Office]) -> No
     refs = [flood_of.submit(mean("0.01", where={"sex": "fm"[i % 2]})) for i in range(30)]
     run_until(office, lambda: all(ref in office.outbox.states(refs) for ref in refs))
     states = [office.outbox.states(refs)[ref].state for ref in refs]
-    assert states.count("denied") == 30 - office.config.limits.queued
+    assert 1 <= states.count("denied") <= 30 - office.config.limits.queued
     assert settle(office, other_one.submit(mean("0.02"))) == ["answered"]
     assert [office.outbox.states(refs)[ref].state for ref in refs].count("answered") <= 3
     assert "overran" not in (clinic.folder / "private" / "desk.log").read_text()
+
+
+def test_12_a_price_is_no_oracle(stand: Stand) -> None:
+    """Prices and rehearsals are made where there is no table at all."""
+    caller = twins.Caller(stand.url, stand.token)
+    for how in ("preview", "rehearse"):
+        replies = {caller.call("POST", f"/v1/requests?{how}=1", body(mean("0.2")).encode()).body for _ in range(3)}
+        assert len(replies) == 1
+    caller.close()
 
 
 def test_13_nobody_burns_anothers_share_or_learns_of_it(tmp_path: Path) -> None:
@@ -233,6 +276,98 @@ def _numbers(document: Any) -> list[int]:
     return [n for inner in document for n in _numbers(inner)] if isinstance(document, list) else []
 
 
+BOMBS = [
+    b'{"table": "patients", "ask": [{"statistic": "count", "epsilon": 1e-300}]}',
+    b'{"table": "patients", "ask": [{"statistic": "count", "epsilon": "1e-999999999"}]}',
+    b'{"table": "patients", "ask": [{"statistic": "count", "epsilon": "' + b"9" * 60_000 + b'"}]}',
+    b'{"table": "patients", "ask": ' + b"[" * 60_000,
+    b'{"table": "patients", "ask": [' + b"{}," * 20_000 + b"{}]}",
+    b'{"table": "patients", "ask": [{"statistic": "histogram", "columns": ["age"], "options": {"bins": 99999999}}]}',
+    b'{"table": "patients", "ask": [{"statistic": "distribution", "columns": ["age"], "options": {"bins": 1e18}}]}',
+    b'{"table": "patients", "ask": [{"statistic": "count", "by": ["sex", "sex", "sex"], "epsilon": 1}]}',
+    b'{"table": "patients", "ask": [{"statistic": "count", "where": "' + b"(" * 400 + b'", "epsilon": 1}]}',
+    b'{"table": "patients", "ask": [{"statistic": "mean", "columns": ["' + b"age*" * 100 + b'age"], "epsilon": 1}]}',
+    b'{"table": "patients", "fit": {"kind": "kernel", "components": 999999999, "features": ["age"], "target": "stroke"}}',
+    b'{"table": "patients", "synthesize": {"bins": {"age": 999999999}, "rows": 999999999, "tables": 99999, "epsilon": 1}}',
+]  # fmt: skip
+
+
+def test_16_bombs_are_refused_in_no_time_and_memory(stand: Stand, helpers: Any) -> None:
+    caller, pid = twins.Caller(stand.url, stand.token), helpers[0]._process.pid
+    before = _most_memory(pid)
+    for bomb in BOMBS:
+        began = time.perf_counter()
+        seen = caller.call("POST", "/v1/requests?preview=1", bomb)
+        assert seen.code in (200, 413, 422), (bomb[:80], seen.code)
+        assert time.perf_counter() - began < 5, bomb[:80]  # 1 s on a machine with nothing else to do
+    assert helpers[0]._process.pid == pid
+    assert _most_memory(pid) - before < 200 << 10
+    caller.close()
+
+
+def _most_memory(pid: int) -> int:
+    """The most memory that a process ever had, in KiB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+
+
+def test_17_a_flood_is_dammed_for_the_one_who_floods() -> None:
+    rate = Rate(60)
+    for number in range(60):
+        rate.take(1, number / 100)
+    for moment in (1.0, 30.0, 59.9):
+        with pytest.raises(Refused) as caught:
+            rate.take(1, moment)
+        assert caught.value.code == 429
+    rate.take(2, 1.0)
+    rate.take(1, 60.01)
+
+
+def test_18_anothers_request_is_not_there(stand: Stand) -> None:
+    mine, other = twins.Caller(stand.url, stand.token), twins.Caller(stand.url, stand.other)
+    ref = json.loads(mine.call("POST", "/v1/requests", body(mean()).encode()).body)["request"]
+    assert mine.call("GET", f"/v1/requests/{ref}").code == 200
+    seen = [other.call("GET", f"/v1/requests/{each}") for each in (ref, "0" * 32, "x", ref.upper(), ref + "0")]
+    assert {each.code for each in seen} == {404}
+    assert len({(each.headers, each.body) for each in seen}) == 1
+    assert ref not in other.call("GET", "/v1/requests").body.decode()
+    mine.close()
+    other.close()
+
+
+NAMES = ["\x1b[2J", "a\u202eb", "\u0000", "x\r\nSet-Cookie: a=b", "\ud800", "a\u200bb", "\x9b31m"]
+
+
+def test_19_hostile_names_reach_no_terminal_and_no_page(stand: Stand) -> None:
+    caller = twins.Caller(stand.url, stand.token)
+    for name in NAMES:
+        for ask in (mean(title=name), mean(where={"sex": name}), {"statistic": name, "epsilon": 1}):
+            seen = caller.call("POST", "/v1/requests", body(ask).encode())
+            assert seen.code == 422
+            assert name not in seen.body.decode("utf-8", "replace")
+    script = "<script>alert(1)</script><img src=x onerror=y>"
+    ref = json.loads(caller.call("POST", "/v1/requests", body(mean(title=script)).encode()).body)["request"]
+    caller.waited(ref)
+    cookie = twins.sign_in(caller, stand.token)
+    for path in ("/answers", f"/answers/{ref}"):
+        page = caller.call("GET", path, headers={"Cookie": cookie}).body.decode()
+        assert "&lt;script&gt;" in page
+        assert "<script" not in page
+        assert "<img" not in page
+    caller.close()
+
+
+def test_20_a_hostile_model_to_score_is_refused(stand: Stand) -> None:
+    caller = twins.Caller(stand.url, stand.token)
+    design: list[Any] = [{}, None, [], 1, "os.system", {"features": {}, "target": {}}, {"features": [None] * 300}]
+    design += [{"features": [{"column": "__class__"}]}, {"__reduce__": ["os.system", "true"]}]
+    for one in design:
+        for theta in ([], [1.0], ["x"], None, [True], [1e308] * 3):
+            text = json.dumps({"table": "patients", "score": {"design": one, "theta": theta, "epsilon": 1}})
+            assert caller.call("POST", "/v1/requests?preview=1", text.encode()).code == 422
+    caller.close()
+
+
 @pytest.mark.parametrize("moment", ["before taking", "queued", "scheduled"])
 @pytest.mark.parametrize("what", ["token", "grant", "analyst"])
 def test_21_nothing_is_had_after_a_revocation(clinic: Clinic, moment: str, what: str) -> None:
@@ -273,6 +408,82 @@ print([
     tried(lambda: open(f"{folder}/private/desk.log").read(1)),
 ])
 """
+
+
+def test_22_a_guessed_token_is_told_nothing(stand: Stand) -> None:
+    seen = []
+    for token in (
+        "",
+        "x",
+        "discreet_" + "A" * 43,
+        stand.token[:-1],
+        stand.token + "A",
+        stand.token.lower(),
+        "Bearer",
+        "\u00ff",
+    ):
+        caller = twins.Caller(stand.url)
+        for path in ("/v1/tables", "/v1/left", "/v1/requests", f"/v1/requests/{'0' * 32}"):
+            seen.append(caller.call("GET", path, headers={"Authorization": f"Bearer {token}"}))
+        caller.close()
+    assert {each.code for each in seen} == {401}
+    assert len({(each.headers, each.body) for each in seen}) == 1
+
+
+def test_23_forms_of_another_site_are_refused(stand: Stand) -> None:
+    """``test_browser`` does the same in Chromium, from a second origin."""
+    caller = twins.Caller(stand.url, stand.token)
+    cookie = twins.sign_in(caller, stand.token)
+    page = caller.call("GET", "/tables", headers={"Cookie": cookie})
+    headers = dict(page.headers)
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert headers["referrer-policy"] == "same-origin"
+    csrf = page.body.decode().split('name="csrf" value="')[1].split('"')[0]
+    form = f"csrf={csrf}&question=" + quote(body(mean()))
+    before = len(json.loads(caller.call("GET", "/v1/requests").body)["requests"])
+    for origin, text in (
+        (None, form),
+        ("https://evil.example", form),
+        ("null", form),
+        (stand.url, form.replace(csrf, "x" * 43)),
+    ):
+        given = {"Cookie": cookie, "Content-Type": "application/x-www-form-urlencoded"} | (
+            {} if origin is None else {"Origin": origin}
+        )
+        assert caller.call("POST", "/send", text.encode(), given).code == 422
+    assert len(json.loads(caller.call("GET", "/v1/requests").body)["requests"]) == before
+    given = {"Cookie": cookie, "Content-Type": "application/x-www-form-urlencoded", "Origin": stand.url}
+    assert caller.call("POST", "/send", form.encode(), given).code == 303
+    caller.close()
+
+
+POSTED = b"POST /v1/requests HTTP/1.1\r\nHost: x\r\n"
+HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+SMUGGLED = [
+    POSTED + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + HEALTH,
+    POSTED + b"Content-Length: 4\r\nContent-Length: 40\r\n\r\nabcd" + HEALTH,
+    POSTED + b"Transfer-Encoding: xchunked\r\n\r\n" + HEALTH,
+    b"GET /health HTTP/1.1\r\nHost: x\r\nBad Header: x\r\n\r\n" + HEALTH,
+    b"GET /health HTTP/1.1\nHost x\n\n" + HEALTH,
+    b"GET /health HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 200_000 + b"\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("number", range(len(SMUGGLED)))
+def test_24_a_smuggled_request_is_not_taken(stand: Stand, number: int) -> None:
+    """At most one reply comes back, and none to what was hidden behind it."""
+    parts = urlsplit(stand.url)
+    with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=5) as wire:
+        with contextlib.suppress(OSError):
+            wire.sendall(SMUGGLED[number])
+            wire.shutdown(socket.SHUT_WR)
+        got = b""
+        with contextlib.suppress(OSError):
+            while part := wire.recv(1 << 16):
+                got += part
+    assert got.count(b"HTTP/1.1 ") <= 1
+    assert b'"service"' not in got
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="changing users needs root")
@@ -324,7 +535,8 @@ def test_27_a_swapped_question_is_seen(clinic: Clinic) -> None:
         inbox = sqlite3.connect(clinic.folder / "boxes" / "front" / "inbox.db")
         inbox.execute("UPDATE requests SET body = ? WHERE ref = ?", [swapped, early])
         inbox.commit()
-        office._take(time.time())
+        while len(office.outbox.states([early, late])) < 2:
+            office._take(time.time())
         inbox.execute("UPDATE requests SET body = ?", [swapped])
         inbox.commit()
         inbox.close()
@@ -335,8 +547,9 @@ def test_27_a_swapped_question_is_seen(clinic: Clinic) -> None:
 
 
 def test_28_a_poisoned_inbox_is_answered_by_words(clinic: Clinic) -> None:
-    """Rows of every kind straight into the inbox: the desk goes on, and pays for the good one alone."""
+    """Rows of every kind straight into the inbox, most under a token that is good: the desk pays for the good one alone."""
     ann = clinic.analyst("ann")
+    clinic.analyst("mallory", "0.001")
     with clinic.desk() as office:
         Inbox(str(clinic.folder / "boxes"), write=True).close()
         inbox = sqlite3.connect(clinic.folder / "boxes" / "front" / "inbox.db")
@@ -353,7 +566,8 @@ def test_28_a_poisoned_inbox_is_answered_by_words(clinic: Clinic) -> None:
         assert set(states) <= {*FINAL, *WAITING}
         assert states.count("answered") == 1
         assert len(states) == 1 + sum(bool(place % 7) for place in range(len(ROWS)))
-    assert clinic.spent()["kinds"] == ["reserve", "draw"]
+        assert {"revoked", "denied", "refused_cap"} <= set(states)
+    assert clinic.spent()["kinds"] == ["reserve", "reserve", "draw"]
 
 
 def test_29_a_thief_of_the_mailboxes_finds_no_token(clinic: Clinic) -> None:
@@ -421,6 +635,37 @@ def test_31_answers_are_not_there_before_they_are_due(real: tuple[Clinic, Office
     assert asked.due == pytest.approx(round(asked.due / 0.5) * 0.5)  # a public moment: the beginning of a slot
 
 
+def test_32_lengths_tell_no_values(stand: Stand) -> None:
+    """Whatever is released, the same question has one length; all are multiples of 4 KiB."""
+    lengths = set()
+    for scale in (0, 1, 7.123456789012345, -1.2345678901234567e-300, 1e307, 12345678):
+        doc = {"answer": json.dumps({"value": [scale * each for each in (1, 2, 3)] * 60, "hash": "0a1b2"})}
+        lengths.add(len(json_reply(doc).body))
+    assert len(lengths) == 1
+    caller = twins.Caller(stand.url, stand.token)
+    for path in ("/health", "/v1/tables", "/v1/none", "/", "/style.css"):
+        assert len(caller.call("GET", path).body) % 4096 == 0
+    caller.close()
+
+
+def test_33_a_service_sends_its_clients_no_code() -> None:
+    """Nothing that a client reads is run: no module of it can unpickle, evaluate or import what a document names."""
+    for name in ("remote", "wire", "replay", "written", "signing", "question", "kinds", "closed"):
+        tree = ast.parse(Path(import_module(f"discreet.service.{name}").__file__ or "").read_text())
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        loaded = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        assert not used & {"eval", "exec", "compile", "__import__", "import_module"}, name
+        assert not loaded & {"pickle", "marshal", "shelve", "importlib"}, name
+    for hostile in (
+        {"kind": "release", "schema": 1, "value": 1, "mechanism": {"name": "os.system"}},
+        {"kind": "model"},
+        [],
+        None,
+    ):
+        with pytest.raises(DiscreetError):
+            Release.from_dict(hostile)
+
+
 def test_an_overrun_is_withheld_and_the_third_closes(tmp_path: Path) -> None:
     """A question that takes longer than its turn: killed, withheld, paid; after three the population is closed."""
     clinic = make_clinic(tmp_path, slot="0.5")
@@ -456,6 +701,7 @@ def test_what_waits_for_approval(clinic: Clinic) -> None:
     with clinic.desk() as office:
         small, large, never = ann.submit(mean("0.4")), ann.submit(mean("0.6")), ann.submit(mean("0.7"))
         settle(office, small)
+        run_until(office, lambda: len(office.outbox.states([large, never])) == 2)
         with clinic.custodian() as custodian:
             waiting = custodian.pending()
             assert [(p.ref, p.analyst, p.purpose) for p in waiting] == [(r, "ann", "stroke and age") for r in (large, never)]

@@ -273,6 +273,8 @@ EXAMS = [
     _of(GRPUA(fit_intercept=False, **_LOTS), whole=True, delta=0.01, cost=1.4),
     _of(SGDRegressor(fit_intercept=False, **_LOTS), target="z", whole=True, delta=0.01, cost=1.4),
     _of(MLPClassifier(hidden_layer_sizes=(2,), **_LOTS), whole=True, delta=0.01, cost=1.4),
+    _of(SGDClassifier(fit_intercept=False, **_LOTS | {"lots": "turns", "steps": 3}), "SGDClassifier, people in turns",
+        whole=True, delta=0.01, cost=1.4),
     _of(MLPRegressor(hidden_layer_sizes=(2,), **_LOTS), target="z", whole=True, delta=0.01, cost=1.4),
     _of(OwnNetwork(loss=gradient_loss(lambda p, x, y: (2 * y - 1) * x, [0.0]), **_LOTS), whole=True, delta=0.01, cost=1.4),
 ]  # fmt: skip

@@ -120,7 +120,7 @@ def _place(wanted: FitJob, work: Callable[[], T]) -> T:
 def _describe(wanted: FitJob, model: Any, published: dict[str, Any], ledger: Ledger, before: Cost) -> dict[str, Any]:
     names, values = [], []  # of other models, whose numbers are in the file, none
     design = getattr(model.fitted_, "design", None)
-    if design is not None and hasattr(model, "coef_"):
+    if design is not None and np.size(getattr(model, "coef_", ())) == len(model.feature_names_):
         names = [*model.feature_names_, *(["intercept"] if design.intercept else [])]
         values = [*np.ravel(model.coef_).tolist(), *np.ravel(model.intercept_).tolist()][: len(names)]
     cost, found = model.privacy_.cost, published["intervals"]

@@ -197,7 +197,7 @@ def anonymize(source: str | Path, progress: Progress | None = None, *, override:
         result = make(job.path("table"), names, hierarchies, drop=_dropped(job, used, job.path("table")), **options)
         if "output" in job.facts:
             result.write(job.path("output"), progress, order=order)
-    if "report" in job.facts:
+    if "report" in job.facts and isinstance(result, Anonymized):
         from discreet.protect.report import write
 
         write(result, job.path("report"), f"Anonymous copy of {Path(job.get('table', str)).name}")

@@ -346,9 +346,9 @@ class Design:
         """The number of columns counted for the norm: each column of the table once, and the constant."""
         return (1 if self.fourier else len(self.features)) + self.intercept
 
-    @property
+    @cached_property
     def width(self) -> int:
-        """The number of coefficients, the constant last."""
+        """The number of coefficients, the constant last; every pass over the rows asks for it."""
         return (self.fourier.size if self.fourier else sum(f.size for f in self.features)) + self.intercept
 
     @property

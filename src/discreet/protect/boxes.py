@@ -12,16 +12,25 @@ largest smaller half, so where that has fewer than k rows every cut of the colum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.protect.diversity import Fails
 from discreet.protect.histogram import Floats, Ints
 
-Fail = Callable[[Ints, int, Ints], Fails]  # (group of each entry, groups, entries) -> which groups break a rule
+
+class Fail(Protocol):
+    """Which groups of entries break a rule: the group of each of ``entries``, and how many groups there are."""
+
+    def __call__(self, ids: Ints, groups: int, entries: Ints) -> Fails: ...
+
+
 _BITS = 62
+Small = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +70,7 @@ def boxes(entries: Entries, k: int, fails: Fail | None = None) -> tuple[Ints, in
 
 
 def _cuts(
-    entries: Entries, codes: Ints, rows: Ints, box: Ints, starts: Ints, k: int, fails: Fail | None
+    entries: Entries, codes: Small, rows: Ints, box: Ints, starts: Ints, k: int, fails: Fail | None
 ) -> tuple[Ints, Ints]:
     """For every box the column that cuts it and the last code of the lower half; column -1 where none does."""
     many = len(starts)
@@ -92,7 +101,7 @@ def _cuts(
     return chosen, cut
 
 
-def _even(values: Ints, groups: Ints, many: int, counts: Ints, k: int, gap: Fails) -> tuple[Fails, Ints]:
+def _even(values: Small, groups: Ints, many: int, counts: Ints, k: int, gap: Fails) -> tuple[Fails, Ints]:
     """The most even cut of each group between two values: whether both halves have k rows, and the last value below it.
 
     Missing values (``gap``) are cut off from the others first where that leaves k rows on both sides.

@@ -17,6 +17,7 @@ all do or the box is one cluster.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -43,7 +44,7 @@ def clusters(entries: Entries, apart: Sequence[Apart], k: int, fails: Fail | Non
         parts = [column[here] for column in entries.codes]
         found, seeds = _members(parts, known, entries.counts[here], k)
         if fails is not None:
-            found = _merged(found, seeds, parts, known, lambda ids, m, rows=here: fails(ids, m, rows))
+            found = _merged(found, seeds, parts, known, partial(fails, entries=here))
         _, found = np.unique(found, return_inverse=True)
         classes[here] = made + found
         made += int(found.max()) + 1

@@ -46,7 +46,7 @@ class Leaving:
         if Path(path).exists():
             raise InvalidRequest(f"the file to write must not exist yet, got {str(path)!r}; choose another name")
         facts = {"table": name, "recipient": text(recipient, "recipient"), "purpose": "anonymous copy", "override": override}
-        made = method_named(method, options)(self.paths(name), quasi_identifiers, hierarchies, k, **options)
+        made: Copy = method_named(method, options)(self.paths(name), quasi_identifiers, hierarchies, k, **options)
         facts |= described(made, hierarchies, options.get("sensitive"))
         while True:
             earlier = [row.document for row in self.log.rows(("copy",)) if row.document["table"] == name]

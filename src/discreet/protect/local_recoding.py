@@ -91,10 +91,10 @@ class Counted:
             scales.append(scale)
             coded.append(places[codes])
         sizes = [len(scale.values) for scale in scales]
-        codes, counts = distinct(coded, sizes, rows)
+        combined, counts = distinct(coded, sizes, rows)
         if not hidden:
-            return Counted(tuple(scales), tuple(codes), counts, ())
-        keys = _keys(codes, sizes)
+            return Counted(tuple(scales), tuple(combined), counts, ())
+        keys = _keys(combined, sizes)
         rank = np.argsort(keys)
         entry = rank[np.searchsorted(keys, _keys(coded, sizes), sorter=rank)]
         secrets = []
@@ -106,7 +106,7 @@ class Counted:
             by_entry = np.argsort(which, kind="stable")
             texts = tuple(values[p] for p in arrangement)
             secrets.append((which[by_entry], value[by_entry], many[by_entry], texts))
-        return Counted(tuple(scales), tuple(codes), counts, tuple(secrets))
+        return Counted(tuple(scales), tuple(combined), counts, tuple(secrets))
 
     @property
     def rows(self) -> int:
@@ -123,7 +123,7 @@ class Counted:
         parts = [_Secret.of(secret, len(self.counts), demand, self.rows) for secret in self.secrets]
 
         def any_of(ids: Ints, groups: int, entries: Ints) -> Fails:
-            return np.any([part.fails(ids, groups, entries) for part in parts], axis=0)
+            return np.asarray(np.any([part.fails(ids, groups, entries) for part in parts], axis=0))
 
         return any_of
 
@@ -158,8 +158,8 @@ class _Secret:
 class LocalCopy:
     """An anonymous copy whose classes have words of their own.
 
-    ``groups`` is how many classes there are, ``sizes`` how many rows each has, and ``copied`` names the columns that stand in
-    the copy as they were. Nothing is suppressed.
+    ``groups`` is how many classes there are, ``sizes`` how many rows each has, and ``copied`` names the columns that stand
+    in the copy as they were. Nothing is suppressed.
     """
 
     method: str
@@ -264,8 +264,8 @@ def _copy(
 ) -> LocalCopy:
     source = open_table(table, spark)
     names, hidden = listed(quasi_identifiers), listed(sensitive)
-    for secret in hidden or [None]:
-        check_columns(source, names, hierarchies, secret, demand)
+    for place in range(max(1, len(hidden))):
+        check_columns(source, names, hierarchies, hidden[place] if hidden else None, demand)
     if len(set(hidden)) < len(hidden) or (len(hidden) > 1 and demand.order is not None):
         raise InvalidRequest(f"several sensitive columns are different ones, without order=, got {hidden}; ask for one")
     copied, dropped = others(source, [*names, *hidden], drop)

@@ -20,7 +20,7 @@ from discreet.errors import DiscreetError
 from discreet.service.boxes import Unavailable
 
 PAD = 4096
-_NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(rb"(?<=[\[:,\s])-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?=[\],}\s])")  # not the digits of a text
 _WIDEST = 25  # characters of the longest number in JSON: a sign, 17 digits, a point and an exponent
 ALWAYS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 KINDS = {401: "unauthorized", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type",

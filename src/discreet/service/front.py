@@ -67,10 +67,10 @@ def _files(path: Path) -> Iterator[Path]:
         yield path
 
 
-def application(config: Config) -> Starlette:
-    """The front as an ASGI application. It opens its mailboxes when it starts."""
+def application(config: Config, helpers: tuple[Helper, Helper] | None = None) -> Starlette:
+    """The front as an ASGI application; ``helpers`` of another front, one for prices and one for the rest, can be shared."""
     inbox, outbox = Inbox(config.front_boxes, write=True), Outbox(config.front_boxes, write=False)
-    pricing, rehearsing = Helper(), Helper()
+    pricing, rehearsing = helpers or (Helper(), Helper())
     counter, visitors = Counter(inbox, outbox, config.limits, pricing, rehearsing), Visitors(outbox)
 
     @asynccontextmanager
@@ -80,8 +80,10 @@ def application(config: Config) -> Starlette:
         try:
             yield
         finally:
-            for each in (pricing, rehearsing, inbox, outbox):
-                each.close()
+            inbox.close()
+            outbox.close()
+            for helper in () if helpers else (pricing, rehearsing):
+                helper.close()
 
     routes = [*Api(counter, visitors).routes(), *Pages(config, counter, visitors).routes()]
     made = Starlette(routes=routes, lifespan=alive, exception_handlers={HTTPException: _refused, Exception: _failed})

@@ -51,7 +51,9 @@ def ridge_words(ridge: float | None, asked: float | None) -> str:
 
 
 def asked_ridge_of(asked: Any, used: float) -> float | None:
-    """The ridge that was asked for, where one that is larger by more than a hundredth was used."""
+    """The ridge that was asked for, where one that is larger by more than a hundredth was used; None of a chosen one."""
+    if asked == "auto":
+        return None
     try:
         given = float(asked)
     except (TypeError, ValueError):  # "1/10"

@@ -121,8 +121,7 @@ class SoftmaxRegression(ManyClasses, LossModel):
         self.classes_ = np.array(design.target.classes)
         self.feature_names_ = design.names
         self.ridge_ = float(fitted.ridge)
-        asked = None if self.ridge == "auto" else asked_ridge_of(self.ridge, self.ridge_)
-        self.privacy_ = replace(fitted.privacy, asked_ridge=asked)
+        self.privacy_ = replace(fitted.privacy, asked_ridge=asked_ridge_of(self.ridge, self.ridge_))
         self.fitted_ = fitted
 
     @property

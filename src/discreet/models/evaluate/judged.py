@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.core.codec import read_as
+from discreet.core.documents import reading
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.models.design import Design, Feature, Target
 from discreet.models.gradient.network import Network, classifier
@@ -40,7 +41,12 @@ class Judged:
 def judged(model: Any) -> Judged:
     """A fitted classifier of discreet.models, or a published one; others are judged by their scores, on arrays."""
     if isinstance(model, Predictor):
-        return _published(model)
+        with reading("a published model"):
+            made = _published(model)
+            fits = made.flat.shape == (made.network.size,) and made.design.inputs == model.inputs
+            if not fits or len(made.classes) != len(made.design.target.classes):
+                raise UnsupportedFormat("the data card of a published model is about other columns than the model itself")
+        return made
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
@@ -66,6 +72,8 @@ def _published(model: Predictor) -> Judged:
         flat = np.concatenate([layer.ravel() for layer in model.layers])
         return Judged(design, network, flat, model.classes, model.threshold)
     coefficients = model.coefficients if model.kernel is not None else _coded(design, model.coefficients)
+    if model.intercept and not design.intercept:
+        raise UnsupportedFormat("the data card of a published model knows no intercept, and the model has one")
     constant = [model.intercept] if design.intercept else []
     flat = np.append(coefficients, constant) * design.units
     return Judged(design, Network((design.width, 1), Logistic(), bias=False), flat, model.classes, model.threshold)
