@@ -12,7 +12,7 @@ import pytest
 
 from discreet.errors import InvalidRequest
 from discreet.protect import FileKeys, Hierarchy, Pseudonymizer, Vault, anonymize, microaggregate, mondrian
-from tests.protect.oracle import good, random_table, wishes
+from tests.protect.oracle import good, more_wishes, random_table, wishes
 from tests.protect.test_incognito import columns
 
 MAKERS = (mondrian, microaggregate)
@@ -41,7 +41,7 @@ def test_every_class_satisfies_every_rule(make: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, names, hierarchies = random_table(rng)
     whole = [row["ill"] for row in rows]
-    for wish in wishes(rng):
+    for wish in (*wishes(rng), *more_wishes(rng)):
         possible = good(whole, whole, wish)
         try:
             copy = make(columns(rows), names, hierarchies, sensitive="ill", **wish.keywords())

@@ -42,9 +42,12 @@ from discreet.protect.upgrading import upgrade as _upgrade
 from discreet.protect.vault import Vault
 from discreet.protect.writing import write_whole
 
-_WANTED = ("k", "l", "t", "sensitive", "suppression", "metric", "diversity", "c", "order", "weights", "at_most")
+_WANTED = (
+    "k", "l", "t", "sensitive", "suppression", "metric", "diversity", "c", "order", "weights", "at_most", "beta", "likeness",
+    "disclosure",
+)  # fmt: skip
 _LONGEST = 255  # bytes of the name of a file
-_KINDS = {"sensitive": str, "metric": str, "diversity": str, "weights": dict, "at_most": dict}
+_KINDS = {"sensitive": str, "metric": str, "diversity": str, "likeness": str, "weights": dict, "at_most": dict}
 
 
 @dataclass(frozen=True)
@@ -217,10 +220,11 @@ def _dropped(job: Job, used: list[str], where: Path | list[Path]) -> list[str]:
 
 
 def check(source: str | Path) -> Check:
-    """Measure a table; keys ``table``, ``quasi_identifiers``, ``sensitive``, ``l``, ``order``, ``population``."""
-    job = Job.read(source).only("table", "quasi_identifiers", "sensitive", "l", "order", "population")
-    options = {key: job.facts[key] for key in ("sensitive", "l", "order") if key in job.facts}
-    for key, kind in (("sensitive", str), ("l", int)):
+    """Measure a table; keys ``table``, ``quasi_identifiers``, and those of ``discreet.protect.check``."""
+    plain = ("sensitive", "l", "order", "people")
+    job = Job.read(source).only("table", "quasi_identifiers", "population", *plain)
+    options = {key: job.facts[key] for key in plain if key in job.facts}
+    for key, kind in (("sensitive", str), ("l", int), ("people", int)):
         if key in options:
             job.get(key, kind)
     if "population" in job.facts:

@@ -183,6 +183,9 @@ def anonymize(
     diversity: str = "distinct",
     c: Number | None = None,
     order: Sequence[object] | str | None = None,
+    beta: Number | None = None,
+    likeness: str = "enhanced",
+    disclosure: Number | None = None,
     weights: Mapping[str, float] | None = None,
     at_most: Mapping[str, int | str] | None = None,
     drop: Sequence[str] = (),
@@ -193,12 +196,13 @@ def anonymize(
     ``table`` is a dict of columns, a pandas, Polars or Arrow table, the path of CSV or Parquet files (with
     ``spark=session`` read by Spark), or a Spark DataFrame. ``hierarchies`` says how each quasi-identifier is made
     coarser. With a ``sensitive`` column, each group also needs ``l``-diversity (``diversity``: distinct, entropy, or
-    recursive with ``c``) and ``t``-closeness (categorical, or ordered by ``order``, a list or "numeric"). At most the
-    share ``suppression`` of rows may be left out, in whole groups that fail. Of all safe combinations of levels the one
-    of least ``metric`` is taken: precision, height, discernibility, ncp or entropy, with ``weights`` for columns, or a
-    function of your own of the levels, the sizes of groups and the rows left out; ``result.at(levels)`` is the copy at any
-    other safe one. Several ``sensitive`` columns are each held to the same demands, where nothing is suppressed.
-    ``at_most`` caps the level of a column.
+    recursive with ``c``), ``t``-closeness (categorical, or ordered by ``order``, a list or "numeric"),
+    ``beta``-likeness (``likeness``: enhanced or basic) or ``disclosure``, the delta of delta-disclosure. At most the share
+    ``suppression`` of rows may be left out, in whole groups that fail. Of all safe combinations of levels the one of least
+    ``metric`` is taken: precision, height, discernibility, ncp or entropy, with ``weights`` for columns, or a function of
+    your own of the levels, the sizes of groups and the rows left out; ``result.at(levels)`` is the copy at any other safe
+    one. Several ``sensitive`` columns are each held to the same demands, where nothing is suppressed. ``at_most`` caps the
+    level of a column.
 
     Every other column is copied as it is: leave names, numbers of people and free text out with ``drop``. ``k`` counts
     rows, not people: give a table with one row for each person.
@@ -207,7 +211,7 @@ def anonymize(
     a group whose rows share one sensitive value gives that value away (ask for ``l``), and whoever can rule values out
     learns more. Two k-anonymous copies of one table together need not be k-anonymous.
     """
-    demand = Demand(k, l, t, diversity, c, order)
+    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure)
     source = open_table(table, spark)
     names = listed(quasi_identifiers)
     hidden = listed(sensitive)
@@ -290,7 +294,7 @@ def check_columns(
     if not names:
         raise InvalidRequest("quasi_identifiers must name at least one column, got none")
     if sensitive is None and demand.needs_sensitive:
-        raise InvalidRequest("l and t need a sensitive column, got none; pass sensitive='...'")
+        raise InvalidRequest("l, t, beta and disclosure need a sensitive column, got none; pass sensitive='...'")
     source.check([*names, *([] if sensitive is None else [sensitive])])
     for name in names:
         if name not in hierarchies:

@@ -59,8 +59,11 @@ def described(made: Copy, hierarchies: Mapping[str, Any], sensitive: str | Seque
     demand = made.demand
     order = demand.order
     said = order if order is None or isinstance(order, str) else [str(value) for value in order]
-    plain = {"k": demand.k, "diversity": demand.diversity, "order": said}
-    numbers = {name: None if (value := getattr(demand, name)) is None else str(value) for name in ("l", "t", "c")}
+    plain = {"k": demand.k, "diversity": demand.diversity, "order": said, "likeness": demand.likeness}
+    numbers = {
+        name: None if (value := getattr(demand, name)) is None else str(value)
+        for name in ("l", "t", "c", "beta", "disclosure")
+    }
     facts = {
         "hierarchies": {name: hierarchies[name].to_dict() for name in made.columns},
         "sensitive": sensitive,

@@ -212,6 +212,9 @@ def mondrian(
     diversity: str = "distinct",
     c: Number | None = None,
     order: Sequence[object] | str | None = None,
+    beta: Number | None = None,
+    likeness: str = "enhanced",
+    disclosure: Number | None = None,
     drop: Sequence[str] = (),
     spark: Any = None,
 ) -> LocalCopy:
@@ -220,7 +223,7 @@ def mondrian(
     A cell says the stretch that its class spans: ``[31, 36]`` for numbers and days, and for categories up to five values or
     their lowest common ancestor. Rules on ``sensitive`` columns are those of ``discreet.protect.anonymize``.
     """
-    demand = Demand(k, l, t, diversity, c, order)
+    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure)
     asked = partial(_copy, "mondrian", _boxes, _stretches)
     return asked(table, quasi_identifiers, hierarchies, demand, sensitive, drop, spark)
 
@@ -237,6 +240,9 @@ def microaggregate(
     diversity: str = "distinct",
     c: Number | None = None,
     order: Sequence[object] | str | None = None,
+    beta: Number | None = None,
+    likeness: str = "enhanced",
+    disclosure: Number | None = None,
     drop: Sequence[str] = (),
     spark: Any = None,
 ) -> LocalCopy:
@@ -245,7 +251,7 @@ def microaggregate(
     A cell says the middle of its class: the mean of numbers and days, the most frequent category. Rules on ``sensitive``
     columns are those of ``discreet.protect.anonymize``.
     """
-    demand = Demand(k, l, t, diversity, c, order)
+    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure)
     asked = partial(_copy, "microaggregation", _clusters, _middles)
     return asked(table, quasi_identifiers, hierarchies, demand, sensitive, drop, spark)
 
