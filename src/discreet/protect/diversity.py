@@ -120,7 +120,7 @@ class Closeness(Rule):
 class Likeness(Rule):
     """beta-likeness: no value's share q in a group exceeds its share p in the table by more than ``beta`` p.
 
-    (Cao and Karras 2012.) Enhanced, by no more than min(beta, -ln p) p, so that rare values may gain more than frequent ones.
+    (Cao and Karras 2012.) Enhanced, by no more than min(beta, -ln p) p: rare values may gain more than frequent ones.
 
     Proof that unions of good groups are good: the share in a union lies between those in its parts, and the bound is fixed.
     """
