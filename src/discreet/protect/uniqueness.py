@@ -114,8 +114,9 @@ def snb(size: Ints, groups: Floats, rows: int, population: int) -> float | None:
     many, alone = float(groups.sum()), float(groups[size == 1].sum())
 
     def wrong(point: Floats) -> Floats:
-        unseen, single, _ = _shifted(*np.exp(point), rate)
-        total = _groups(*np.exp(point), population)
+        a, b = (float(x) for x in np.exp(point))
+        unseen, single = _shifted(a, b, rate)
+        total = _groups(a, b, population)
         return np.array([total * (1 - unseen) / many - 1, total * single / alone - 1])
 
     for start in ([-1.0, -1.0], [0.0, -3.0], [-3.0, -5.0], [1.0, -0.5], [-5.0, -2.0]):
@@ -130,9 +131,9 @@ def _groups(a: float, b: float, population: int) -> float:
     return float(population / (1 + a * (1 - b) / b))
 
 
-def _shifted(a: float, b: float, rate: float) -> tuple[float, float, float]:
-    """The chances that a group has no row in the sample, one row in it, and one person in the population."""
+def _shifted(a: float, b: float, rate: float) -> tuple[float, float]:
+    """The chances that a group of the population has no row in the sample, and one row."""
     stay = 1 - rate
     inner = 1 - (1 - b) * stay
     whole = (b / inner) ** a
-    return float(stay * whole), float(rate * whole * (1 + stay * a * (1 - b) / inner)), float(b**a)
+    return float(stay * whole), float(rate * whole * (1 + stay * a * (1 - b) / inner))
