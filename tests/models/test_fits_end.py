@@ -14,7 +14,8 @@ from discreet.core.price import Price
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms.objective_perturbation import certifiable
-from discreet.models.design import Design, DesignRows, Feature, Target
+from discreet.models.design import Design, DesignRows, Target
+from discreet.models.feature import Feature
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
 from discreet.models.perturbation import ask_for, noise_variance, objective_law
 from discreet.models.queries.constrained_problem import (

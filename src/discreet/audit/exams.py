@@ -23,6 +23,7 @@ from discreet.hypotheses.of_tests import question_of
 from discreet.models import (
     GRPUA,
     PCA,
+    AdditiveClassifier,
     Ball,
     Box,
     Classifier,
@@ -209,6 +210,9 @@ EXAMS = [
         "LogisticRegression with intervals", cost=0.6),
     _of(LogisticRegression(epsilon=10, delta="0.01", ridge="2.1", intervals=True, fit_intercept=False),
         "LogisticRegression with intervals, Gaussian", delta=0.01, relation="replace", cost=0.6),
+    _of(AdditiveClassifier(epsilon=1, bins=2), features=("x", "v"), cost=0.6),
+    _of(AdditiveClassifier(epsilon=1, delta="0.01", bins=2), "AdditiveClassifier, Gaussian", delta=0.01,
+        features=("x", "v"), relation="replace", cost=0.6),
     _of(LinearSVC(method="output", ridge="10", **_PLAIN), "LinearSVC, output"),
     _of(LinearSVC(method="opera", epsilon=1, delta="0.01", ridge="1", fit_intercept=False), "LinearSVC, OPERA",
         relation="replace", delta=0.01),
