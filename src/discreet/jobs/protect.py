@@ -18,8 +18,10 @@ at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,10 @@ from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.protect.access import Access
 from discreet.protect.anonymous import Anonymized
-from discreet.protect.anonymous import anonymize as _anonymize
 from discreet.protect.hierarchies import read_columns
 from discreet.protect.keys import EnvironmentKeys, FileKeys, KeyStore
+from discreet.protect.local_recoding import LocalCopy
+from discreet.protect.methods import method_named
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.receipts import Receipt
 from discreet.protect.risk import Check
@@ -41,9 +44,12 @@ from discreet.protect.upgrading import upgrade as _upgrade
 from discreet.protect.vault import Vault
 from discreet.protect.writing import write_whole
 
-_WANTED = ("k", "l", "t", "sensitive", "suppression", "metric", "diversity", "c", "order", "weights", "at_most")
+_WANTED = (
+    "k", "l", "t", "sensitive", "suppression", "metric", "diversity", "c", "order", "weights", "at_most", "beta", "likeness",
+    "disclosure",
+)  # fmt: skip
 _LONGEST = 255  # bytes of the name of a file
-_KINDS = {"sensitive": str, "metric": str, "diversity": str, "weights": dict, "at_most": dict}
+_KINDS = {"sensitive": str, "metric": str, "diversity": str, "likeness": str, "weights": dict, "at_most": dict}
 
 
 @dataclass(frozen=True)
@@ -128,9 +134,10 @@ class Job:
 def pseudonymize(source: str | Path, progress: Progress | None = None) -> int:
     """Write the table with tokens, and return its rows.
 
-    Keys ``table``, ``output``, ``partner``, ``data_set``, ``column``, ``columns``, ``keep``, ``row_order`` and ``identity``.
+    Keys ``table``, ``output``, ``partner``, ``data_set``, ``column``, ``columns``, ``keep``, ``row_order``, ``identity`` and
+    ``receives``, the columns that this partner is given; without it all but the identity.
     """
-    known = ("table", "output", "partner", "data_set", "column", "columns", "keep", "row_order", "identity")
+    known = ("table", "output", "partner", "data_set", "column", "columns", "keep", "row_order", "identity", "receives")
     job = Job.read(source).only(*known)
     return job.pseudonymizer().write(
         job.path("table"),
@@ -142,21 +149,34 @@ def pseudonymize(source: str | Path, progress: Progress | None = None) -> int:
         column=job.get("column", str, "token"),
         columns=job.pairs("columns"),
         keep=job.facts.get("keep", False) is True,
+        receives=job.names("receives") if "receives" in job.facts else None,
     )
 
 
-def anonymize(source: str | Path, progress: Progress | None = None, *, override: bool = False) -> Anonymized:
+def anonymize(source: str | Path, progress: Progress | None = None, *, override: bool = False) -> Anonymized | LocalCopy:
     """Write the anonymous copy, and the report where one is named.
 
     Keys ``table``, ``quasi_identifiers``, ``hierarchies`` (a table for each column), ``output``, ``report``, ``row_order``,
-    and those of ``discreet.protect.anonymize``. Of the other columns, ``drop`` lists those that are left out, or ``keep``
-    those that are copied. With ``vault`` and ``identity``, ``table`` is the name of a registered table, ``recipient`` says
-    who gets the copy, and it leaves only if the copies that left before allow it, or with ``override``.
+    ``method`` (full_domain, mondrian or microaggregation), and those of ``discreet.protect.anonymize``. Of the other
+    columns, ``drop`` lists those that are left out, or ``keep`` those that are copied. With ``vault`` and ``identity``,
+    ``table`` is the name of a registered table, ``recipient`` says who gets the copy, and it leaves only if the copies that
+    left before allow it, or with ``override``.
     """
-    known = ("table", "output", "report", "quasi_identifiers", "hierarchies", "keep", "drop", "row_order", *_WANTED)
+    known = (
+        "table",
+        "output",
+        "report",
+        "quasi_identifiers",
+        "hierarchies",
+        "keep",
+        "drop",
+        "row_order",
+        "method",
+        *_WANTED,
+    )
     job = Job.read(source)
     registered = "vault" in job.facts
-    job.only(*known, *(("vault", "identity", "recipient") if registered else ()))
+    job.only(*known, *_WANTED, *(("vault", "identity", "recipient") if registered else ()))
     job.get("k", int)
     for key in ("output", "report"):
         if key in job.facts and job.path(key).exists():
@@ -169,18 +189,22 @@ def anonymize(source: str | Path, progress: Progress | None = None, *, override:
     names = job.names("quasi_identifiers")
     used = [*names, *([options["sensitive"]] if "sensitive" in options else [])]
     order = job.get("row_order", str, "shuffled")
+    method = job.get("method", str, "full_domain")
+    make = method_named(method, options)
+    if "report" in job.facts and method != "full_domain":
+        raise InvalidRequest(f"a report is about levels, which the method {method!r} does not have; leave it out")
     if registered:
         with job.vault() as vault:
             name = job.get("table", str)
             drop = _dropped(job, used, vault.paths(name))
-            options |= {"drop": drop, "row_order": order, "progress": progress, "override": override}
+            options |= {"drop": drop, "row_order": order, "progress": progress, "override": override, "method": method}
             k, to = options.pop("k"), job.get("recipient", str)
             result = vault.anonymize(name, job.path("output"), names, hierarchies, k, recipient=to, **options)
     else:
-        result = _anonymize(job.path("table"), names, hierarchies, drop=_dropped(job, used, job.path("table")), **options)
+        result = make(job.path("table"), names, hierarchies, drop=_dropped(job, used, job.path("table")), **options)
         if "output" in job.facts:
             result.write(job.path("output"), progress, order=order)
-    if "report" in job.facts:
+    if "report" in job.facts and isinstance(result, Anonymized):
         from discreet.protect.report import write
 
         write(result, job.path("report"), f"Anonymous copy of {Path(job.get('table', str)).name}")
@@ -200,10 +224,11 @@ def _dropped(job: Job, used: list[str], where: Path | list[Path]) -> list[str]:
 
 
 def check(source: str | Path) -> Check:
-    """Measure a table; keys ``table``, ``quasi_identifiers``, ``sensitive``, ``l``, ``order``, ``population``."""
-    job = Job.read(source).only("table", "quasi_identifiers", "sensitive", "l", "order", "population")
-    options = {key: job.facts[key] for key in ("sensitive", "l", "order") if key in job.facts}
-    for key, kind in (("sensitive", str), ("l", int)):
+    """Measure a table; keys ``table``, ``quasi_identifiers``, and those of ``discreet.protect.check``."""
+    plain = ("sensitive", "l", "order", "people")
+    job = Job.read(source).only("table", "quasi_identifiers", "population", *plain)
+    options = {key: job.facts[key] for key in plain if key in job.facts}
+    for key, kind in (("sensitive", str), ("l", int), ("people", int)):
         if key in options:
             job.get(key, kind)
     if "population" in job.facts:
@@ -219,19 +244,49 @@ def access(source: str | Path, identity: Mapping[str, str]) -> Access:
 
 def erase(source: str | Path, identity: Mapping[str, str], *, override: bool = False, out: Path | None = None) -> Receipt:
     """Erase a person from everything a vault looks after, and write the receipt to a new file where one is given."""
-    if out is not None and out.exists():
-        raise InvalidRequest(f"the receipt must go into a new file, got {str(out)!r}, which exists; choose another name")
-    with _vault(source) as vault:
-        receipt = vault.erase(dict(identity), override=override)
-    if out is not None:
-        write_whole(out, receipt.to_json() + "\n")
-    return receipt
+    return _kept(out, source, lambda vault: vault.erase(dict(identity), override=override))
 
 
 def refuse(source: str | Path, identity: Mapping[str, str], ground: str, note: str = "") -> dict[str, Any]:
     """Record that an erasure is refused; keys ``vault`` and ``identity``."""
     with _vault(source) as vault:
         return vault.refuse(dict(identity), ground, note)
+
+
+def due(source: str | Path, on: date | None, *, dry_run: bool) -> dict[str, Any]:
+    """What fell due in a vault's tables by a day; removed, unless it is a dry run."""
+    with _vault(source) as vault:
+        if not dry_run:
+            return {"kind": "expired", "receipts": [json.loads(one.to_json()) for one in vault.retention.expire(on)]}
+        found = vault.retention.due(on)
+        return {
+            "kind": "due",
+            "tables": {name: part.rows.num_rows for name, part in found.items()},
+            "rows_without_date": {name: part.unreadable for name, part in found.items() if part.unreadable},
+            "missed": {name: part.seen.missed for name, part in found.items() if part.seen.missed},
+        }
+
+
+def decide(source: str | Path, identity: Mapping[str, str], decision: str, made_by: str) -> int:
+    """Record an automated decision about a person; its number."""
+    with _vault(source) as vault:
+        return vault.decisions.record(dict(identity), decision, made_by)
+
+
+def contest(source: str | Path, identity: Mapping[str, str], number: int, reason: str, out: Path | None) -> Receipt:
+    """Record that a person contests a decision, and write the receipt to a new file where one is given."""
+    return _kept(out, source, lambda vault: vault.decisions.contest(dict(identity), number, reason))
+
+
+def review(source: str | Path, number: int, reviewer: str, outcome: str, reason: str, out: Path | None) -> Receipt:
+    """Record what a human made of a contested decision, and write the receipt to a new file where one is given."""
+    return _kept(out, source, lambda vault: vault.decisions.review(number, reviewer, outcome, reason))
+
+
+def waiting(source: str | Path) -> list[dict[str, Any]]:
+    """The contests that nobody has reviewed."""
+    with _vault(source) as vault:
+        return vault.decisions.waiting()
 
 
 def register(source: str | Path, name: str, files: Sequence[str], **facts: Any) -> None:
@@ -315,3 +370,14 @@ def upgrade(source: str | Path) -> Upgraded:
 
 def _vault(source: str | Path) -> Vault:
     return Job.read(source).only("vault", "identity").vault()
+
+
+def _kept(out: Path | None, source: str | Path, work: Callable[[Vault], Receipt]) -> Receipt:
+    """The receipt of some work on a vault, in a new file as well where one is given, which is looked at first."""
+    if out is not None and out.exists():
+        raise InvalidRequest(f"the receipt must go into a new file, got {str(out)!r}, which exists; choose another name")
+    with _vault(source) as vault:
+        receipt = work(vault)
+    if out is not None:
+        write_whole(out, receipt.to_json() + "\n")
+    return receipt
