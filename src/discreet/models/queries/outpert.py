@@ -72,8 +72,8 @@ def utility_bound(query: Descent, law: Mechanism, reach: Number | None = None) -
     smoothness b exceeds its least value at q by at most (b / 2)|. - q|^2, so in expectation by at most (b / 2)(|p - q|^2 +
     E|z|^2). Every step brings the point closer to q by 1 - rate m (``Descent``), from 0, and m |q| = |mean gradient of the
     losses at q| <= the largest slope. Without a ridge, smoothness bounds E F(p + z) - F(p) by (b / 2) E|z|^2, and a step
-    of rate <= 1 / b from p to p' has F(p') - F(q) <= (|p - q|^2 - |p' - q|^2) / (2 rate) and goes down: the mean over steps of
-    the left is at most R^2 / (2 rate steps), and the last is the least of them.
+    of rate <= 1 / b from p to p' has F(p') - F(q) <= (|p - q|^2 - |p' - q|^2) / (2 rate) and goes down: the mean over
+    steps of the left is at most R^2 / (2 rate steps), and the last is the least of them.
     """
     far = smoothness(query) / 2 * noise_length(law, query.design.width)
     if query.ridge:
