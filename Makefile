@@ -6,7 +6,7 @@ INSTALL := $(PYTHON) requirements/install.py
 NEEDED := pyproject.toml requirements/install.py requirements/installer.txt
 TESTS := -m pytest -n 2 --dist loadfile
 
-.PHONY: test check demo docs bench study newest oldest wheels lock format clean
+.PHONY: browser test check demo docs bench study newest oldest wheels lock format clean
 test: $(VENV)/.ready
 	$(BIN)/python $(TESTS)
 
@@ -15,6 +15,11 @@ check: $(VENV)/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mkdocs build --strict --quiet
+
+# The service's pages in Chromium: Debian's, where it is not there and may be installed.
+browser: $(VENV)/.ready
+	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -qq -y chromium) || true
+	$(BIN)/python -m pytest tests/service/test_browser.py
 
 demo: $(VENV)/.demo
 	$(BIN)/discreet demo

@@ -22,9 +22,11 @@ STUDIES = (
     "models",
     "models_files",
     "small_tables",
+    "regression",
     "intervals",
     "gradient",
     "inference",
+    "service",
     "synthetic",
 )
 RESULTS = Path(__file__).parent / "results.json"

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.models.design import Design, DesignRows, Feature, Target, Weight
+from discreet.models.design import Design, DesignRows, Target, Weight
+from discreet.models.feature import Feature
 from discreet.models.losses import Huber, HuberHinge, Logistic
 from discreet.models.own_losses import Declared
 from discreet.models.perturbation import Price, objective_law

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,15 @@ def on_files(files: Any, config: Any) -> Any:
 def law_page(name: str) -> str:
     """Promise, formula, cost, proof and constructors of a law."""
     law = mechanisms[name]
-    parts = [f"# {_name(law)}", prose(law.__doc__), "## Made by", _signature(_address(law), law.__init__, skip=1)]
+    promise, _, rest = inspect.cleandoc(law.__doc__ or "").partition("\n\n")
+    parts = [
+        f"# {_name(law)}",
+        prose(promise),
+        *formula(name),
+        prose(rest),
+        "## Made by",
+        _signature(_address(law), law.__init__, skip=1),
+    ]
     for maker in ("costing", "keeping", "within"):
         if hasattr(law, maker):
             method = getattr(law, maker)
@@ -90,6 +99,14 @@ def law_page(name: str) -> str:
     for parent in shared:
         parts += [f"## As every {parent.__name__.lower()} law", prose(parent.__doc__)]
     return "\n\n".join(parts) + "\n"
+
+
+def formula(name: str) -> list[str]:
+    """The density and the cost of a law as formulas, where they are written down."""
+    known = tomllib.loads((Path(__file__).parent / "formulas.toml").read_text(encoding="utf-8")).get(name)
+    if known is None:
+        return []
+    return [f"$${known['law']}$$", f"$$\\text{{cost: }} {known['cost']}$$", known["where"]]
 
 
 def statistic_page(name: str) -> str:
@@ -159,9 +176,11 @@ def _address(law: type) -> str:
 
 
 def prose(doc: str | None) -> str:
-    """A docstring as Markdown: ``code`` stays code, everything else is text whatever signs it holds."""
-    paragraphs = inspect.cleandoc(doc or "").split("\n\n")
-    return "\n\n".join(_paragraph(p) for p in paragraphs)
+    """A docstring as Markdown: ``code`` stays code, everything else is text whatever signs it holds; proofs are folded."""
+    paragraphs = [_paragraph(p) for p in inspect.cleandoc(doc or "").split("\n\n")]
+    proof = next((i for i, p in enumerate(paragraphs) if p.startswith("**Proof**")), len(paragraphs))
+    folded = ['??? abstract "Why this holds"', *(f"    {p}" for p in paragraphs[proof:])]
+    return "\n\n".join(paragraphs[:proof] + (folded if proof < len(paragraphs) else []))
 
 
 def _paragraph(text: str) -> str:

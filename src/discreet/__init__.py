@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from discreet.statistics.functions import together as together
     from discreet.statistics.functions import variance as variance
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each public name lives. Modules are named by themselves.
 _HOMES = {

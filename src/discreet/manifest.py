@@ -24,6 +24,7 @@ HOMES: dict[str, dict[str, str]] = {
     },
     "query": {
         "ball_problem": "models.queries.ball_problem",
+        "banded_gradient": "models.gradient.banded_gradient",
         "bundle": "statistics.joint",
         "cells": "statistics.cells",
         "class_moments": "models.queries.class_moments",

@@ -80,7 +80,7 @@ def test_what_a_missing_value_becomes() -> None:
         (lambda: Schema({}, person="id"), "given together"),
         (lambda: Schema({}, max_rows=3), "given together"),
         (lambda: Schema({}, person="", max_rows=3), "person must be the name"),
-        (lambda: Schema({}, person="id", max_rows=0), "max_rows must be a whole number of at least 1, got 0"),
+        (lambda: Schema({}, person="id", max_rows=0), "max_rows must be a whole number of at least 1 and at most"),
         (lambda: Schema({}, person="id", max_rows=True), "max_rows must be"),
         (lambda: Schema({}, expected_rows=2.5), "expected_rows must be"),  # type: ignore[arg-type]
         (lambda: Schema({}, neighbors="swap"), "neighbors must be one of"),  # type: ignore[arg-type]
@@ -156,3 +156,13 @@ def test_a_schema_that_cannot_be_read(tmp_path: Path) -> None:
         Schema.from_dict([])
     with pytest.raises(UnsupportedFormat, match="unknown key 'colums'; did you mean 'columns'"):
         Schema.from_dict({"colums": {}})
+
+
+@pytest.mark.parametrize("rule", ["max_rows", "expected_rows"])
+@pytest.mark.parametrize("rows", [0, -1, True, 2.0, (1 << 50) + 1, 10**400])
+def test_numbers_of_rows_are_those_that_a_table_can_have(rule: str, rows: Any) -> None:
+    """A number that no double holds once ended a fit file in a traceback."""
+    person = {"person": "id"} if rule == "max_rows" else {}
+    with pytest.raises(InvalidRequest, match=f"{rule} must be a whole number of at least 1 and at most"):
+        Schema({"x": Real(0, 1)}, **person, **{rule: rows})
+    assert getattr(Schema({"x": Real(0, 1)}, **person, **{rule: 1 << 50}), rule) == 1 << 50

@@ -76,3 +76,12 @@ def test_formulas_outputs_and_pictures_are_shown(site: Path) -> None:
     assert (site / "outputs" / "tutorial.4.report.html").exists()
     assert "<img" in (site / "how-to" / "survival.html").read_text()
     assert (site / "gallery.html").read_text().count("<img") > 3
+
+
+def test_every_law_has_a_formula_and_its_proof_is_folded(site: Path) -> None:
+    for name in mechanisms:
+        if mechanisms[name].__module__.startswith("discreet.mechanisms.") and name != "no_noise":
+            text = (site / "laws" / f"{name}.html").read_text()
+            assert text.count("<math") >= 3, name
+            assert "merror" not in text
+            assert "Why this holds" in text

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InvalidRequest
+from discreet.models.estimators.additive_classifier import AdditiveClassifier
 from discreet.models.estimators.constrained_models import ConstrainedRegression
 from discreet.models.estimators.gaussian_nb import GaussianNB
 from discreet.models.estimators.kernel_svc import KernelSVC
@@ -59,6 +60,10 @@ class Declared:
 
 
 class CheckedLogisticRegression(Declared, LogisticRegression):
+    """Declared."""
+
+
+class CheckedAdditiveClassifier(Declared, AdditiveClassifier):
     """Declared."""
 
 
@@ -143,6 +148,7 @@ class CheckedStandardScaler(Declared, StandardScaler):
 _PLAIN = {"epsilon": math.inf, "ridge": 0.01}
 CHECKED: list[tuple[Any, dict[str, str]]] = [
     (CheckedLogisticRegression(**_PLAIN, weight_bound=10), {}),
+    (CheckedAdditiveClassifier(epsilon=math.inf, ridge=1, weight_bound=10), {}),
     (CheckedLinearSVC(**_PLAIN, weight_bound=10), {}),
     (CheckedKernelSVC(**_PLAIN, weight_bound=10), {}),
     (CheckedOutcomeWeightedLearner(**_PLAIN, propensity=0.5, weight_bound=2), {}),

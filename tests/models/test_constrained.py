@@ -13,7 +13,8 @@ import discreet as ds
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.mechanisms import ObjectivePerturbation
-from discreet.models.design import Design, DesignRows, Feature, Target
+from discreet.models.design import Design, DesignRows, Target
+from discreet.models.feature import Feature
 from discreet.models.losses import Huber, Logistic, Loss
 from discreet.models.own_losses import declared
 from discreet.models.queries.constrained_problem import (

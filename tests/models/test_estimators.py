@@ -15,8 +15,9 @@ from scipy.optimize import minimize
 
 import discreet as ds
 from discreet.errors import InvalidRequest
-from discreet.models.design import Design, Feature, Fourier, Target, Weight
+from discreet.models.design import Design, Fourier, Target, Weight
 from discreet.models.evaluate.accuracy import Hits
+from discreet.models.feature import Feature
 from discreet.sources import open_source
 
 m = ds.models

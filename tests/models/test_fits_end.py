@@ -14,7 +14,8 @@ from discreet.core.price import Price
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms.objective_perturbation import certifiable
-from discreet.models.design import Design, DesignRows, Feature, Target
+from discreet.models.design import Design, DesignRows, Target
+from discreet.models.feature import Feature
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
 from discreet.models.perturbation import ask_for, noise_variance, objective_law
 from discreet.models.queries.constrained_problem import (
@@ -47,7 +48,7 @@ def missed(one: Objective, region: Region, theta: Any, linear: Any, ridge: float
     return float(steep * np.linalg.norm(region.project(theta - slope / steep) - theta))
 
 
-@pytest.mark.parametrize("seed", [23, 95, 0, 1, 2])
+@pytest.mark.parametrize("seed", [23, 95, *range(20)])
 def test_columns_of_rounded_numbers_in_a_wide_ball(seed: int) -> None:
     """400 rows, two columns rounded to a decimal, a narrow corner, noise on the minimiser: two of these once answered 0."""
     rng = np.random.default_rng(seed)
@@ -63,7 +64,10 @@ def test_columns_of_rounded_numbers_in_a_wide_ball(seed: int) -> None:
 
 
 def test_two_rows_are_fitted_as_one_is() -> None:
-    """A hinge in a ball of 100 with a small ridge: 2 of 100 fits on two rows answered 0, and none of 100 on one."""
+    """A hinge in a ball of 100, ridge .001, ε = 8: of 400 fits on two rows 96 were once not certified, of 400 on one none.
+
+    With both numbers 0, and the answer a function of a certified minimiser, there is nothing to tell the tables apart by.
+    """
     for count in (1, 2):
         x = np.tile([[0.5, 0.3, 1.0]], (count, 1)) / np.sqrt(3)
         one = ConstrainedObjective(
@@ -82,9 +86,9 @@ def test_two_rows_are_fitted_as_one_is() -> None:
                 seen.append(missed(one, one.region, theta, linear, ridge) / tolerance)
                 return theta
 
-        for seed in range(100):
+        for seed in range(400):
             law.release(Watched(), seed=seed)
-        assert len(seen) == 100
+        assert len(seen) == 400
         assert max(seen) <= 4.0, "a projected step and a certificate may differ by twice the steepness"
 
 

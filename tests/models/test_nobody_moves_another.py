@@ -14,8 +14,9 @@ from discreet.core.schema import Categories, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms.objective_perturbation import certifiable
-from discreet.models.design import Design, Feature, Fourier, Target, scores
+from discreet.models.design import Design, Fourier, Target, scores
 from discreet.models.evaluate.accuracy import Hits
+from discreet.models.feature import Feature
 from discreet.models.losses import HuberHinge, Logistic, Squared
 from discreet.models.own_losses import own_loss
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser, ConstrainedProblem

@@ -20,7 +20,8 @@ from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms import objective_perturbation as law_module
 from discreet.mechanisms import objective_profile as profiles
 from discreet.mechanisms.hockey_stick import hockey_stick
-from discreet.models.design import Design, DesignRows, Feature, Target
+from discreet.models.design import Design, DesignRows, Target
+from discreet.models.feature import Feature
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
 from discreet.models.perturbation import ask_for
 from discreet.models.queries.contest import Contest, ScoringRule

@@ -70,7 +70,8 @@ def test_what_the_file_says(tmp_path: Path) -> None:
     assert len({entry["number"] for entry in doc["ledger"]}) == 3, "the coefficients and the two sums of the intervals"
     assert all(len(entry["hash"]) == 64 for entry in doc["ledger"])
     assert doc["card"]["design"]["features"][0] == {
-        "column": "age", "lo": 0.0, "hi": 100.0, "labels": [], "raw": False, "reference": None, "centred": False
+        "column": "age", "lo": 0.0, "hi": 100.0, "labels": [], "raw": False, "reference": None, "centred": False,
+        "cuts": [],
     }  # fmt: skip
     assert doc["card"]["classes"] == [0, 1]
     assert doc["card"]["method"] == "objective"

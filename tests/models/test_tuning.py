@@ -13,8 +13,9 @@ import discreet as ds
 from discreet.core.runner import plan
 from discreet.errors import BudgetExceeded, InvalidRequest
 from discreet.mechanisms import Exponential
-from discreet.models.design import Design, Feature, Target, Weight
+from discreet.models.design import Design, Target, Weight
 from discreet.models.estimators.tuning import read_candidates, tune, tuning
+from discreet.models.feature import Feature
 from discreet.models.protocol import Columns
 from discreet.models.queries.contest import Contest, ScoringRule
 from discreet.sources import open_source

@@ -177,7 +177,7 @@ def standing(folder: Path, slot: float = 0.1, more: str = "", helpers: Any = Non
         port = listener.getsockname()[1]
         file = folder / "serve.toml"
         here = f'url = "http://127.0.0.1:{port}"\nlisten = "127.0.0.1:{port}"'
-        file.write_text(f'[service]\n{here}\nboxes = "boxes"\none_user = true\n{more}')
+        file.write_text(f'[service]\n{here}\nboxes = "boxes"\none_user = true\ncustodians = ["analyst 1"]\n{more}')
         config = service_file.read(file)
         front = application(config, helpers)
         desk = PretendDesk(boxes, signer, people(), slot)

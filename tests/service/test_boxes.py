@@ -27,6 +27,7 @@ def address(request: pytest.FixtureRequest, boxes: str) -> str:
 
 
 def test_what_was_submitted_is_there_once(address: str) -> None:
+    assert Inbox(address, write=False).after(0, 10) == []  # nobody has written yet
     inbox = Inbox(address, write=True)
     got: list[str] = []
 
@@ -61,6 +62,11 @@ def test_roles_on_postgresql(server: str) -> None:
     for made in (Inbox(server, write=True), Outbox(server, write=True)):
         made.close()
     mailboxes.grant_roles(server, "the_front", "the_desk")
+    as_front, as_desk = (f"{server}&options=-crole%3Dthe_{name}" for name in ("front", "desk"))
+    inbox, outbox = Inbox(as_front, write=True), Outbox(as_desk, write=True)
+    inbox.submit(1, "asked", 0.0)
+    assert [row.body for row in Inbox(as_desk, write=False).after(0, 10)] == ["asked"]
+    assert Outbox(as_front, write=False).tables() == outbox.tables() == []
     with psycopg.connect(server, autocommit=True) as front:
         front.execute("SET ROLE the_front")
         assert front.execute("SELECT count(*) FROM desk.answers").fetchone() == (0,)
@@ -76,6 +82,8 @@ def test_roles_on_postgresql(server: str) -> None:
         front.execute("SET ROLE the_desk")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             front.execute("INSERT INTO front.requests (ref, token, body, at) VALUES ('s', 1, '', 0)")
+    for each in (inbox, outbox):
+        each.close()
 
 
 def test_sessions_of_browsers_end(boxes: str) -> None:

@@ -74,7 +74,7 @@ def test_questions_are_weighed_on_a_made_up_table(clinic: Clinic, command: objec
     with clinic.desk() as office:
         assert settle(office, ann.submit(mean(), mean("0.2"))) == ["answered"]
         known = json.loads((clinic.folder / "private" / "weights.json").read_text())
-    assert [name.rpartition(": ")[2] for name in known] == ["mean, 1 columns, 4 numbers"]
+    assert list(known) == ['patients, version 1, 500 rows: ask {"columns":[1],"statistic":"mean"}']
     assert all(0 < seconds < 60 for seconds in known.values())
     assert len(list((clinic.folder / "private").glob("made-up-patients-*.csv"))) == 1
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from discreet.core.price import Price
@@ -14,7 +15,7 @@ from discreet.core.release import Release
 from discreet.models.publish.predictor import read
 from discreet.service import signing
 
-from .conftest import Analyst, Clinic, make_clinic, mean, settle
+from .conftest import Analyst, Clinic, body, make_clinic, mean, settle
 
 
 def test_a_question_is_paid_answered_and_signed(clinic: Clinic) -> None:
@@ -79,3 +80,25 @@ def test_a_descent_is_handed_out_as_it_is_published(tmp_path: Path) -> None:
         assert set(model.predict({"age": [20.0], "sex": ["f"]})) <= {"no", "yes"}
         assert [event.kind for event in office.ledgers["clinic"].events()][:2] == ["reserve", "open"]
         assert office.ledgers["clinic"].verify()
+
+
+def test_mailboxes_on_postgresql(tmp_path: Path, server: str) -> None:
+    """The same way from the inbox to the outbox, by a database; rows that become visible late are taken too."""
+    with psycopg.connect(server, autocommit=True) as owner:
+        for name in ("front", "desk"):
+            owner.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+    clinic = make_clinic(tmp_path, boxes=json.dumps(server))
+    ann = clinic.analyst("ann")
+    with clinic.desk() as office:
+        refs = [ann.submit(mean("0.1")), ann.submit(mean("0.2"))]
+        assert settle(office, *refs) == ["answered"] * 2
+        with psycopg.connect(server, autocommit=True) as owner:  # a transaction that began before both and ended after
+            late = "f" * 32
+            insert = "INSERT INTO front.requests (n, ref, token, body, at) VALUES (0, %s, 1, %s, 0)"
+            owner.execute(insert, [late, body(mean("0.3"))])
+            owner.execute("UPDATE front.requests SET n = n + 10")
+            owner.execute("UPDATE front.requests SET n = n - 9")
+        assert settle(office, late) == ["answered"]
+        answer = ann.answer(late)
+        assert answer is not None
+        assert len(office.outbox.box.read(office.outbox.t.requests.select())) == 3

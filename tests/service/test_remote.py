@@ -74,7 +74,8 @@ def test_what_it_would_cost_and_what_is_left(remote: Remote) -> None:
     assert "ε=1" in str(remote.preview_fit(ds.models.LogisticRegression(epsilon=1), ["age"], "stroke"))
     assert remote.remaining().epsilon == 5
     assert remote.rehearse("mean", "age", epsilon=1)[0]["private"] is False
-    assert remote.history()[0]["state"] in ("sent", "answered", "scheduled")
+    remote.count(epsilon="0.1")
+    assert remote.history()[0]["state"] == "answered"
 
 
 class Own:
@@ -208,3 +209,13 @@ def test_every_parameter_of_a_model_is_written_or_refused() -> None:
         "table": "t",
         "fit": {"kind": "logistic", "features": ["age"], "target": "stroke", "epsilon": 1, "ridge": 3},
     }
+
+
+def test_the_queue_is_shown_to_custodians_alone(stand: Stand) -> None:
+    from tests.service import twins
+
+    for token, code in ((stand.token, 200), (stand.other, 404)):
+        caller = twins.Caller(stand.url, token)
+        seen = caller.call("GET", "/queue", headers={"Cookie": twins.sign_in(caller, token)})
+        assert seen.code == code
+        caller.close()

@@ -23,6 +23,7 @@ from discreet.hypotheses.of_tests import question_of
 from discreet.models import (
     GRPUA,
     PCA,
+    AdditiveClassifier,
     Ball,
     Box,
     Classifier,
@@ -209,6 +210,9 @@ EXAMS = [
         "LogisticRegression with intervals", cost=0.6),
     _of(LogisticRegression(epsilon=10, delta="0.01", ridge="2.1", intervals=True, fit_intercept=False),
         "LogisticRegression with intervals, Gaussian", delta=0.01, relation="replace", cost=0.6),
+    _of(AdditiveClassifier(epsilon=1, bins=2), features=("x", "v"), cost=0.6),
+    _of(AdditiveClassifier(epsilon=1, delta="0.01", bins=2), "AdditiveClassifier, Gaussian", delta=0.01,
+        features=("x", "v"), relation="replace", cost=0.6),
     _of(LinearSVC(method="output", ridge="10", **_PLAIN), "LinearSVC, output"),
     _of(LinearSVC(method="opera", epsilon=1, delta="0.01", ridge="1", fit_intercept=False), "LinearSVC, OPERA",
         relation="replace", delta=0.01),
@@ -273,6 +277,8 @@ EXAMS = [
     _of(GRPUA(fit_intercept=False, **_LOTS), whole=True, delta=0.01, cost=1.4),
     _of(SGDRegressor(fit_intercept=False, **_LOTS), target="z", whole=True, delta=0.01, cost=1.4),
     _of(MLPClassifier(hidden_layer_sizes=(2,), **_LOTS), whole=True, delta=0.01, cost=1.4),
+    _of(SGDClassifier(fit_intercept=False, **_LOTS | {"lots": "turns", "steps": 3}), "SGDClassifier, people in turns",
+        whole=True, delta=0.01, cost=1.4),
     _of(MLPRegressor(hidden_layer_sizes=(2,), **_LOTS), target="z", whole=True, delta=0.01, cost=1.4),
     _of(OwnNetwork(loss=gradient_loss(lambda p, x, y: (2 * y - 1) * x, [0.0]), **_LOTS), whole=True, delta=0.01, cost=1.4),
 ]  # fmt: skip

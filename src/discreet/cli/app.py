@@ -34,6 +34,7 @@ GROUPS = (
     "audit",
     "serve",
     "access",
+    "evidence",
 )
 for group in GROUPS:
     import_module(f"discreet.cli.{group}").register(app)

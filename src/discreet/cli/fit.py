@@ -124,7 +124,8 @@ def where_of(given: list[str] | None) -> dict[str, Any]:
 
 
 def _say_plan(doc: dict[str, Any]) -> None:
-    show.say(f"A {doc['model']} model of {doc['target']} from {', '.join(doc['features'])} would cost {doc['cost']}.")
+    whose = f"{doc['target'] or 'features'} from {', '.join(doc['features'])}"
+    show.say(f"A {doc['model']} model of {whose} would cost {doc['cost']}.")
     if doc["ridge"] is not None:
         asked = doc["asked_ridge"]
         why = "" if asked is None else f", raised from {asked:g}: this price needs as much; method output needs none"
@@ -140,11 +141,11 @@ def _say_fit(doc: dict[str, Any]) -> None:
         ends = [] if found is None else [f"{plain(found['lower'][place])} to {plain(found['upper'][place])}"]
         rows.append([name, plain(value), *ends])
     if doc["random_features"]:
-        show.say(f"A {doc['model']} model of {doc['target']}, of {doc['random_features']} random features.")
+        show.say(f"A {doc['model']} model of {doc['target'] or 'features'}, of {doc['random_features']} random features.")
         rows = []
     heads = ["", "coefficient"] + ([] if found is None else [f"{100 * found['level']:g} % interval"])
     if rows:
-        show.table(f"A {doc['model']} model of {doc['target']}", heads, rows[:_MOST_SHOWN])
+        show.table(f"A {doc['model']} model of {doc['target'] or 'features'}", heads, rows[:_MOST_SHOWN])
     if len(rows) > _MOST_SHOWN:
         show.say(f"... and {len(rows) - _MOST_SHOWN} more, all of them in the file.")
     if found is not None:
@@ -152,6 +153,7 @@ def _say_fit(doc: dict[str, Any]) -> None:
     paid = "" if doc["paid"] else " This was fitted before: nothing was paid now."
     if doc["note"] and doc["paid"]:
         show.say(f"Note: {doc['note']}.")
-    show.say(f"The guarantee: {doc['guarantee']}; ridge {doc['ridge']:g}.{paid}")
+    ridge = "" if doc["ridge"] is None else f"; ridge {doc['ridge']:g}"
+    show.say(f"The guarantee: {doc['guarantee']}{ridge}.{paid}")
     show.say(f"Spent in all: {doc['spent']} of {doc['budget']}. Left: {doc['remaining']}.")
     show.say(f"Wrote {doc['written']}.")

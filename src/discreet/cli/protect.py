@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli import protect_vault, show
+from discreet.cli import protect_duties, protect_vault, show
 from discreet.cli.protect_vault import JobFile, tell
 
 
@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
     for command in (pseudonymize, anonymize, check):
         group.command(command.__name__)(command)
     protect_vault.register(group)
+    protect_duties.register(group)
     app.add_typer(group, name="protect")
 
 

@@ -42,6 +42,9 @@ def register_table(
         str | None, typer.Option("--token", help="People are in it as tokens: column,partner,data set.")
     ] = None,
     ledger: Annotated[str | None, typer.Option("--ledger", help="The ledger that paid for its releases.")] = None,
+    due: Annotated[
+        str | None, typer.Option("--due", help="When rows fall due: day,3650 or day,3650,%d.%m.%Y, days after that column.")
+    ] = None,
     json: show.Json = False,
 ) -> None:
     """Put a table into the vault's care: its people can then ask for access and erasure."""
@@ -62,6 +65,7 @@ def register_table(
         recipients=recipient or [],
         retention=retention,
         ledger=ledger,
+        due=None if due is None else _due(due),
     )
     tell(json, {"kind": "registered", "name": name}, f"Registered {name}.")
 
@@ -122,7 +126,7 @@ def access(job: JobFile, identity: Who, json: show.Json = False) -> None:
     """Everything the vault's tables hold about a person, with the log of uses."""
     from discreet.jobs import protect as jobs
 
-    found = jobs.access(job, _identity(identity)).to_dict()
+    found = jobs.access(job, identity_of(identity)).to_dict()
     if json:
         show.document({"kind": "access", **found})
         return
@@ -130,7 +134,7 @@ def access(job: JobFile, identity: Who, json: show.Json = False) -> None:
         columns = list(rows[0]) if rows else []
         show.table(f"Table {name!r}", columns, [[str(v) for v in row.values()] for row in rows])
     show.say(f"Subject {found['subject']}; {len(found['uses'])} uses and {len(found['requests'])} requests on record.")
-    _missed(found["missed"])
+    missed_words(found["missed"])
 
 
 def erase(
@@ -145,7 +149,7 @@ def erase(
     """Erase a person from everything the vault looks after, and print the signed receipt."""
     from discreet.jobs import protect as jobs
 
-    receipt = jobs.erase(job, _identity(identity), override=override, out=out)
+    receipt = jobs.erase(job, identity_of(identity), override=override, out=out)
     gone = ", ".join(f"{n} rows of {name}" for name, n in receipt.tables.items()) or "nothing was there"
     told = ", ".join(receipt.recipients) or "nobody"
     document = {
@@ -156,7 +160,7 @@ def erase(
     }
     tell(json, document, f"Erased {gone}. To be notified: {told}. No budget comes back. Signature {receipt.signature}")
     if not json:
-        _missed(receipt.missed)
+        missed_words(receipt.missed)
 
 
 def refuse(
@@ -169,7 +173,7 @@ def refuse(
     """Record that an erasure is refused, and on which ground."""
     from discreet.jobs import protect as jobs
 
-    found = jobs.refuse(job, _identity(identity), ground, note)
+    found = jobs.refuse(job, identity_of(identity), ground, note)
     tell(json, {"kind": "refused", **found}, f"Recorded: erasure refused on the ground {ground!r}.")
 
 
@@ -185,9 +189,8 @@ def verify(
 
     if public_key is not None:
         receipt = jobs.verify_receipt(job, public_key)
-        complete = "everything registered was reached" if receipt.complete else "not everything was reached"
         document = {"kind": "verified", "receipt": receipt.document, "complete": receipt.complete}
-        tell(json, document, f"The receipt is genuine: erased {receipt.document['erased']}, {complete}.")
+        tell(json, document, f"The receipt is genuine: {receipt.words}.")
         return
     if job.suffix == ".json":
         raise InvalidRequest(
@@ -233,7 +236,8 @@ def upgrade(job: JobFile, json: show.Json = False) -> None:
         show.say(f"Of these tables the files of that day are known, but no pattern: {names}. Register them again with it.")
 
 
-def _missed(missed: dict[str, list[dict[str, Any]]]) -> None:
+def missed_words(missed: dict[str, list[dict[str, Any]]]) -> None:
+    """Say which places could not be gone through."""
     for name, places in missed.items():
         for place in places:
             show.say(f"NOT reached in {name}: {place['place']} ({place['reason']})")
@@ -247,7 +251,15 @@ def pairs(given: list[str], form: str) -> dict[str, str]:
     return {name: value for name, _, value in parts}
 
 
-def _identity(given: list[str]) -> dict[str, str]:
+def _due(given: str) -> list[Any]:
+    column, days, *form = given.split(",", 2) if "," in given else (given, "")
+    if not days.strip().isdecimal():
+        raise InvalidRequest(f"--due must be column,days, such as day,3650, got {given!r}")
+    return [column, int(days), *form]
+
+
+def identity_of(given: list[str]) -> dict[str, str]:
+    """Who is meant, from options."""
     if not given or any("=" not in text or text.startswith("=") for text in given):
         raise InvalidRequest(f"an identity is given as --identity name=value, got {given}")
     return pairs(given, "--identity name=value")

@@ -22,6 +22,9 @@ class Ask:
     is how many steps of a plan are paid in one transaction, this one and the next ones. ``where`` restricts the rows of
     this ask to declared categories, as ``Source.where`` does: asks of one batch may each have rows of their own.
 
+    With ``turns`` the people are cut into 1 / rate parts once for the account, everybody into one of them at random, and the
+    steps of the plan are put to one part after another.
+
     Proof that rows of its own change no cost: a row is kept or dropped by what it holds itself, so neighbours stay
     neighbours under the same relation, and the distance of the query holds on the rows that are kept.
     """
@@ -32,8 +35,11 @@ class Ask:
     rate: Fraction | None = None
     ahead: int = 1
     where: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    turns: bool = False
 
     def __post_init__(self) -> None:
+        if self.turns and (self.rate is None or self.rate.numerator != 1):
+            raise InvalidRequest(f"people take turns in a whole number of parts, at rate 1 / parts, got rate {self.rate}")
         if self.where and self.account is not None:
             raise InvalidRequest("an account pays for the rows it was opened for, got an ask with a where of its own")
         if self.rate is not None and not 0 < self.rate <= 1:
@@ -45,7 +51,9 @@ class Ask:
     def subject(self) -> dict[str, Any]:
         """What is asked of whom, as it is written into the ledger."""
         asked = self.query.to_dict()
-        return asked if self.rate is None else {"query": asked, "rate": numbers.write(self.rate)}
+        if self.rate is None:
+            return asked
+        return {"query": asked, "rate": numbers.write(self.rate)} | ({"turns": True} if self.turns else {})
 
     @property
     def question(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.expressions import Known, Node, read
 
+_MOST_TEXTS = 1024  # that are kept: a service reads whatever anyone sends
 _KINDS = {"real": ("number",), "integer": ("number",), "category": ("label", "truth"), "boolean": ("truth",),
           "date": ("date",), "datetime": ("datetime",), "duration": ("number",)}  # fmt: skip
 
@@ -57,6 +58,8 @@ class Derivation:
     def of_text(self, text: str) -> Node | None:
         """An expression whose labels are public by themselves; None where the text is a name and no expression."""
         if text not in self._texts:
+            if len(self._texts) >= _MOST_TEXTS:
+                self._texts.clear()
             node = read(text, self.known) if _is_expression(text) else None
             if node is not None and node.kind not in ("label", "truth"):
                 raise InvalidRequest(

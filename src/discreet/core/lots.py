@@ -1,4 +1,4 @@
-"""The lots of a run, one after another: while one is worked off, the next one of many people is drawn beside it."""
+"""The lots of a run, one after another: drawn at random each, or parts of the people in turns."""
 
 from __future__ import annotations
 
@@ -7,13 +7,38 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from discreet.core.random import Random, system
 
 MANY = 1 << 20  # people from which on drawing takes as long as a step on a GPU
 
 
+class PartsInTurns:
+    """Parts of ``people``, one after another; everybody is in one of them, drawn once, uniformly and independently.
+
+    Proof: words of the last, incomplete run of ``parts`` are drawn again, so the remainder of a word is uniform.
+    """
+
+    def __init__(self, random: Random, parts: int, people: int) -> None:
+        limit = (1 << 64) // parts * parts
+        words = random.words(people)
+        while limit < 1 << 64 and len(bad := np.flatnonzero(words >= np.uint64(limit))):
+            words[bad] = random.words(len(bad))
+        part = (words % np.uint64(parts)).astype(np.intp)
+        order = np.argsort(part, kind="stable")
+        self._lots = np.split(order, np.searchsorted(part[order], np.arange(1, parts)))
+        self._taken = 0
+
+    def next(self) -> Any:
+        """The places of the people whose turn it is."""
+        self._taken += 1
+        return self._lots[(self._taken - 1) % len(self._lots)]
+
+
 class LotDrawer:
-    """Who of ``people`` is in each lot, everybody independently with probability ``rate``.
+    """Who of ``people`` is in each lot, everybody independently with probability ``rate``; the next one of many people is
+    drawn while one is worked off.
 
     Proof: a lot is drawn from a stream of system randomness of the thread's own, independent of all else, so when it is
     drawn makes no difference. A seeded stream is for tests, and has one order: there lots are drawn when they are needed.

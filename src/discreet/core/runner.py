@@ -13,12 +13,12 @@ import numpy as np
 from discreet.core.ask import Account, Ask, Open, Reopen
 from discreet.core.cost import Cost, Distance
 from discreet.core.interrupts import deferred
-from discreet.core.lots import LotDrawer
+from discreet.core.lots import LotDrawer, PartsInTurns
 from discreet.core.query import LotQuery, Relation, evaluate_together
 from discreet.core.random import Random
 from discreet.core.release import Entry, Release
 from discreet.core.unit import Unit
-from discreet.errors import AccountClosed, LedgerError, NotPrivate
+from discreet.errors import AccountClosed, InvalidRequest, LedgerError, NotPrivate
 
 R = TypeVar("R")
 
@@ -119,12 +119,12 @@ class _Ahead:
     cost: Cost
     entries: list[Entry]
     gathered: Any
-    drawer: LotDrawer | None = None
+    drawer: LotDrawer | PartsInTurns | None = None
 
     def covers(self, ask: Ask) -> bool:
         """Whether the steps were paid for this question."""
         mine = self.ask
-        return ask.query == mine.query and ask.mechanism == mine.mechanism and ask.rate == mine.rate
+        return (ask.query, ask.mechanism, ask.rate, ask.turns) == (mine.query, mine.mechanism, mine.rate, mine.turns)
 
 
 @dataclass(frozen=True)
@@ -154,6 +154,8 @@ class Desk:
                 return result
             match request:
                 case Open():
+                    if request.plan is not None and request.plan.turns and not getattr(self.source, "resident", False):
+                        raise InvalidRequest("people take turns in tables in memory only; use lots='random' for others")
                     accounts = self.ledger.open(request, self.relation, self._unit)
                     if request.parts is not None:
                         self._splits[accounts[0].number] = self.source.split(request.parts)
@@ -248,7 +250,12 @@ class Desk:
         else:
             assert isinstance(ask.query, LotQuery)
             if known.drawer is None:
-                known.drawer = LotDrawer(self.random, ask.rate, known.gathered.people)
+                people = known.gathered.people
+                known.drawer = (
+                    PartsInTurns(self.random, ask.rate.denominator, people)
+                    if ask.turns
+                    else LotDrawer(self.random, ask.rate, people)
+                )
             chosen = None if ask.rate == 1 else known.drawer.next()
             value = ask.query.of_lot(known.gathered, chosen)
         made = ask.mechanism.release(value, seed=self.random)

@@ -27,6 +27,9 @@ __all__ = ["Categories", "Column", "Integer", "Real", "Schema"]
 Column: TypeAlias = Real | Integer | Categories
 
 
+_ROWS = 1 << 50  # more than any table has, and few enough for doubles
+
+
 @dataclass(frozen=True)
 class Schema:
     """The declared columns, who is one person, and which tables are neighbours.
@@ -73,8 +76,10 @@ class Schema:
             )
         for rule in ("max_rows", "expected_rows"):
             value = getattr(self, rule)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
-                raise InvalidRequest(f"{rule} must be a whole number of at least 1, got {value!r}")
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= _ROWS
+            ):
+                raise InvalidRequest(f"{rule} must be a whole number of at least 1 and at most 2^50, got {value!r:.40}")
             if value is not None:
                 object.__setattr__(self, rule, int(value))  # a NumPy integer would not go into JSON
         derivation = Derivation(self.columns, self.person)

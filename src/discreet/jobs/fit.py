@@ -25,6 +25,13 @@ from discreet.session import Session
 T = TypeVar("T")
 
 
+def cost_of(wanted: FitJob) -> Cost:
+    """What a fit would cost. Reads no rows, makes no ledger."""
+    with asking.open_ledger(wanted.base, create=False) as ledger:
+        cost: Cost = _preview(wanted, ledger).cost
+        return cost
+
+
 def planned(wanted: FitJob) -> dict[str, Any]:
     """What a fit would cost and whether it fits, as one document. Reads no rows, makes no ledger."""
     asking.open_table(wanted.base)
@@ -45,6 +52,7 @@ def planned(wanted: FitJob) -> dict[str, Any]:
             "left_now": str(ledger.remaining()),
             "left_after": str(seen.remaining) if seen.fits else None,
             "note": _note(wanted, seen, ledger),
+            "free": _recalled(wanted, seen, ledger),
         }
 
 
@@ -89,11 +97,10 @@ def _preview(wanted: FitJob, ledger: Ledger) -> Any:
 
 def _note(wanted: FitJob, seen: Any, ledger: Ledger) -> str | None:
     """Says where the same fit was paid for already: to this version of the table, or to another."""
-    first, source = seen.asks[0], asking.open_table(wanted.base)
+    first = seen.asks[0]
     if not isinstance(first, Ask) or not first.query.described:
         return None
-    narrowed = source.where(**wanted.where) if wanted.where else source
-    if ledger.recall(first, narrowed, wanted.base.schema.neighbors) is not None:
+    if _recalled(wanted, seen, ledger):
         return "this was fitted before, to this version of the table: it costs nothing now"
     key = (canonical(first.query.to_dict()), canonical(first.mechanism.to_dict()))
     entries = [e.number for e in ledger.events() if e.kind == "charge" and (e.question, e.law) == key]
@@ -105,6 +112,15 @@ def _note(wanted: FitJob, seen: Any, ledger: Ledger) -> str | None:
         f"the table changed since entry {entries[-1]} (file time, size or place; or the schema, or a filter): this counts "
         "as a new question; if it is the same table, give --version a word, and from then on it stays free"
     )
+
+
+def _recalled(wanted: FitJob, seen: Any, ledger: Ledger) -> bool:
+    """Whether the same fit, to this version of the table, was paid for and is answered from the ledger."""
+    first, source = seen.asks[0], asking.open_table(wanted.base)
+    if not isinstance(first, Ask) or not first.query.described:
+        return False
+    narrowed = source.where(**wanted.where) if wanted.where else source
+    return ledger.recall(first, narrowed, wanted.base.schema.neighbors) is not None
 
 
 def _place(wanted: FitJob, work: Callable[[], T]) -> T:

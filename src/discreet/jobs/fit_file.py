@@ -16,6 +16,7 @@ from discreet.ledger.address import folder_of
 
 KINDS = {
     "logistic": "LogisticRegression",
+    "additive": "AdditiveClassifier",
     "svm": "LinearSVC",
     "kernel": "KernelSVC",
     "treatment": "OutcomeWeightedLearner",

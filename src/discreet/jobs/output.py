@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from discreet.core import files
 from discreet.errors import InvalidRequest
@@ -42,6 +45,15 @@ def folder_for(folder: Path, names: Sequence[str]) -> Iterator[Writer]:
         for path in reversed(made):
             with contextlib.suppress(OSError):
                 path.rmdir()  # succeeds only where it is empty
+
+
+def as_csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(heads)
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def _make(folder: Path) -> list[Path]:

@@ -18,8 +18,10 @@ at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -128,9 +130,10 @@ class Job:
 def pseudonymize(source: str | Path, progress: Progress | None = None) -> int:
     """Write the table with tokens, and return its rows.
 
-    Keys ``table``, ``output``, ``partner``, ``data_set``, ``column``, ``columns``, ``keep``, ``row_order`` and ``identity``.
+    Keys ``table``, ``output``, ``partner``, ``data_set``, ``column``, ``columns``, ``keep``, ``row_order``, ``identity`` and
+    ``receives``, the columns that this partner is given; without it all but the identity.
     """
-    known = ("table", "output", "partner", "data_set", "column", "columns", "keep", "row_order", "identity")
+    known = ("table", "output", "partner", "data_set", "column", "columns", "keep", "row_order", "identity", "receives")
     job = Job.read(source).only(*known)
     return job.pseudonymizer().write(
         job.path("table"),
@@ -142,6 +145,7 @@ def pseudonymize(source: str | Path, progress: Progress | None = None) -> int:
         column=job.get("column", str, "token"),
         columns=job.pairs("columns"),
         keep=job.facts.get("keep", False) is True,
+        receives=job.names("receives") if "receives" in job.facts else None,
     )
 
 
@@ -219,19 +223,49 @@ def access(source: str | Path, identity: Mapping[str, str]) -> Access:
 
 def erase(source: str | Path, identity: Mapping[str, str], *, override: bool = False, out: Path | None = None) -> Receipt:
     """Erase a person from everything a vault looks after, and write the receipt to a new file where one is given."""
-    if out is not None and out.exists():
-        raise InvalidRequest(f"the receipt must go into a new file, got {str(out)!r}, which exists; choose another name")
-    with _vault(source) as vault:
-        receipt = vault.erase(dict(identity), override=override)
-    if out is not None:
-        write_whole(out, receipt.to_json() + "\n")
-    return receipt
+    return _kept(out, source, lambda vault: vault.erase(dict(identity), override=override))
 
 
 def refuse(source: str | Path, identity: Mapping[str, str], ground: str, note: str = "") -> dict[str, Any]:
     """Record that an erasure is refused; keys ``vault`` and ``identity``."""
     with _vault(source) as vault:
         return vault.refuse(dict(identity), ground, note)
+
+
+def due(source: str | Path, on: date | None, *, dry_run: bool) -> dict[str, Any]:
+    """What fell due in a vault's tables by a day; removed, unless it is a dry run."""
+    with _vault(source) as vault:
+        if not dry_run:
+            return {"kind": "expired", "receipts": [json.loads(one.to_json()) for one in vault.retention.expire(on)]}
+        found = vault.retention.due(on)
+        return {
+            "kind": "due",
+            "tables": {name: part.rows.num_rows for name, part in found.items()},
+            "rows_without_date": {name: part.unreadable for name, part in found.items() if part.unreadable},
+            "missed": {name: part.seen.missed for name, part in found.items() if part.seen.missed},
+        }
+
+
+def decide(source: str | Path, identity: Mapping[str, str], decision: str, made_by: str) -> int:
+    """Record an automated decision about a person; its number."""
+    with _vault(source) as vault:
+        return vault.decisions.record(dict(identity), decision, made_by)
+
+
+def contest(source: str | Path, identity: Mapping[str, str], number: int, reason: str, out: Path | None) -> Receipt:
+    """Record that a person contests a decision, and write the receipt to a new file where one is given."""
+    return _kept(out, source, lambda vault: vault.decisions.contest(dict(identity), number, reason))
+
+
+def review(source: str | Path, number: int, reviewer: str, outcome: str, reason: str, out: Path | None) -> Receipt:
+    """Record what a human made of a contested decision, and write the receipt to a new file where one is given."""
+    return _kept(out, source, lambda vault: vault.decisions.review(number, reviewer, outcome, reason))
+
+
+def waiting(source: str | Path) -> list[dict[str, Any]]:
+    """The contests that nobody has reviewed."""
+    with _vault(source) as vault:
+        return vault.decisions.waiting()
 
 
 def register(source: str | Path, name: str, files: Sequence[str], **facts: Any) -> None:
@@ -315,3 +349,14 @@ def upgrade(source: str | Path) -> Upgraded:
 
 def _vault(source: str | Path) -> Vault:
     return Job.read(source).only("vault", "identity").vault()
+
+
+def _kept(out: Path | None, source: str | Path, work: Callable[[Vault], Receipt]) -> Receipt:
+    """The receipt of some work on a vault, in a new file as well where one is given, which is looked at first."""
+    if out is not None and out.exists():
+        raise InvalidRequest(f"the receipt must go into a new file, got {str(out)!r}, which exists; choose another name")
+    with _vault(source) as vault:
+        receipt = work(vault)
+    if out is not None:
+        write_whole(out, receipt.to_json() + "\n")
+    return receipt

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from discreet.lazy import lazy
 
 if TYPE_CHECKING:
+    from discreet.models.estimators.additive_classifier import AdditiveClassifier as AdditiveClassifier
     from discreet.models.estimators.classifier import Classifier as Classifier
     from discreet.models.estimators.constrained_models import ConstrainedClassifier as ConstrainedClassifier
     from discreet.models.estimators.constrained_models import ConstrainedRegression as ConstrainedRegression
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from discreet.models.regions import own_region as own_region
 
 _HOMES = {
+    "AdditiveClassifier": "discreet.models.estimators.additive_classifier",
     "Adam": "discreet.models.gradient.optimizers",
     "Cosine": "discreet.models.gradient.steps",
     "ClipQuantile": "discreet.models.gradient.clip_quantile",

@@ -1,10 +1,10 @@
 """From records to rows of numbers: the one place where models scale and clip.
 
 A column of numbers is clipped to its public bounds and divided by the larger of them (a centred one is taken from the
-middle of its bounds and divided by half their distance), a category becomes one column for each declared label but its
-reference level, and a constant column stands for the intercept. What results has a norm of at most sqrt(blocks), a
-block being a column of the table; divided by ``radius`` (that norm, or a smaller public one to which rows are then
-clipped) every row has a norm of at most 1, whatever the record holds.
+middle of its bounds and divided by half their distance), one cut into public bins becomes a column for each bin, a category
+one for each declared label but its reference level, and a constant column stands for the intercept. What results has a
+norm of at most sqrt(blocks), a block being a column of the table; divided by ``radius`` (that norm, or a smaller public one
+to which rows are then clipped) every row has a norm of at most 1, whatever the record holds.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from discreet.core.query import check_rows
 from discreet.core.random import Random
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest
+from discreet.models.feature import Feature
 from discreet.models.publish.predictor import Input
 
 Floats = npt.NDArray[np.float64]
@@ -34,72 +35,6 @@ _SAFE = 1.0 - 2.0**-40
 _FAR = 2.0**40
 _RUN = 2048  # rows at a time
 MOST_ROWS = 1 << 20  # up to which a minimiser is certified, unless many more are expected
-
-
-@dataclass(frozen=True)
-class Feature:
-    """A column of the table that a model reads: numbers between public bounds, or declared labels.
-
-    A ``raw`` one is read as it is, without bounds: for random features alone, which are bounded whatever they are made of.
-    ``reference`` is the place of the label that has no column: beside a constant the columns of all labels would say one
-    thing twice, and each coefficient would be a difference from nothing. ``centred`` numbers are counted from the middle
-    of their bounds, which is public and costs nothing where there is a constant.
-    """
-
-    column: str
-    lo: float = 0.0
-    hi: float = 1.0
-    labels: tuple[Any, ...] = ()
-    raw: bool = False
-    reference: int | None = None
-    centred: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", tuple(self.labels))
-        if self.reference is not None and not 0 <= self.reference < len(self.labels):
-            raise InvalidRequest(f"the reference of {self.column!r} must be the place of a label, got {self.reference}")
-        if not self.labels and not (math.isfinite(self.lo) and math.isfinite(self.hi) and self.lo < self.hi):
-            raise InvalidRequest(
-                f"bounds of {self.column!r} must be two finite numbers lo < hi, got ({self.lo}, {self.hi}); "
-                "leave out a column that is always the same"
-            )
-
-    @property
-    def size(self) -> int:
-        """How many columns of the design it makes."""
-        return len(self.coded) or 1
-
-    @property
-    def coded(self) -> list[int]:
-        """The places of the labels that have a column."""
-        return [place for place in range(len(self.labels)) if place != self.reference]
-
-    @property
-    def middle(self) -> float:
-        """What numbers are counted from."""
-        return self.lo / 2 + self.hi / 2 if self.centred else 0.0
-
-    @property
-    def unit(self) -> float:
-        """What its values are divided by."""
-        if self.labels or self.raw:
-            return 1.0
-        return self.hi / 2 - self.lo / 2 if self.centred else max(abs(self.lo), abs(self.hi))
-
-    @property
-    def names(self) -> list[str]:
-        """The names of its columns."""
-        return [f"{self.column}={self.labels[place]}" for place in self.coded] if self.labels else [self.column]
-
-    def clip(self, values: Any, out: Floats) -> None:
-        """Values within the bounds; raw ones as they are, of which an infinite one has no cosine and counts as missing."""
-        if self.raw:
-            out[:] = values
-            return
-        np.clip(values, self.lo, self.hi, out=out, dtype=np.float64)
-        if self.centred:
-            out -= self.middle
-            np.clip(out, -self.unit, self.unit, out=out)  # the middle of far bounds is rounded
 
 
 @dataclass(frozen=True)
@@ -252,10 +187,10 @@ class Design:
     ``rows`` is the most rows of one person that count, ``radius`` the norm rows are clipped to before they are
     divided by it.
 
-    Proof: a column of numbers lies within [-1, 1] after its clip, the columns of a category hold at most one 1, the
-    constant is 1: the squared norm is at most the number of blocks. Rows longer than ``radius`` are shortened to it, and all
-    are divided by it. Cosines lie within [-1, 1], so random features have a norm of at most sqrt(2), by which they
-    are divided before they are counted as one block. ``_SAFE`` covers the rounding of doubles.
+    Proof: a column of numbers lies within [-1, 1] after its clip, the columns of a category or of bins hold at most one
+    1, the constant is 1: the squared norm is at most the number of blocks. Rows longer than ``radius`` are shortened to
+    it, and all are divided by it. Cosines lie within [-1, 1], so random features have a norm of at most sqrt(2), by which
+    they are divided before they are counted as one block. ``_SAFE`` covers the rounding of doubles.
     """
 
     features: tuple[Feature, ...]
@@ -339,16 +274,16 @@ class Design:
     @cached_property
     def inputs(self) -> tuple[Input, ...]:
         """The columns that a prediction reads."""
-        return tuple(Input(f.column, None if f.raw or f.labels else (f.lo, f.hi), f.labels) for f in self.features)
+        return tuple(f.input for f in self.features)
 
     @property
     def blocks(self) -> int:
         """The number of columns counted for the norm: each column of the table once, and the constant."""
         return (1 if self.fourier else len(self.features)) + self.intercept
 
-    @property
+    @cached_property
     def width(self) -> int:
-        """The number of coefficients, the constant last."""
+        """The number of coefficients, the constant last; every pass over the rows asks for it."""
         return (self.fourier.size if self.fourier else sum(f.size for f in self.features)) + self.intercept
 
     @property
@@ -389,11 +324,11 @@ class Design:
         return self._longest / _SAFE
 
     def of_labels(self, coefficients: Floats) -> Floats:
-        """Coefficients without the constant, with a 0 for each reference level: one for each label."""
+        """Coefficients without the constant, with a 0 for each reference level: one for each label or bin."""
         made, place = [], 0
         for feature in self.features:
-            part = np.zeros(len(feature.labels) or 1)
-            part[feature.coded if feature.labels else [0]] = coefficients[place : place + feature.size]
+            part = np.zeros(feature.places)
+            part[feature.coded] = coefficients[place : place + feature.size]
             made.append(part)
             place += feature.size
         return np.concatenate(made)
@@ -445,12 +380,7 @@ class Design:
     def _features(self, batch: Any) -> Floats:
         x, place = self._room(batch.size), 0
         for feature in self.features:
-            if feature.labels:
-                codes = batch.codes(feature.column)
-                x[:, place : place + feature.size] = codes[:, None] == np.array(feature.coded)
-                x[codes < 0, place] = np.nan
-            else:
-                feature.clip(batch.numeric(feature.column), x[:, place])
+            feature.read(batch, x[:, place : place + feature.size])
             place += feature.size
         return self._scaled(x)
 

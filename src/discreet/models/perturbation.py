@@ -75,6 +75,17 @@ def noise_variance(law: ObjectivePerturbation, width: int) -> Fraction:
     return law.scale**2 * (1 if law.noise == "gaussian" else width + 1)
 
 
+def free_ridge(factor: int, design: Design, price: Price, relation: Relation) -> Fraction:
+    """factor / epsilon, twice that under replace, times the most that a person weighs: where a Jacobian becomes free.
+
+    The factor is 2 for two classes and 4 for a softmax (``ObjectivePerturbation``). Without noise it is 1.
+    """
+    if price.is_infinite:
+        return Fraction(1)
+    twice = 1 if relation == "add_remove" else 2
+    return factor * twice * design.rows * design.most_weight / price.pure_epsilon
+
+
 def ridge_of(ask: Ask) -> Fraction:
     """The ridge that was minimised with: that of the law where it had to add some."""
     law, query = ask.mechanism, ask.query

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +16,7 @@ from discreet.ledger.journal import now
 from discreet.protect.finding import find_now
 from discreet.protect.holding_files import Files
 from discreet.protect.holding_rows import RowHolding
-from discreet.protect.holdings import Finder, Gone, Holding
+from discreet.protect.holdings import Finder, Gone
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.reach import Reached
 from discreet.protect.receipts import Receipt
@@ -24,7 +25,7 @@ from discreet.protect.tokens import Cipher
 from discreet.protect.vault_log import LogRow, VaultLog
 
 
-def holding(facts: dict[str, Any], pseudonyms: Pseudonymizer) -> Holding:
+def holding(facts: dict[str, Any], pseudonyms: Pseudonymizer) -> Files | RowHolding:
     """The registered table that these facts describe."""
     partner = None if facts["partner"] is None else (facts["partner"][0], facts["partner"][1])
     finder = Finder(pseudonyms, tuple(facts["columns"]), partner)
@@ -54,7 +55,18 @@ class Register:
                 known.pop(row.document["name"], None)
         return known
 
-    def holdings(self) -> list[Holding]:
+    def touched(self, connection: Connection, names: Sequence[str], before: int | None = None) -> dict[str, Any]:
+        """Who was given rows of these tables and has to be told, and what was released from them and remains."""
+        known = (self.tables(connection, before) if before is not None else {}) | self.tables(connection)
+        here = [name for name in names if name in known]
+        told = {recipient for name in here for recipient in known[name]["recipients"]}
+        for use in self.log.read(connection, ("use", "copy")):
+            if use.document["table"] in here and use.document["recipient"]:
+                told.add(use.document["recipient"])
+        ledgers = sorted({known[name]["ledger"] for name in here if known[name]["ledger"]})
+        return {"recipients": sorted(told), "releases": [_released(connection, name) for name in ledgers]}
+
+    def holdings(self) -> list[Files | RowHolding]:
         """The tables themselves."""
         with self.log.database.transaction(write=False) as connection:
             return [holding(facts, self.pseudonyms) for facts in self.tables(connection).values()]
@@ -101,8 +113,7 @@ class Erasures:
                 if row.document["erasure"] == intent.number:
                     return receipt_of(row)
             receipt = Receipt.sign(self._document(connection, intent, gone, sealed=sealed, emptied=emptied), self.seed)
-            facts = {"receipt": receipt.document, "signature": receipt.signature, "public_key": receipt.public_key}
-            self.log.append(connection, "receipt", {"erasure": intent.number, **facts}, intent.subject)
+            self.log.append(connection, "receipt", {"erasure": intent.number, **receipt.facts()}, intent.subject)
         return receipt
 
     def again(self) -> list[LogRow]:
@@ -162,13 +173,7 @@ class Erasures:
         left = {name: rows - removed.get(name, 0) for name, rows in found.items() if rows > removed.get(name, 0)}
         links = dict(intent.document.get("hard_links", {}))
         links |= {name: max(links.get(name, 0), part.links) for name, part in gone.items() if part.links}
-        known = self.register.tables(connection, intent.number) | self.register.tables(connection)
-        touched = [name for name, rows in (removed | left).items() if rows and name in known]
-        told = {recipient for name in touched for recipient in known[name]["recipients"]}
-        for use in self.log.read(connection, ("use", "copy")):
-            if use.document["table"] in touched and use.document["recipient"]:
-                told.add(use.document["recipient"])
-        ledgers = sorted({known[name]["ledger"] for name in touched if known[name]["ledger"]})
+        touched = [name for name, rows in (removed | left).items() if rows]
         return {
             "vault": self.log.name,
             "subject": intent.subject,
@@ -183,8 +188,7 @@ class Erasures:
             "hard_links": {name: links[name] for name in links if removed.get(name)},
             "sealed_key_destroyed": sealed and emptied,
             "database": database_words(self.log.database, emptied=emptied),
-            "recipients": sorted(told),
-            "releases": [_released(connection, name) for name in ledgers],
+            **self.register.touched(connection, touched, intent.number),
             "budget_refunded": "none",
         }
 

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.ledger.database import Database
 from discreet.protect.finding import find_now
-from discreet.protect.holdings import Finder, Found, Gone, Holding, under
+from discreet.protect.holdings import Chooser, Found, Gone, Holding, under
 from discreet.protect.reach import Reached
 from discreet.protect.records import Records, read_records, whole_rows
 from discreet.protect.replacing import rewrite
@@ -34,7 +34,7 @@ class Files(Holding):
 
     name: str
     given: tuple[dict[str, str], ...]
-    finder: Finder
+    finder: Chooser
 
     def check(self, connection: Connection) -> None:
         seen = Reached()
@@ -116,20 +116,20 @@ class Files(Holding):
         return whole_rows(chosen, names or self.finder.columns, DELIMITERS[suffix(path)]), unreadable
 
 
-def _records(path: Path, source: BinaryIO, finder: Finder) -> Iterator[Records]:
+def _records(path: Path, source: BinaryIO, finder: Chooser) -> Iterator[Records]:
     for piece in read_records(source, DELIMITERS[suffix(path)]):
         if isinstance(piece, Records):
             _has_columns(path, finder, piece.names)
             yield piece
 
 
-def _has_columns(path: Path, finder: Finder, names: Sequence[str]) -> None:
+def _has_columns(path: Path, finder: Chooser, names: Sequence[str]) -> None:
     for name in finder.columns:
         if list(names).count(name) != 1:
             raise UnknownName(f"{path.name!r} must have one column {name!r}, and its header has {list(names).count(name)}")
 
 
-def _mask(finder: Finder, table: pa.Table, person: bytes) -> tuple[npt.NDArray[np.bool_], int]:
+def _mask(finder: Chooser, table: pa.Table, person: bytes) -> tuple[npt.NDArray[np.bool_], int]:
     return finder.mask([table.column(name) for name in finder.columns], person)
 
 
@@ -138,7 +138,7 @@ class _Removal:
     """Writes a file without a person's rows; how many there were, None for none. Begun again, it counts again."""
 
     path: Path
-    finder: Finder
+    finder: Chooser
     person: bytes
     unreadable: int = 0
 

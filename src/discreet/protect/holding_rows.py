@@ -17,7 +17,7 @@ from sqlalchemy.types import Date, DateTime, NullType, Time, TypeEngine
 from discreet.core.labels import closest
 from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt, LedgerUnavailable, UnknownName
 from discreet.ledger.database import Database
-from discreet.protect.holdings import Finder, Found, Gone, Holding, under
+from discreet.protect.holdings import Chooser, Found, Gone, Holding, under
 from discreet.protect.reach import Reached
 
 
@@ -27,7 +27,7 @@ class RowHolding(Holding):
 
     name: str
     table: str
-    finder: Finder
+    finder: Chooser
 
     def check(self, connection: Connection) -> None:
         self._checked(connection)

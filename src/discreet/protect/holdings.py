@@ -6,7 +6,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,21 @@ class Gone:
     unreadable: int
     links: int = 0
     seen: Reached = field(default_factory=Reached)
+
+
+class Chooser(Protocol):
+    """Tells which rows of a table are meant, from some of its columns."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that tell."""
+
+    @property
+    def partner(self) -> tuple[str, str] | None:
+        """Whose tokens stand for the people, and in which data set; None where people are in it as they are."""
+
+    def mask(self, columns: Sequence[Any], person: bytes) -> tuple[npt.NDArray[np.bool_], int]:
+        """Which rows are meant, and for how many that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +109,7 @@ class Holding(ABC):
     """A registered table. What goes wrong at one of its places is told in ``seen`` and stops nothing else."""
 
     name: str
-    finder: Finder
+    finder: Chooser
 
     @abstractmethod
     def check(self, connection: Connection) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -159,6 +159,9 @@ class Pseudonymizer:
     ) -> Any:
         """The table with tokens, of the kind that was given; options as ``change`` takes them.
 
+        ``receives`` lists the columns that this partner is given beside the token: all others stay here, also those that
+        the table has only from tomorrow on. Without it everything but the identity is given.
+
         Its rows are in a new random order, since two partners could join theirs by position: ``order="kept"`` leaves them
         as they were, and ``seed`` fixes the random order, for tests.
         """
@@ -179,7 +182,7 @@ class Pseudonymizer:
     ) -> int:
         """The table with tokens as a new file, streamed, and how many rows it has; it appears whole or not at all.
 
-        ``order`` and ``seed`` as in ``table``.
+        ``order``, ``seed`` and ``receives`` as in ``table``.
         """
         source, change = self._prepared(table, partner, data_set, None, options)
         return source.write(change, path, Shuffle(order, seed), progress)
@@ -228,8 +231,16 @@ class Pseudonymizer:
         self, table: Any, partner: str, data_set: str, spark: Any, options: Mapping[str, Any]
     ) -> tuple[Table, Tokenise]:
         source = open_table(table, spark)
-        change = self.change(partner, data_set, **options)
+        wanted = dict(options)
+        receives: Sequence[str] | None = wanted.pop("receives", None)
+        change = self.change(partner, data_set, **wanted)
         source.check(change.needs)
+        if receives is not None:
+            if isinstance(receives, str) or not all(isinstance(name, str) for name in receives):
+                raise InvalidRequest(f"receives must be a list of columns, got {receives!r}; write ['...']")
+            source.check(tuple(receives))
+            kept = {*receives, *(() if change.drop else change.needs)}
+            change = replace(change, drop=tuple(name for name in source.columns if name not in kept))
         if change.column in source.columns and change.column not in change.drop:
             raise InvalidRequest(f"the table has a column {change.column!r} already; pass column= with another name")
         return source, change

@@ -1,4 +1,4 @@
-"""Receipts of erasure, signed so that anyone with the public key can check them."""
+"""Receipts of erasure, of retention and of contested decisions, signed so that anyone with the public key can check them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ class Receipt:
     not be gone through, and why), ``not_reached`` (rows found before in such places or in tables that were unregistered),
     ``rows_without_identity`` (rows that nobody can be found in), ``hard_links`` (other names of a file, under which it is as
     it was), each by table, and ``database`` (what the vault's own database may still hold).
+
+    ``about`` says what it is a receipt of: an erasure, ``retention`` that fell due, a ``contest`` of an automated decision
+    or its ``review``. The latter two say nothing of tables.
     """
 
     document: dict[str, Any]
@@ -30,19 +33,32 @@ class Receipt:
     public_key: str
 
     @property
+    def about(self) -> str:
+        """What it is a receipt of."""
+        return str(self.document.get("about", "erasure"))
+
+    @property
+    def words(self) -> str:
+        """What was done and when, in a line."""
+        if self.about in ("contest", "review"):
+            return f"{self.about} of decision {self.document['decision']}, {self.document['time']}"
+        complete = "everything registered was reached" if self.complete else "not everything was reached"
+        return f"erased {self.document['erased']}, {complete}"
+
+    @property
     def subject(self) -> str:
-        """The person's token in the vault."""
-        return str(self.document["subject"])
+        """The person's token in the vault; empty for retention, which is about everybody."""
+        return str(self.document.get("subject", ""))
 
     @property
     def tables(self) -> dict[str, int]:
         """Rows removed, by table."""
-        return dict(self.document["tables"])
+        return dict(self.document.get("tables", {}))
 
     @property
     def recipients(self) -> list[str]:
         """Who has to be notified."""
-        return list(self.document["recipients"])
+        return list(self.document.get("recipients", []))
 
     @property
     def missed(self) -> dict[str, list[dict[str, Any]]]:
@@ -57,7 +73,11 @@ class Receipt:
     @property
     def releases(self) -> list[dict[str, Any]]:
         """What was released before and remains."""
-        return list(self.document["releases"])
+        return list(self.document.get("releases", []))
+
+    def facts(self) -> dict[str, Any]:
+        """The receipt as a row of a log holds it."""
+        return {"receipt": self.document, "signature": self.signature, "public_key": self.public_key}
 
     @staticmethod
     def sign(document: dict[str, Any], seed: bytes) -> Receipt:
@@ -83,8 +103,7 @@ class Receipt:
 
     def to_json(self) -> str:
         """The receipt as JSON; ``from_json`` reads it back."""
-        doc = {"kind": "receipt", "schema": SCHEMA_VERSION, "receipt": self.document}
-        return json.dumps(doc | {"signature": self.signature, "public_key": self.public_key}, indent=1, sort_keys=True)
+        return json.dumps({"kind": "receipt", "schema": SCHEMA_VERSION} | self.facts(), indent=1, sort_keys=True)
 
     @staticmethod
     def from_json(text: str) -> Receipt:
@@ -96,16 +115,26 @@ class Receipt:
         except UnsupportedFormat:
             raise
         except (ValueError, KeyError, TypeError, RecursionError) as problem:
-            raise UnsupportedFormat(f"this is not a receipt of erasure: {type(problem).__name__} {problem}") from None
+            raise UnsupportedFormat(f"this is not a receipt: {type(problem).__name__} {problem}") from None
         if not isinstance(made.document, dict):
-            raise UnsupportedFormat("this is not a receipt of erasure: what it says must be an object")
-        for name, kind in (_FIELDS | {n: k for n, k in _LATER.items() if n in made.document}).items():
+            raise UnsupportedFormat("this is not a receipt: what it says must be an object")
+        if made.about not in _FIELDS:
+            raise UnsupportedFormat(f"this is not a receipt: it is about {made.about!r}, which this version does not know")
+        wanted = _FIELDS[made.about] | {n: k for n, k in _LATER.items() if n in made.document}
+        for name, kind in wanted.items():
             if not isinstance(made.document.get(name), kind):
-                raise UnsupportedFormat(f"this is not a receipt of erasure: it must say {name!r} as {kind.__name__}")
+                raise UnsupportedFormat(f"this is not a receipt: it must say {name!r} as {kind.__name__}")
         if not isinstance(made.signature, str) or not isinstance(made.public_key, str):
-            raise UnsupportedFormat("this is not a receipt of erasure: its signature and its key must be text")
+            raise UnsupportedFormat("this is not a receipt: its signature and its key must be text")
         return made
 
 
-_FIELDS = {"subject": str, "erased": str, "tables": dict, "recipients": list, "releases": list}
+_REMOVED = {"erased": str, "tables": dict, "recipients": list, "releases": list}
+_SAID = {"subject": str, "decision": int, "time": str, "reason": str}
+_FIELDS: dict[str, dict[str, type]] = {
+    "erasure": {"subject": str, **_REMOVED},
+    "retention": {"on": str, **_REMOVED},
+    "contest": _SAID,
+    "review": _SAID | {"outcome": str, "reviewer": str},
+}
 _LATER = {"missed": dict, "not_reached": dict}  # 0.1.0 had no ``missed``

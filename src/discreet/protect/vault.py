@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import astuple, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from discreet.errors import InvalidRequest, UnknownName
 from discreet.protect.access import Access, entry
 from discreet.protect.anonymous import Anonymized
 from discreet.protect.cleaning import clean
+from discreet.protect.decisions import KINDS as DECISIONS
+from discreet.protect.decisions import Decisions
 from discreet.protect.erasure import Erasures, Register, holding, receipt_of
 from discreet.protect.facts import GROUNDS, facts_of, text
 from discreet.protect.finding import as_given, find_now
@@ -27,6 +31,7 @@ from discreet.protect.private import open_private
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.reach import TROUBLE, Reached
 from discreet.protect.receipts import Receipt
+from discreet.protect.retention import Keep, Overdue, Retention
 from discreet.protect.shredding import Shredder
 from discreet.protect.shuffle import Order
 from discreet.protect.tables import Progress
@@ -44,6 +49,7 @@ class Vault:
     is one person, and its keys open the vault: keys in the database are encrypted under a master key that is not in it.
     Opening a vault finishes erasures that a crash interrupted, unless ``resume`` is false, and removes what killed processes
     left; an erasure that still cannot be finished stands in the way of nobody else and is in ``unfinished``.
+    ``retention`` takes out rows that were kept long enough; ``decisions`` records automated decisions, contests and reviews.
 
     Proof that an erasure is never half-done and forgotten: before anything is removed, the intent is committed to the
     log; each removal takes out whatever is left, so doing it again does no harm; the receipt is committed only after
@@ -79,6 +85,8 @@ class Vault:
             self._shredder = Shredder(self._log, self._ring)
             self._register = Register(self._log, pseudonyms)
             self._erasures = Erasures(self._log, self._register, self._shredder, self._cipher, self._seed)
+            self.retention = Retention(self._log, self._register, self._shredder, self._cipher, self._seed)
+            self.decisions = Decisions(self._log, self._pseudonyms, self._cipher, self._seed)
             self._keys = VaultKeys(self._log, self._ring, self._register, self._shredder)
             if resume:
                 clean(self._log, self._register, self._shredder)
@@ -116,6 +124,7 @@ class Vault:
         recipients: Sequence[str] = (),
         retention: str,
         ledger: str | None = None,
+        due: Sequence[Any] | None = None,
     ) -> None:
         """Register a table: CSV or Parquet files, or with ``database`` a table of the vault's own database.
 
@@ -124,11 +133,17 @@ class Vault:
         A person's rows are those whose identifying columns (``columns`` renames fields) give their digest, or with
         ``token=("column", "partner", "data set")`` those with their token. ``purpose``, ``categories`` of data,
         ``recipients`` and ``retention`` go into the record of processing; ``ledger`` names the ledger in this database
-        that paid for what was released from the table.
+        that paid for what was released from the table. ``due=("column", days)`` says when rows have been kept long enough:
+        so many days after the date in that column, in ISO form or as a third value says, such as "%d.%m.%Y".
         """
         public_name(name, "the name of a table")
         if (table is None) == (database is None):
             raise InvalidRequest("a table must be given as files or as database='table', got both or neither")
+        if type(table).__module__.startswith("pyspark."):
+            raise InvalidRequest(
+                "a vault looks after files and tables of its own database, got a Spark table, of which rows cannot be taken "
+                "out in place; register the Parquet files behind it with a pattern, such as 'visits/**/*.parquet'"
+            )
         given = [] if table is None else [table] if isinstance(table, str | Path) else list(table)
         paths = [str(path) for path in find_files(given)] if given else []
         facts = {
@@ -141,6 +156,8 @@ class Vault:
             **facts_of(purpose, categories, recipients, retention),
             "ledger": ledger,
         }
+        if due is not None:
+            facts["due"] = list(astuple(Keep.of(due)))
         if any(path.lower().endswith(".gz") for path in paths):
             raise InvalidRequest("a table that people can be erased from must not be compressed as .gz; use Parquet")
         with self._database.transaction(write=True) as connection:
@@ -152,7 +169,10 @@ class Vault:
                 shared = set(paths) & here or ({database} - {None}) & {other["database"]}
                 if shared:
                     raise InvalidRequest(f"a table must be registered once, and {shared.pop()!r} is, as {other['name']!r}")
-            holding(facts, self._pseudonyms).check(connection)
+            table_now = holding(facts, self._pseudonyms)
+            table_now.check(connection)
+            if due is not None:
+                replace(table_now, finder=Overdue(Keep.of(due), date.min, table_now.finder, ())).check(connection)
             self._log.append(connection, "register", facts)
 
     def unregister(self, name: str, reason: str, *, override: bool = False) -> None:
@@ -217,7 +237,7 @@ class Vault:
         missed = {name: part.seen.missed for name, part in found.items() if part.seen.missed}
         counts = {name: part.rows.num_rows for name, part in found.items()}
         here = {name for name, rows in counts.items() if rows}
-        earlier = self._log.rows(("access", "erase", "refuse", "receipt"), subject)
+        earlier = self._log.rows(("access", "erase", "refuse", "receipt", *DECISIONS), subject)
         self._log.write("access", {"tables": counts, "missed": missed}, subject)
         if not here and not earlier and not self._shredder.holds(subject):
             raise self._absent(missed)
@@ -364,7 +384,7 @@ class Vault:
 
     def receipts(self) -> list[Receipt]:
         """Every receipt, in order."""
-        return [receipt_of(row) for row in self._log.rows(("receipt",))]
+        return [receipt_of(row) for row in self._log.rows(("receipt", "expired", "contest", "review"))]
 
     def log(self) -> list[dict[str, Any]]:
         """Every row of the log, in order."""
@@ -383,7 +403,7 @@ class Vault:
         with self._database.transaction(write=False) as connection:
             known = self._register.tables(connection)
         activities = {row.document["activity"]: row.document for row in rows if row.kind == "processing"}
-        kinds = ("access", "copy", "erase", "receipt", "refuse", "use")
+        kinds = ("access", "copy", "erase", "receipt", "refuse", "use", "expired", *DECISIONS)
         return {
             "kind": "record of processing",
             "vault": self.name,

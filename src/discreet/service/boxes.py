@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, Engine, Integer, MetaData, String, Table, create_engine, event, select
+from sqlalchemy import Column, Connection, Engine, Integer, MetaData, String, Table, create_engine, event, inspect, select
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateIndex, CreateSchema, CreateTable
@@ -27,6 +27,7 @@ from discreet.errors import InvalidRequest, UnsupportedFormat
 
 FOLDER_MODE = 0o2750
 _WAIT = 30.0  # seconds for a lock
+_MISSING, _NO_TABLE = "missing", ("42P01", "3F000")  # what PostgreSQL says of tables and schemas that are not there
 
 
 class Unavailable(InvalidRequest):
@@ -73,24 +74,38 @@ class Box:
                     yield self._opened()
             except DBAPIError as problem:
                 self._drop()
-                raise Unavailable(f"the mailbox {self.name!r} cannot be used: {problem.orig}") from None
+                raise self._unavailable(problem) from None
 
     def read(self, statement: Any, values: Any = None) -> list[Any]:
-        """The rows of a statement. A reader that finds no log reads the file as it lies."""
+        """The rows of a statement; none where the writer has not made the mailbox yet.
+
+        A reader that finds no log reads the file as it lies.
+        """
+        if not self.write and self._path is not None and not self._path.exists():
+            return []
         try:
             with self._transaction() as connection:
                 return list(connection.execute(statement, values or {}))
-        except Unavailable:
-            if self.write or self._path is None or not self._path.exists():
+        except Unavailable as problem:
+            if problem.key == _MISSING and not self.write:
+                return []
+            if self.write or self._path is None:
                 raise
         engine = _immutable(self._path)
         try:
             with engine.connect() as connection:
                 return list(connection.execute(statement, values or {}))
         except DBAPIError as problem:
-            raise Unavailable(f"the mailbox {self.name!r} cannot be read: {problem.orig}") from None
+            unavailable = self._unavailable(problem)
+            if unavailable.key == _MISSING:
+                return []
+            raise unavailable from None
         finally:
             engine.dispose()
+
+    def _unavailable(self, problem: DBAPIError) -> Unavailable:
+        gone = getattr(problem.orig, "sqlstate", None) in _NO_TABLE or "no such table" in str(problem.orig)
+        return Unavailable(f"the mailbox {self.name!r} cannot be used: {problem.orig}", key=_MISSING if gone else "")
 
     def _opened(self) -> Connection:
         if self._connection is None:
@@ -106,12 +121,14 @@ class Box:
     def _create(self) -> None:
         meta = self._metadata.tables[_qualified(self._metadata, "meta")]
         with self.writing() as connection:
-            if self.postgres:
-                connection.execute(CreateSchema(self.name, if_not_exists=True))
-            for table in self._metadata.sorted_tables:
-                connection.execute(CreateTable(table, if_not_exists=True))
-                for index in table.indexes:
-                    connection.execute(CreateIndex(index, if_not_exists=True))
+            # A role that may only write rows must not be made to create anything.
+            if not inspect(connection).has_table("meta", schema=self._metadata.schema):
+                if self.postgres:
+                    connection.execute(CreateSchema(self.name, if_not_exists=True))
+                for table in self._metadata.sorted_tables:
+                    connection.execute(CreateTable(table, if_not_exists=True))
+                    for index in table.indexes:
+                        connection.execute(CreateIndex(index, if_not_exists=True))
             found = connection.execute(select(meta.c.value).where(meta.c.name == "schema")).scalar()
             if found is None:
                 connection.execute(meta.insert(), {"name": "schema", "value": str(self._schema)})

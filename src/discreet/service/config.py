@@ -28,7 +28,7 @@ _AMOUNT = {"epsilon": _NUMBER, "delta": _NUMBER, "rho": _NUMBER}
 _TOP = {"service": (dict,), "limits": (dict,), "population": (dict,), "table": (dict,)}
 _SERVICE = {
     "url": (str,), "listen": (str,), "boxes": (str, dict), "private": (str,), "slot": _NUMBER, "heads_file": (str,),
-    "users": (dict,), "one_user": (bool,), "title": (str,),
+    "users": (dict,), "one_user": (bool,), "custodians": (list,), "title": (str,),
 }  # fmt: skip
 _USERS = {"front": (str,), "desk": (str,), "group": (str,)}
 _POPULATION = {"ledger": (str,), "budget": (dict,), "approve_above": (dict,), "registry": (dict,)}
@@ -80,6 +80,7 @@ class Config:
     heads_file: Path | None
     users: Mapping[str, str]
     one_user: bool
+    custodians: tuple[str, ...]  # analysts who are shown the queue on a page
     limits: Limits
     populations: Mapping[str, Population]
     tables: Mapping[str, Served]
@@ -130,6 +131,7 @@ def read(path: str | Path) -> Config:
         heads_file=folder / service["heads_file"] if "heads_file" in service else None,
         users=dict(service.get("users", {})),
         one_user=service.get("one_user", False),
+        custodians=tuple(map(str, service.get("custodians", ()))),
         limits=limits,
         populations=populations,
         tables=tables,

@@ -12,6 +12,7 @@ new slot; what was looked for is withheld (``ledger.answers`` says why), and the
 from __future__ import annotations
 
 import fcntl
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,7 +41,9 @@ from discreet.service.taking import Taken, Taker
 from discreet.service.weights import Weights
 
 _APPROVAL = 14 * 24 * 3600.0  # seconds that a request waits for the custodian
-_AT_ONCE = 500  # rows taken in one tick
+_AT_ONCE = 500  # rows looked at in one tick
+_TAKING = 0.4  # of a slot
+_LATE_START = 0.2  # of a slot
 _LATE = 1000  # numbers of rows that may become visible after later ones, on PostgreSQL
 _HEARTBEAT = 60.0
 
@@ -108,11 +111,14 @@ class Office:
         if self.turn is not None and here >= self.turn.due:
             self.delivery.deliver(self.turn, self.errands.collect(), now)
             self.turn = None
-        self._take(now)
+        try:
+            self._take(now)
+        except Unavailable:  # what the front does to its own file stops nobody's answer
+            self.log.alarm("the inbox cannot be read")
         self._expire(now)
         self._measured()
         if self.turn is None and self._measuring is None and self.errands.ready():
-            self._begin(here, now)
+            self._begin(now)
         if now - self._beat >= _HEARTBEAT:
             self._beat = now
             with self.outbox.box.writing() as connection:
@@ -132,7 +138,10 @@ class Office:
         for each in self.outbox.queue() if rows else []:
             queued[each.analyst] = queued.get(each.analyst, 0) + 1
         made: dict[str, Taken] = {}
+        end = time.monotonic() + _TAKING * float(self.config.slot)
         for row in rows:
+            if time.monotonic() > end:
+                break  # the rest at the next tick: what is due comes first
             if isinstance(row.n, int) and row.n > cursor:
                 cursor = row.n
             if not isinstance(row.ref, str) or row.ref in known or row.ref in made:
@@ -152,23 +161,26 @@ class Office:
 
     def _expire(self, now: float) -> None:
         """Requests that the custodian left waiting too long, and those of populations that were closed."""
-        for each in self.outbox.queue():
-            if each.state == "approval" and each.at < now - _APPROVAL:
-                self.delivery.finish({each.ref: "expired"})
-            elif each.state in ("queued", "approval") and each.table:
-                table = self.outbox.table(each.table)
-                if table is None or not table.is_open:
-                    self.delivery.finish({each.ref: "closed"})
+        waiting = [each for each in self.outbox.queue() if each.state != "scheduled"]
+        is_open = {table.name: table.is_open for table in self.outbox.tables()} if waiting else {}
+        words = {each.ref: "closed" for each in waiting if not is_open.get(each.table)}
+        words |= {each.ref: "expired" for each in waiting if each.state == "approval" and each.at < now - _APPROVAL}
+        self.delivery.finish(words)
 
     # Turns
 
-    def _begin(self, here: int, now: float) -> None:
-        """Give the hand its next turn, or something to measure first."""
+    def _begin(self, now: float) -> None:
+        """Give the hand its next turn, or something to measure first.
+
+        What it does before may have taken a part of this slot: slots are counted from the next one then, so that a turn is
+        never shorter than its weight was given.
+        """
         rows = self._waiting()
         for row in rows:
             if row.weight < 0 and not self._weigh(row):
                 return
         slot = self.config.slot
+        here = math.ceil(time.time() / float(slot) - _LATE_START)
         waiting = [Waiting(r.ref, r.analyst, int(r.at / float(slot)), r.weight) for r in rows if r.weight >= 0]
         turn = next_turn(waiting, self.served, here, slot)
         if turn is None:
@@ -217,18 +229,6 @@ class Office:
             "population": table.population,
             "rows": None if published is None else published.rows,
         }
-
-    def _stopped(self, row: Any, now: float) -> str | None:
-        """The word that ends a request, where the token, the analyst, the grant or the table no longer stands."""
-        if self.outbox.still(row.token, now) is None:
-            return "revoked"
-        grant = next((g for g in self.outbox.grants(row.analyst) if g.id == row.grant_id), None)
-        if grant is None or grant.revoked:
-            return "revoked"
-        if grant.expires is not None and grant.expires <= now:
-            return "expired"
-        table = self.outbox.table(row.table_name)
-        return None if table is not None and table.is_open and row.table_name in self.config.tables else "closed"
 
     # Measuring
 

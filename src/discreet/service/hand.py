@@ -172,7 +172,9 @@ def _stay_busy(end: float) -> None:
 def main(arguments: list[str]) -> None:
     """Run as ``python -m discreet.service.hand serve.toml``, by the desk."""
     os.nice(_NICE)
-    serve(sys.stdin, sys.stdout, config.read(Path(arguments[0])))
+    with os.fdopen(os.dup(sys.stdout.fileno()), "w") as out, open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())  # whatever a library prints is heard by nobody
+        serve(sys.stdin, out, config.read(Path(arguments[0])))
 
 
 if __name__ == "__main__":

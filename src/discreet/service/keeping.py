@@ -95,7 +95,7 @@ def calibrate(config: Config, only: str | None = None) -> Iterator[tuple[str, fl
                 continue
             seen: set[str] = set()
             for question in usual(table, Limits()):
-                (part,) = parts(question, table, served.most_rows, config.limits)
+                (part,) = parts(question, table, served.most_rows)
                 if part.name in seen:
                     continue
                 seen.add(part.name)

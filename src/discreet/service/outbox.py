@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -200,8 +201,13 @@ def _past(expires: float | None, now: float) -> bool:
     return expires is not None and expires <= now
 
 
+@lru_cache(maxsize=64)
+def _schema(text: str) -> Schema:
+    return Schema.from_dict(json.loads(text))
+
+
 def _published(row: Any) -> Published:
-    schema = Schema.from_dict(json.loads(row.schema_json))
+    schema = _schema(row.schema_json)
     return Published(row.name, row.population, schema, row.version, row.rows, bool(row.open) and bool(row.population_open))
 
 

@@ -42,7 +42,8 @@ from discreet.jobs.plan import errors
 from discreet.jobs.plan import price as priced_in
 from discreet.ledger.events import canonical, digest
 from discreet.service import closed
-from discreet.service.kinds import KINDS, Kind, check_names, check_price
+from discreet.service.kind import Kind, check_names, check_price
+from discreet.service.kinds import KINDS
 from discreet.service.limits import Limits
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
@@ -133,8 +134,12 @@ def blank(schema: Schema) -> BaseSource:
     return open_source({name: np.empty(0) for name in names}, fresh, version="no rows")
 
 
-def price(question: Question, schema: Schema, rows: int | None = None, limits: Limits | None = None) -> Priced:
+def price(
+    question: Question, schema: Schema, rows: int | None = None, limits: Limits | None = None, *, told: bool = True
+) -> Priced:
     """What the question costs a table with this schema; ``rows`` is the number of rows where the relation makes it public.
+
+    With ``told`` also how wrong each part is expected to be, which takes as long again.
 
     Proof that it is what will be charged: what an ask costs never depends on an answer (``core.runner.plan``), and the
     procedure is the one that the hand runs. A procedure that opens a prepaid plan of steps is followed up to there: its
@@ -146,10 +151,10 @@ def price(question: Question, schema: Schema, rows: int | None = None, limits: L
     with reading("a question"):
         narrowed = question.narrowed(source)
         procedure = question.kind.procedure(narrowed, rows, limits)
-        return _followed(question.kind, procedure, source.schema, rows, limits)
+        return _followed(question.kind, procedure, source.schema, rows, limits, told)
 
 
-def _followed(kind: Kind, procedure: Any, schema: Schema, rows: int | None, limits: Limits) -> Priced:
+def _followed(kind: Kind, procedure: Any, schema: Schema, rows: int | None, limits: Limits, told: bool) -> Priced:
     relation, noise = schema.neighbors, Random(seed=0)
     guess = rows or schema.expected_rows or ROWS_WITHOUT_A_GUESS
     total, released, opens = Cost.nothing(), 0, False
@@ -171,7 +176,8 @@ def _followed(kind: Kind, procedure: Any, schema: Schema, rows: int | None, limi
         try:
             request = procedure.send(answer)
         except StopIteration as stop:
-            return Priced(total, tuple(_parts(kind, kind.results(stop.value))), released, opens)
+            results = kind.results(stop.value) if told else []
+            return Priced(total, tuple(_parts(kind, results)), released, opens)
         if isinstance(request, Open):
             total, opens = total + request.cost, True
             if request.plan is not None:

@@ -100,7 +100,7 @@ class Taker:
         if grant is None:
             ended = bool(mine) and not mine[-1].revoked
             return replace(asked, state="expired" if ended else "revoked")
-        priced = price(question, table.schema, table.rows, self.config.limits)
+        priced = price(question, table.schema, table.rows, self.config.limits, told=False)
         asked = replace(asked, grant=grant, priced=priced)
         if not self._fits(question, grant, priced, table):
             return replace(asked, state="refused_cap")
@@ -114,7 +114,7 @@ class Taker:
         """With its weight, or with the parts that have to be measured first."""
         assert asked.question is not None
         served = self.config.tables[table.name]
-        parts = weights.parts(asked.question, table, served.most_rows, self.config.limits)
+        parts = weights.parts(asked.question, table, served.most_rows)
         if served.seconds is not None:
             return replace(asked, weight=served.seconds * len(parts), unknown=[])
         known = self.weights.of(parts)

@@ -1,16 +1,17 @@
 """What questions weigh: the worst time that each class of them took on a made-up table of the most rows allowed.
 
 The file is public: it was measured without the table. A class is what a question computes, not what it is about: the word
-of its statistic or model, how many columns it reads, how many numbers it releases (to the next power of four), whether rows
-are chosen. A question weighs the sum of its parts, so parts that share a pass weigh too much, never too little. A class
-that is not in the file is measured when it is first asked for, by the question itself, on the made-up table.
+of its statistic or model, how many columns it reads, by which groups, its options with every number taken to the next power
+of four, whether rows are chosen. A question weighs the sum of its parts, so parts that share a pass weigh too much, never
+too little. A class that is not in the file is measured when it is first asked for, by the question itself, on the made-up
+table.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ from typing import Any
 from discreet.core import files
 from discreet.errors import DiscreetError
 from discreet.ledger.events import canonical
+from discreet.service.kinds import Asked
 from discreet.service.limits import Limits
 from discreet.service.outbox import Published
 from discreet.service.question import Question, parse, price
 
-# Parameters of models that make them take longer.
-_HEAVY = ("method", "intervals", "steps", "epochs", "lot_size", "components", "hidden_layer_sizes")
+# What does not make an answer take longer.
+_LIGHT = ("title", "epsilon", "delta", "rho", "selection_epsilon", "mechanism", "calibration", "target", "weight", "where")
 _STEADY = 0.002  # seconds for what every request costs besides: the ledger's two commits
 
 
@@ -57,39 +59,55 @@ class Part:
     question: Question
 
 
-def parts(question: Question, table: Published, most_rows: int, limits: Limits) -> list[Part]:
+def parts(question: Question, table: Published, most_rows: int) -> list[Part]:
     """The parts of a question."""
-    made = []
-    for each in _alone(question, limits):
-        numbers = max(1, price(each, table.schema, table.rows, limits).numbers)
-        size, read = 4 ** math.ceil(math.log(numbers, 4)), len({*each.kind.names()})
-        of_table = f"{table.name}, version {table.version}, {most_rows} rows"
-        chosen = ", some rows" if _where(each) else ""
-        made.append(Part(f"{of_table}: {_word(each)}, {read} columns, {size} numbers{chosen}", each))
-    return made
+    of_table = f"{table.name}, version {table.version}, {most_rows} rows"
+    return [Part(f"{of_table}: {_class(each.document)}", each) for each in _alone(question)]
 
 
-def _alone(question: Question, limits: Limits) -> Iterator[Question]:
+def _alone(question: Question) -> Iterator[Question]:
     asks = question.document.get("ask")
     if asks is None or len(asks) == 1:
         yield question
         return
-    for each in asks:
-        yield parse(canonical({"table": question.table, "ask": [each]}), limits)
+    assert isinstance(question.kind, Asked)
+    for item, each in zip(question.kind.items, asks, strict=True):
+        document = {"table": question.table, "ask": [each]}
+        yield Question(question.table, Asked((item,)), document, canonical(document), "")
 
 
-def _word(part: Question) -> str:
-    doc: Any = part.document[part.kind.word]
-    if part.kind.word == "ask":
-        return str(doc[0]["statistic"])
-    facts = [part.kind.word, doc.get("kind", ""), len(doc.get("candidates", doc.get("questions", ())))]
-    facts += [doc.get(name, "") for name in _HEAVY]
-    return " ".join(str(fact) for fact in facts).strip()
+def _class(document: Mapping[str, Any]) -> str:
+    """What is computed: every number to the next power of four, every list by its length, and no price, name or label."""
+    (word,) = (key for key in document if key != "table")
+    doc: Any = document[word][0] if word == "ask" else document[word]
+    facts = {key: doc[key] for key in doc if key not in _LIGHT}
+    facts |= {
+        "columns": doc.get("columns", doc.get("features", ())),
+        "by": doc.get("by", ()),
+        "where": bool(doc.get("where")),
+    }
+    named = [facts["by"]] if isinstance(facts["by"], str) else facts["by"]
+    if word == "together":
+        facts["questions"] = {f"{place} {each[0]}": each[1:] for place, each in enumerate(doc["questions"])}
+    rough = {key: _rough(value) for key, value in facts.items()} | {"by": list(named), "kind": doc.get("kind", "")}
+    return f"{word} {canonical({key: value for key, value in rough.items() if value not in ([], [0], '', 0, False)})}"
 
 
-def _where(part: Question) -> Any:
-    doc: Any = part.document[part.kind.word]
-    return doc[0].get("where") if part.kind.word == "ask" else doc.get("where")
+def _rough(value: Any) -> Any:
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int | float):
+        return _four(abs(value))
+    if isinstance(value, list):
+        return [_four(len(value)), *(_rough(inner) for inner in value if isinstance(inner, dict))]
+    if isinstance(value, dict):
+        return {key: _rough(inner) for key, inner in value.items()}
+    return value if isinstance(value, str) and value.isidentifier() else ""
+
+
+def _four(number: float) -> int:
+    """The next power of four, 0 for less than one."""
+    return 0 if number < 1 else int(4 ** math.ceil(math.log(number, 4)))
 
 
 def usual(table: Published, limits: Limits) -> Iterator[Question]:

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from discreet.accounting.banded import Turns
 from discreet.accounting.lots import Lots
 from discreet.core import numbers
 from discreet.core.ask import Account
@@ -27,7 +28,7 @@ from discreet.models.estimators.privacy import Privacy
 from discreet.models.estimators.private_model import LossModel
 from discreet.models.gradient import checkpoint as checkpoints
 from discreet.models.gradient.clip_quantile import ClipQuantile, clip_norm, left_of
-from discreet.models.gradient.engine import Run, State, Trained, Watch, descend
+from discreet.models.gradient.engine import Run, State, Trained, Watch, better_turns, descend, turns_of
 from discreet.models.gradient.network import Network
 from discreet.models.gradient.optimizers import Optimizer
 from discreet.models.gradient.steps import StepSize, step_size
@@ -84,7 +85,8 @@ class DescentPrivacy(Privacy):
 
     def __str__(self) -> str:
         lost = f" and {self.lost} paid for and lost" if self.lost else ""
-        lots = f"noise multiplier {self.noise:.4g}, rate {self.rate:.4g}, {self.steps} steps{lost}"
+        turned = "" if self.run is None or self.run.turns is None else f", people in turns, {self.run.turns.band} bands"
+        lots = f"noise multiplier {self.noise:.4g}, rate {self.rate:.4g}, {self.steps} steps{lost}{turned}"
         paid = "" if self.account is None or not self.account.seal else f", paid by account {self.account.number}"
         return f"{super().__str__()} ({lots}{paid})"
 
@@ -97,7 +99,8 @@ class Descends(LossModel):
     itself). A lot holds ``lot_size`` rows on average (256, or all of fewer); ``epochs`` is how often a row is met on
     average, unless ``steps`` is given. ``clip`` is the public norm to which a person's gradient is shortened, or a
     ``ClipQuantile``. ``learning_rate`` is a number, a step size such as ``Cosine`` or ``InverseRoot``, or "auto".
-    ``optimizer`` is ``Adam()``, or None for descent with ``momentum``. ``iterate`` is "last"
+    ``optimizer`` is ``Adam()``, or None for descent with ``momentum``. ``lots`` are "random", or people are cut into parts
+    that take "turns", with noise that is correlated over steps; "best" takes whichever has less noise. ``iterate`` is "last"
     or "average" (of the later half of the path). ``checkpoint`` is a file that keeps the run from the moment it is paid
     for, then every few seconds, and every ``checkpoint_every`` steps where that is given; a fit that finds it there goes on
     from it with the account it was paid by, so it needs a ledger, and the same ``data_version`` for arrays in memory. Steps
@@ -114,6 +117,7 @@ class Descends(LossModel):
     momentum: float = 0.0
     optimizer: Any = None
     iterate: Literal["last", "average"] = "average"
+    lots: Literal["random", "turns", "best"] = "random"
     checkpoint: Any = None
     checkpoint_every: int | None = None
     data_version: str | None = None
@@ -156,6 +160,21 @@ class Descends(LossModel):
             return self.optimizer
         raise InvalidRequest(f"optimizer must be Adam(...) or None for descent with momentum, got {self.optimizer!r:.60}")
 
+    def _turns(self, epsilon: Any, lot: int, steps: int, expected: int, relation: Relation) -> Turns | None:
+        """Parts of the people in turns, where they are asked for or have less noise; None for lots drawn at random."""
+        if self.lots not in ("random", "turns", "best"):
+            raise InvalidRequest(f"lots must be 'random', 'turns' or 'best', got {self.lots!r}")
+        if self.lots == "random":
+            return None
+        if self.checkpoint is not None:
+            raise InvalidRequest(
+                "a run whose people take turns keeps exact sums of its last lots, which are written nowhere, so it cannot "
+                "go on from a checkpoint; use lots='random', or no checkpoint"
+            )
+        if self.lots == "turns" or self.delta is None or epsilon == math.inf:
+            return turns_of(lot, steps, expected)
+        return better_turns(epsilon, self.delta, lot, steps, expected, relation)[0]
+
     @property
     def _public_clip(self) -> float:
         """The clip norm, or 1 for one that is still to be bought."""
@@ -189,12 +208,14 @@ class Descends(LossModel):
             checkpoints.check_place(path)
         kept = checkpoints.load(path) if path is not None and path.exists() else None
 
+        turns = self._turns(epsilon, lot, steps, expected, relation)
+
         def run_at(clip: Any, noise: Fraction | None = None) -> Run:
             sizes = self._sizes(scale, float(numbers.positive(clip, "clip")), design, columns, relation)
             return Run.within(
                 design, network, epsilon=epsilon, delta=self.delta, lot=lot, steps=steps, clip=clip, sizes=sizes,
                 expected_rows=expected, relation=relation, momentum=self.momentum, optimizer=self._optimizer,
-                iterate=self.iterate, noise=noise, **rest,
+                iterate=self.iterate, noise=noise, turns=turns, **rest,
             )  # fmt: skip
 
         bought: Release | None = None

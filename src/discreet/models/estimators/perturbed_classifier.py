@@ -37,7 +37,7 @@ class PerturbedClassifier(Perturbed, LinearClassifier):
 
     def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedClassifier]:
         design = self._two_classes(columns)
-        ridge, price = self._least_ridge, self.price
+        ridge, price = self._asked_ridge(design, relation), self.price
         self._check_intervals()
         if not self.intervals:
             if self.shares is not None:
@@ -50,8 +50,7 @@ class PerturbedClassifier(Perturbed, LinearClassifier):
     def _check_intervals(self) -> None:
         """For a model that has no intervals: refuses to pay for some, with the reason."""
 
-    @property
-    def _least_ridge(self) -> Fraction:
+    def _asked_ridge(self, design: Design, relation: Relation) -> Fraction:
         """The ridge asked for. Only a descent does without one."""
         return numbers.non_negative(self.ridge, "ridge") if str(self.method) == "opera" else positive_ridge(self.ridge)
 

@@ -23,7 +23,7 @@ from discreet.models.estimators.privacy import FittedLinear, asked_ridge_of
 from discreet.models.estimators.private_model import LossModel
 from discreet.models.evaluate.network_rule import NetworkRule
 from discreet.models.gradient.network import Network
-from discreet.models.perturbation import objective_law, ridge_of
+from discreet.models.perturbation import free_ridge, objective_law, ridge_of
 from discreet.models.protocol import Columns
 from discreet.models.publish.network_predictor import NetworkPredictor
 from discreet.models.queries.softmax_problem import SoftmaxMinimiser, SoftmaxProblem
@@ -99,10 +99,7 @@ class SoftmaxRegression(ManyClasses, LossModel):
         """The ridge asked for, or the least at which the Jacobian is free."""
         if self.ridge != "auto":
             return positive_ridge(self.ridge)
-        if self.price.is_infinite:
-            return Fraction(1)
-        many = (4 if relation == "add_remove" else 8) * design.rows * design.most_weight
-        return many / self.price.pure_epsilon
+        return free_ridge(4, design, self.price, relation)
 
     def _ask(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedSoftmax]:
         release: Release = yield ask

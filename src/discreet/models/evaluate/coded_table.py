@@ -34,13 +34,14 @@ def coded_table(
 
 
 def coded_columns(inputs: Sequence[Input], rows: Floats) -> tuple[dict[str, Any], dict[str, Column]]:
-    """Rows as a predictor makes them, as columns with their declarations; labels by their numbers."""
+    """Rows as a predictor makes them, as columns with their declarations; labels by their numbers, bins by their least."""
     table: dict[str, Any] = {}
     columns: dict[str, Column] = {}
     place = 0
     for each in inputs:
         part = rows[:, place : place + each.size]
-        table[each.column] = part.argmax(1) if each.labels else part[:, 0]
+        code = part.argmax(1)
+        table[each.column] = code if each.labels else each.floors[code] if each.cuts else part[:, 0]
         columns[each.column] = (
             Categories(tuple(range(each.size))) if each.labels else Real(*(each.bounds or (-1e100, 1e100)))
         )

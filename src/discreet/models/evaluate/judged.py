@@ -12,7 +12,8 @@ import numpy.typing as npt
 from discreet.core.codec import read_as
 from discreet.core.documents import reading
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.models.design import Design, Feature, Target
+from discreet.models.design import Design, Target
+from discreet.models.feature import Feature
 from discreet.models.gradient.network import Network, classifier
 from discreet.models.losses import Logistic
 from discreet.models.publish.network_predictor import NetworkPredictor
@@ -83,9 +84,8 @@ def _coded(design: Design, coefficients: Floats) -> Floats:
     """Coefficients of labels without those of the reference levels, which are 0."""
     kept, place = [], 0
     for feature in design.features:
-        size = len(feature.labels) or 1
-        kept += [place + code for code in (feature.coded if feature.labels else [0])]
-        place += size
+        kept += [place + code for code in feature.coded]
+        place += feature.places
     return coefficients[kept]
 
 

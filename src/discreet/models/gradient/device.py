@@ -29,6 +29,8 @@ class DeviceTable:
     Bounds, units and norms are applied there, in doubles. It can be asked for lots only.
     """
 
+    resident = True
+
     def __init__(self, x: Any, y: Any, xp: ModuleType, version: str | None = None) -> None:
         self._x, self._y, self._xp = x, y, xp
         self.version = version or system().words(2).tobytes().hex()

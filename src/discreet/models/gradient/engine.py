@@ -6,6 +6,8 @@ size of a lot, not its own size, which is private. A lot may be empty; noise is 
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from discreet.accounting.banded import BITS, Turns, best_turns, coefficients
 from discreet.accounting.lots import Lots, noise_multiplier
 from discreet.core import numbers
 from discreet.core.ask import Account, Ask, Open, Reopen
@@ -24,11 +27,12 @@ from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, NoNoise
 from discreet.models.design import Design
+from discreet.models.gradient.banded_gradient import TURNED_SLACK, BandedGradient
 from discreet.models.gradient.lot_gradient import SLACK
 from discreet.models.gradient.network import LARGEST_WEIGHT
 from discreet.models.gradient.optimizers import Momentum, Optimizer
 from discreet.models.gradient.steps import StepSize
-from discreet.models.gradient.trainable import Trainable
+from discreet.models.gradient.trainable import StepQuery, Trainable
 
 Iterate = Literal["last", "average"]
 AHEAD = 64  # steps paid in one transaction: what a crash between two of them can lose
@@ -59,6 +63,7 @@ class Run:
     iterate: Iterate = "last"
     radius: float | None = None
     start: int = 0
+    turns: Turns | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.expected_rows, bool) or not isinstance(self.expected_rows, int) or self.expected_rows < 1:
@@ -87,9 +92,13 @@ class Run:
         expected_rows: int,
         relation: Relation,
         noise: Fraction | None = None,
+        turns: Turns | None = None,
         **rest: Any,
     ) -> Run:
-        """The run of lots of ``lot`` expected people with the least noise that the target allows, unless it is known."""
+        """The run of lots of ``lot`` expected people with the least noise that the target allows, unless it is known.
+
+        With ``turns`` lots are parts of the people, and the noise of steps is correlated.
+        """
         rate = lot_rate(lot, expected_rows)
         exact_clip = numbers.positive(clip, "clip")
         if isinstance(epsilon, float) and epsilon == float("inf"):
@@ -97,7 +106,11 @@ class Run:
         if delta is None:
             raise InvalidRequest("private gradient descent needs delta beside epsilon; give one, such as 1e-6")
         e, d = numbers.positive(epsilon, "epsilon"), numbers.probability(delta, "delta")
-        noise = noise_multiplier(e, d, rate, steps, relation) if noise is None else noise
+        if turns is not None:
+            rate = Fraction(1, turns.parts)
+        if noise is None:
+            noise = noise_multiplier(e, d, rate, steps, relation) if turns is None else turned_noise(e, d, turns, relation)
+        rest["turns"] = turns
         return Run(design, network, rate, steps, exact_clip, sizes, expected_rows, relation, e, d, noise, **rest)
 
     @property
@@ -105,17 +118,30 @@ class Run:
         """The noise of one step. Its grid is a power of two far below the scale."""
         if self.noise is None:
             return NoNoise(Fraction(1, 1 << 40))
-        return Gaussian(self.noise * self.clip * (1 + SLACK))
+        return Gaussian(self.noise * self.clip * (1 + (SLACK if self.turns is None else TURNED_SLACK)))
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in each number of a sum of gradients."""
-        return 0.0 if self.noise is None else float(self.noise * self.clip)
+        if self.noise is None:
+            return 0.0
+        spread = 1.0 if self.turns is None else float(np.sqrt(np.sum(self.turns.inverse**2)))
+        return float(self.noise * self.clip) * spread
 
     @property
     def lots(self) -> Lots | None:
         """What the accountant sees."""
-        return None if self.noise is None else Lots(self.rate, self.steps, self.noise, self.relation)
+        if self.noise is None:
+            return None
+        if self.turns is not None:  # one Gaussian release of C G as a whole
+            return Lots(Fraction(1), 1, self.noise / self.turns.sensitivity, self.relation)
+        return Lots(self.rate, self.steps, self.noise, self.relation)
+
+    @property
+    def question(self) -> StepQuery:
+        """What every step asks."""
+        made = self.network.question(self.design, self.clip, float(self.rate * self.expected_rows))
+        return made if self.turns is None else BandedGradient(made, self.turns.band)
 
     @property
     def cost(self) -> Cost:
@@ -176,9 +202,10 @@ def descend(
     Proof: the account was paid ``run.cost``, which ``Lots`` proves for exactly this sequence: each step is one ask of a
     the same gradient at the run's rate under the run's law. All the rest is a function of releases and public numbers.
     """
-    question, law = run.network.question(run.design, run.clip, float(run.rate * run.expected_rows)), run.law
+    question, law = run.question, run.law
     cost = run.cost
-    plan = Ask(question, law, rate=run.rate)
+    plan = Ask(question, law, rate=run.rate, turns=run.turns is not None)
+    plain = _Plain(run.turns)
     state = State.fresh(run) if state is None else state
     if state.account is None:
         state.account = yield Open(cost, plan=plan, steps=run.steps)
@@ -192,9 +219,11 @@ def descend(
     scale = 1.0 / float(run.rate * run.expected_rows)
     for place in range(left):
         ahead = min(AHEAD, left - place)
-        release: Release = yield Ask(question.at(state.flat), law, state.account, run.rate, ahead)
+        release: Release = yield Ask(
+            question.at(state.flat), law, state.account, run.rate, ahead, turns=run.turns is not None
+        )
         state.private = state.private and release.private
-        _move(run, state, release.value, scale)
+        _move(run, state, plain.sum_of(release.value), scale)
         if release.entry is not None:  # else it was made up, for a plan
             state.ledger, state.left = release.entry.ledger, left - place - 1
             if watch is not None:
@@ -204,6 +233,45 @@ def descend(
     entry = Entry(state.ledger, state.account.number, state.account.seal) if state.account.seal else None
     private = state.private and cost.is_finite
     return Trained(run, flat, state.step, cost if extra is None else cost + extra, private, state.account, entry)
+
+
+class _Plain:
+    """From releases C G + Z back to G + C^-1 Z, row by row: g_t = released_t - sum over j from 1 on of c_j g_(t-j)."""
+
+    def __init__(self, turns: Turns | None) -> None:
+        self._weights = () if turns is None else tuple(c * 2.0**-BITS for c in coefficients(turns.band)[1:])
+        self._last: deque[Any] = deque(maxlen=max(1, len(self._weights)))
+
+    def sum_of(self, released: Any) -> Any:
+        made = released
+        for weight, earlier in zip(self._weights, self._last, strict=False):
+            made = made - weight * earlier
+        self._last.appendleft(made)
+        return made
+
+
+def turned_noise(epsilon: Fraction, delta: Fraction, turns: Turns, relation: Relation) -> Fraction:
+    """The noise of Z over the clip norm: one Gaussian release of ``turns.sensitivity``, twice that under replace."""
+    return noise_multiplier(epsilon, delta, 1, 1, relation) * turns.sensitivity
+
+
+def better_turns(
+    epsilon: Any, delta: Any, lot: int, steps: int, expected_rows: int, relation: Relation
+) -> tuple[Turns | None, float, float]:
+    """Turns where their noise in the path is less than that of random lots, else None; and both, in clip norms.
+
+    What is compared is the root mean square over steps of the noise in a prefix sum: for random lots z sqrt((T + 1) / 2).
+    """
+    e, d = numbers.positive(epsilon, "epsilon"), numbers.probability(delta, "delta")
+    turns = turns_of(lot, steps, expected_rows)
+    random = float(noise_multiplier(e, d, lot_rate(lot, expected_rows), steps, relation)) * math.sqrt((steps + 1) / 2)
+    turned = float(noise_multiplier(e, d, 1, 1, relation)) * turns.error
+    return (turns if turned < random else None), random, turned
+
+
+def turns_of(lot: int, steps: int, expected_rows: int) -> Turns:
+    """People in parts of about ``lot`` expected rows."""
+    return best_turns(max(1, round(1 / lot_rate(lot, expected_rows))), steps)
 
 
 def _move(run: Run, state: State, noisy: Any, scale: float) -> None:

@@ -13,6 +13,8 @@ from discreet.models.gradient.lot_gradient import Gathered
 class RowsTable:
     """Gathered rows as a source. It can be asked for lots only."""
 
+    resident = True
+
     def __init__(self, rows: Gathered, version: str | None = None) -> None:
         self.rows = rows
         self.version = version or system().words(2).tobytes().hex()

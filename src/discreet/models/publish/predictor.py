@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -111,23 +112,35 @@ def _no_constant(word: str) -> float:
 
 @dataclass(frozen=True)
 class Input:
-    """A column that a predictor reads: numbers clipped to public bounds (None: as they are), or declared labels."""
+    """A column that a predictor reads: numbers clipped to public bounds (None: as they are), or declared labels.
+
+    Numbers with ``cuts`` become one number for each bin between them, 1 where the value lies (at a cut, in the bin above).
+    """
 
     column: str
     bounds: tuple[float, float] | None = None
     labels: tuple[Any, ...] = ()
+    cuts: tuple[float, ...] = ()
 
     @property
     def size(self) -> int:
         """How many numbers it becomes."""
-        return len(self.labels) or 1
+        return len(self.labels) or len(self.cuts) + 1
+
+    @property
+    def floors(self) -> Floats:
+        """The least number of each bin."""
+        return np.array([self.bounds[0] if self.bounds else -math.inf, *self.cuts])
 
     @staticmethod
     def read(doc: Mapping[str, Any]) -> Input:
         bounds = None if doc["bounds"] is None else (number(doc["bounds"][0]), number(doc["bounds"][1]))
         if bounds is not None and not bounds[0] < bounds[1]:
             raise UnsupportedFormat(f"bounds of {doc['column']!r} must be lo < hi, got {bounds}")
-        return Input(str(doc["column"]), bounds, tuple(map(_label, doc["labels"])))
+        cuts = tuple(map(number, doc.get("cuts", ())))
+        if any(not a < b for a, b in pairwise(cuts)):
+            raise UnsupportedFormat(f"the cuts of {doc['column']!r} must rise, got {list(cuts)}")
+        return Input(str(doc["column"]), bounds, tuple(map(_label, doc["labels"])), cuts)
 
     def numbers(self, values: Any) -> Floats:
         """The column as numbers, one row for each value."""
@@ -138,7 +151,7 @@ class Input:
                     f"{self.column!r} must hold finite numbers to predict from; leave out or fill such rows"
                 )
             clipped: Floats = array if self.bounds is None else np.clip(array, *self.bounds)
-            return clipped[:, None]
+            return self._one_hot(np.searchsorted(self.cuts, clipped, side="right")) if self.cuts else clipped[:, None]
         known = {_text(label): place for place, label in enumerate(self.labels)}
         array = np.asarray(values)
         codes = np.empty(len(array), np.intp)
@@ -147,6 +160,9 @@ class Input:
             if code is None:
                 raise InvalidRequest(f"{self.column!r} must hold one of {list(self.labels)}, got {value!r}")
             codes[place] = code
+        return self._one_hot(codes)
+
+    def _one_hot(self, codes: Any) -> Floats:
         made: Floats = (codes[:, None] == np.arange(self.size)).astype(np.float64)
         return made
 

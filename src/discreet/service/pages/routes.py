@@ -87,6 +87,7 @@ class Pages:
             Route("/answers/{ref}", self._endpoint(self._answer), methods=["GET"]),
             Route("/answers/{ref}/answer.json", self._endpoint(self._download), methods=["GET"]),
             Route("/models", self._endpoint(self._models), methods=["GET"]),
+            Route("/queue", self._endpoint(self._queue), methods=["GET"]),
             Route("/catalogue", self._endpoint(self._catalogue), methods=["GET"]),
         ]
 
@@ -260,6 +261,13 @@ class Pages:
         published = [each for each in self._counter.outbox.catalogue() if each["table_name"] in open_to]
         return self._page(call, "catalogue.html.j2", who, published=published)
 
+    def _queue(self, call: Call) -> Reply:
+        """What waits, for a custodian to look at. Nothing is approved here: that is done beside the desk."""
+        who = self._visitor(call)
+        if who[0].name not in self._config.custodians:
+            raise Refused(404, "there is nothing at this address", remedy="choose a page from the menu")
+        return self._page(call, "queue.html.j2", who, waiting=self._counter.outbox.queue(), states=_STATES)
+
     # How they are made.
 
     def _told(self, call: Call, refused: Refused) -> Reply:
@@ -275,7 +283,14 @@ class Pages:
     def _page(
         self, call: Call, template: str, who: tuple[Identity, str] | None, *, code: int = 200, least: int = 0, **facts: Any
     ) -> Reply:
-        known = {"service": self._config.title, "who": who and who[0], "csrf": who and who[1], "path": call.path}
+        custodian = who is not None and who[0].name in self._config.custodians
+        known = {
+            "custodian": custodian,
+            "service": self._config.title,
+            "who": who and who[0],
+            "csrf": who and who[1],
+            "path": call.path,
+        }
         text = self._pages.get_template(template).render(**known, **facts)
         body = text.encode("utf-8", "replace")
         size = -(-len(body) // least) * least if least else 0

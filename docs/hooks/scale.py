@@ -1,0 +1,61 @@
+"""How cost grows, put into its page from ``bench/results.json``: what was measured, then what that extrapolates to."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+MARKS = ("<!-- growth table -->", "<!-- files table -->", "<!-- ledger sentence -->")
+NATION = 1_000_000_000
+_WORDS = {"rows": "mean of a column, by rows", "groups": "means by group, by groups", "columns": "covariances, by columns"}
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Replace the marks; MkDocs calls this for every page."""
+    if not any(mark in markdown for mark in MARKS):
+        return markdown
+    results = json.loads((ROOT / "bench" / "results.json").read_text(encoding="utf-8"))
+    for mark, text in zip(MARKS, (growth(results), parquet(results), ledger(results)), strict=True):
+        markdown = markdown.replace(mark, text)
+    return markdown
+
+
+def growth(results: Mapping[str, Any]) -> str:
+    """Times at three sizes, and the slope of the logarithm of the time."""
+    lines = ["| what grows | measured, milliseconds | exponent |", "|---|---|---:|"]
+    for key, found in results["tables"]["growth"].items():
+        times = ", ".join(f"{int(size):,}: {ms:.0f}" for size, ms in found["ms"].items())
+        lines.append(f"| {_WORDS.get(key, key)} | {times} | {found['exponent']:.2f} |")
+    return "\n".join([*lines, "", f"Measured on {results['tables']['machine']}, in memory."])
+
+
+def parquet(results: Mapping[str, Any]) -> str:
+    """Means by group of Parquet files, and what the slope between the two says of a nation."""
+    found = {int(rows): each for rows, each in results["descriptive"]["files"].items()}
+    lines = ["| rows of Parquet | seconds | memory, GB | |", "|---:|---:|---:|---|"]
+    lines += [f"| {rows:,} | {each['seconds']:.1f} | {each['peak_gb']:.2f} | measured |" for rows, each in found.items()]
+    slope, seconds = extrapolated(found)
+    lines.append(f"| {NATION:,} | {seconds:.0f} | {max(e['peak_gb'] for e in found.values()):.2f} | **extrapolated** |")
+    return "\n".join([*lines, "", f"The exponent between the measured points is {slope:.2f}; the last line follows it."])
+
+
+def extrapolated(found: Mapping[int, Mapping[str, float]]) -> tuple[float, float]:
+    """The slope between the smallest and the largest table, and the seconds of a nation along it, but never sublinear."""
+    few, many = min(found), max(found)
+    slope = math.log(found[many]["seconds"] / found[few]["seconds"]) / math.log(many / few)
+    return slope, found[many]["seconds"] * (NATION / many) ** max(slope, 1.0)
+
+
+def ledger(results: Mapping[str, Any]) -> str:
+    """How long a charge takes in a new book and in a long one."""
+    study = results["ledger"]
+    first, late = study["charge_10_us"] / 1e3, study["charge_100001_us"] / 1e3
+    return (
+        f"Measured: the tenth charge takes {first:.2g} milliseconds, the 100,001st {late:.2g}; checking a book of "
+        f"{study['events']:,} events from its first takes {study['verify_s']:.0f} seconds, and it fills "
+        f"{study['megabytes']:.0f} MB."
+    )

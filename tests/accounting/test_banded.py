@@ -1,0 +1,88 @@
+"""Correlated noise: sensitivities against brute force, errors against known values, and a run that adds up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.accounting.banded import BITS, Turns, best_turns, coefficients
+from discreet.accounting.lots import noise_multiplier
+from discreet.errors import InvalidRequest
+from discreet.models.gradient.engine import better_turns
+
+
+def matrix(turns: Turns) -> np.ndarray:
+    found = np.zeros((turns.steps, turns.steps))
+    for j, c in enumerate(coefficients(turns.band)):
+        found += np.diag(np.full(turns.steps - j, c * 2.0**-BITS), -j)
+    return found
+
+
+@pytest.mark.parametrize(("parts", "steps", "band"), [(1, 5, 1), (4, 11, 4), (7, 30, 3), (12, 12, 12)])
+def test_no_person_moves_more_than_the_sensitivity(parts: int, steps: int, band: int) -> None:
+    turns = Turns(parts, steps, band)
+    whole = matrix(turns)
+    # The longest move of unit vectors at the steps of a part, in any directions: columns are orthogonal.
+    far = max(np.linalg.norm(whole[:, part::parts]) for part in range(parts))
+    assert far <= float(turns.sensitivity) * (1 + 1e-12)
+    if steps % parts == 0 and band == 1:
+        assert far == pytest.approx(float(turns.sensitivity))
+    gram = whole[:, 0::parts].T @ whole[:, 0::parts]
+    assert np.allclose(gram, np.diag(np.diag(gram)))
+
+
+@pytest.mark.parametrize(
+    ("parts", "band", "known"), [(1000, 1, 22.372), (1000, 1000, 3.1022), (100, 100, 12.10), (32, 31, 31.36)]
+)
+def test_errors_of_a_thousand_steps(parts: int, band: int, known: float) -> None:
+    assert Turns(parts, 1000, band).error == pytest.approx(known, abs=6e-3 if known > 10 else 6e-5)
+
+
+def test_the_inverse_is_one() -> None:
+    turns = Turns(6, 20, 5)
+    assert np.allclose(np.linalg.inv(matrix(turns))[:, 0], turns.inverse)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "steps", "parts", "turned", "random"),
+    [(1, 1000, 1000, 11.6, 14.3), (1, 2000, 400, 29.7, 25.5), (5, 2000, 400, 7.1, 16.7), (5, 1000, 100, 10.8, 15.3)],
+)
+def test_where_turns_win(epsilon: float, steps: int, parts: int, turned: float, random: float) -> None:
+    """Against errors known for as many bands as there are parts; runs have the best of a few numbers of bands."""
+    noise = float(noise_multiplier(epsilon, 1e-5, 1, 1))
+    full = min(noise * Turns(parts, steps, band).error for band in (1, 8, 31, 100, parts) if band <= parts)
+    assert full == pytest.approx(turned, rel=0.03)
+    better, beside, mine = better_turns(epsilon, 1e-5, 10, steps, 10 * parts, "add_remove")
+    assert beside == pytest.approx(random, rel=0.03)
+    assert (better is not None) == (mine < beside)
+    assert mine <= 1.1 * full
+
+
+def test_without_noise_turns_are_an_epoch_in_parts_and_with_it_the_price_is_paid() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (400, 2))
+    y = (x[:, 0] > 0).astype(int)
+    settings = {"bounds": (-1, 1), "classes": [0, 1], "expected_rows": 400, "lot_size": 20, "epochs": 2, "random_state": 3}
+    exact = ds.models.SGDClassifier(
+        epsilon=float("inf"), lots="turns", iterate="last", ledger=ds.Ledger("test"), **settings
+    ).fit(x, y)
+    assert exact.public_score(x, y) > 0.9
+    ledger = ds.Ledger("test", ds.Budget(epsilon=3, delta=1e-5))
+    model = ds.models.SGDClassifier(epsilon=3, delta=1e-5, lots="turns", ledger=ledger, **settings).fit(x, y)
+    assert ledger.spent().epsilon == 3
+    assert "people in turns" in str(model.privacy_)
+    assert model.privacy_.run.turns == best_turns(20, 40)
+    # One Gaussian release of C G: its noise is that of the sensitivity, and no less.
+    sensitivity = float(model.privacy_.run.turns.sensitivity)
+    assert float(model.privacy_.run.noise) == pytest.approx(float(noise_multiplier(3, 1e-5, 1, 1)) * sensitivity)
+
+
+def test_what_turns_cannot_do_is_refused(tmp_path: object) -> None:
+    x = np.zeros((4, 1))
+    plain = {"epsilon": 1, "delta": 1e-5, "bounds": (-1, 1), "classes": [0, 1], "expected_rows": 4, "lot_size": 2}
+    for wrong in ({"lots": "sometimes"}, {"lots": "turns", "checkpoint": "run.json"}):
+        with pytest.raises(InvalidRequest):
+            ds.models.SGDClassifier(**plain, **wrong).fit(x, [0, 1, 0, 1])
+    with pytest.raises(InvalidRequest):
+        Turns(3, 10, 4)

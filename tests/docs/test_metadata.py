@@ -1,0 +1,37 @@
+"""The version is one, and the files that a stranger looks for first are there and say what they should."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import yaml
+
+import discreet as ds
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert project["version"] == ds.__version__ == citation["version"]
+    newest = next(line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## "))
+    assert newest == f"## {ds.__version__} ({citation['date-released']})"
+    assert {"cff-version", "message", "title", "authors", "license"} <= set(citation)
+    assert citation["license"] == project["license"]
+
+
+def test_policies_say_how_to_report_and_what_happens() -> None:
+    for name, words in (("SECURITY.md", "broken claim"), ("CODE_OF_CONDUCT.md", "in private")):
+        assert words in (ROOT / name).read_text()
+    assert "## Release checklist" in (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def test_every_package_has_files_that_a_wheel_carries() -> None:
+    """What is read by ``importlib.resources`` lies inside the package, which the wheel takes whole."""
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel == {"packages": ["src/discreet"]}
+    inside = ROOT / "src" / "discreet"
+    for path in ("report/people.html.j2", "report/style.css", "jobs/evidence_guide.md", "py.typed"):
+        assert (inside / path).exists()

@@ -1,0 +1,144 @@
+"""The pages in Chromium, with JavaScript off and on: whole flows, forms of a second origin, foreign requests, axe."""
+
+from __future__ import annotations
+
+import http.server
+import shutil
+import socketserver
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.service.stand import Stand
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed; run make browser")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield made
+        made.close()
+
+
+def signed_in(page: Any, stand: Stand) -> None:
+    page.goto(stand.url)
+    page.fill("#token", stand.token)
+    page.locator("button.primary").click()
+    page.wait_for_url("**/tables")
+
+
+@pytest.mark.parametrize(("scripts", "width"), [(False, 390), (True, 1100)])
+def test_a_first_question_from_signing_in_to_the_download(browser: Any, stand: Stand, scripts: bool, width: int) -> None:
+    context = browser.new_context(
+        java_script_enabled=scripts, viewport={"width": width, "height": 800}, accept_downloads=True
+    )
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(stand.url)
+    page.fill("#token", "discreet_" + "x" * 43)
+    page.locator("button.primary").click()
+    assert "not known here" in page.content()
+    signed_in(page, stand)
+    page.click("a.button")
+    page.click("a[href$='/ask/mean']")
+    page.select_option("#column-column", "age")
+    page.check("#by-1")
+    page.locator("button.primary").click()
+    assert page.locator("[role=alert]").count() == 1  # no price was given
+    assert page.input_value("#column-column") == "age"
+    page.fill("#epsilon", "0.5")
+    page.locator("button.primary").click()
+    assert "Expected error" in page.content()
+    page.click("text=Rehearse it")
+    assert "made up" in page.content()
+    page.click("text=Back to the price")
+    page.click("text=Ask it")
+    page.wait_for_selector("section.answer svg", timeout=30_000)  # the page looks again by itself
+    assert "ds.connect" in page.locator("details.python").inner_html()
+    if scripts:  # nothing is wider than the screen
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    with page.expect_download() as download:
+        page.click("text=Download with its signature")
+    assert '"signature"' in Path(download.value.path()).read_text()
+    for path in ("/answers", "/models", "/catalogue"):
+        page.goto(stand.url + path)
+        assert page.locator("h1").count() == 1
+    page.click("text=Sign out")
+    page.goto(stand.url + "/answers")
+    assert page.locator("#token").count() == 1
+    assert all(url.startswith(stand.url) for url in asked)
+    context.close()
+
+
+def test_a_form_on_another_site_is_refused(browser: Any, stand: Stand) -> None:
+    """The browser is signed in; a page of a second origin sends the form, with a guessed word and without."""
+    context = browser.new_context()
+    page = context.new_page()
+    signed_in(page, stand)
+    form = f"<form method=post action={stand.url}/send><input name=question value=x><button>go</button></form>"
+    frame = f"<iframe src={stand.url}/tables></iframe>"
+
+    class Evil(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write((form + frame).encode())
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Evil) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        page.goto(f"http://localhost:{server.server_address[1]}/")
+        assert "Tables open to you" not in page.frames[-1].content()
+        page.click("button")
+        page.wait_for_load_state()
+        assert page.url.startswith(stand.url)
+        assert page.locator("#token").count() == 1 or "Not done" in page.content()  # the cookie is not sent from there
+        server.shutdown()
+        thread.join()
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser: Any, stand: Stand, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    context = browser.new_context(color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.goto(stand.url)
+    found = {}
+
+    def look(name: str) -> None:
+        results = Axe().run(page)
+        if results.violations_count:
+            found[name] = results.generate_report()
+
+    look("sign in")
+    signed_in(page, stand)
+    look("tables")
+    for path in ("/tables/patients", "/tables/patients/ask/histogram", "/tables/patients/fit/logistic", "/answers"):
+        page.goto(stand.url + path)
+        look(path)
+    page.goto(stand.url + "/tables/patients/ask/count")
+    page.check("#by-1")
+    page.fill("#epsilon", "0.5")
+    page.locator("button.primary").click()
+    look("confirm")
+    page.click("text=Ask it")
+    page.wait_for_selector("section.answer svg", timeout=30_000)
+    look("answer")
+    assert not found, next(iter(found.values()))
+    context.close()
