@@ -25,9 +25,12 @@ class Wish:
     diversity: str = "distinct"
     c: str | None = None
     order: tuple[str, ...] | None = None
+    beta: str | None = None
+    likeness: str = "enhanced"
+    disclosure: str | None = None
 
     def keywords(self) -> dict[str, Any]:
-        return {n: getattr(self, n) for n in ("k", "l", "t", "diversity", "c", "order")}
+        return dict(vars(self))
 
 
 def good(group: list[str], whole: list[str], wish: Wish) -> bool:
@@ -58,6 +61,14 @@ def good(group: list[str], whole: list[str], wish: Wish) -> bool:
         else:
             far = sum(abs(sum(apart[: i + 1])) for i in range(len(apart) - 1)) / Fraction(max(1, len(values) - 1))
         if far > Fraction(wish.t):
+            return False
+    for value, times in Counter(whole).items():
+        p, q = times / len(whole), counts[value] / len(group)
+        if wish.beta is not None:
+            most = float(wish.beta) if wish.likeness == "basic" else min(float(wish.beta), -math.log(p))
+            if q > p and (q - p) / p > most + 1e-9:
+                return False
+        if wish.disclosure is not None and (q == 0 or abs(math.log(q / p)) >= float(wish.disclosure) - 1e-9):
             return False
     return True
 
@@ -166,6 +177,18 @@ def wishes(rng: Any) -> list[Wish]:
         Wish(k, t=t),
         Wish(k, t=t, order=("s3", "s1", "s0", "s2")),
         Wish(k, l=2, t=t),
+    ]
+
+
+def more_wishes(rng: Any) -> list[Wish]:
+    """k with bounds on how far a value's share in a group may be from the table's."""
+    k = int(rng.integers(1, 5))
+    beta = str(rng.choice(["0.3", "1", "2"]))
+    return [
+        Wish(k, beta=beta),
+        Wish(k, beta=beta, likeness="basic"),
+        Wish(k, disclosure=str(rng.choice(["0.5", "1", "2"]))),
+        Wish(k, l=2, beta=beta),
     ]
 
 

@@ -50,19 +50,15 @@ def anonymize(
         made = jobs.anonymize(job, done, override=override)
     chosen = {"keep", "drop"} & set(jobs.Job.read(job).facts)
     order = _order(job)
+    facts, words = _told(made)
     document = {
         "kind": "anonymized",
-        "levels": made.levels,
         "rows": made.rows,
-        "suppressed": made.suppressed,
-        "metric": made.metric,
         "metrics": made.metrics,
         "copied": list(made.copied),
         "order": order,
     }
-    levels = ", ".join(f"{name} {level}" for name, level in made.levels.items())
-    words = f"Levels: {levels}. Left out {made.suppressed:,} of {made.rows:,} rows; the rest are {_WORDS[order]}."
-    tell(json, document, words)
+    tell(json, document | facts, f"{words}; the rest are {_WORDS[order]}.")
     if made.copied and not chosen and not json:
         names = ", ".join(made.copied)
         show.say(
@@ -80,6 +76,18 @@ def check(job: JobFile, json: show.Json = False) -> None:
         show.document({"kind": "checked", **found})
         return
     show.table("Measured", ["measure", "value"], [[k, "not asked" if v is None else str(v)] for k, v in found.items()])
+
+
+def _told(made: Any) -> tuple[dict[str, Any], str]:
+    """What is said of a copy, by its kind: for programs and in words."""
+    from discreet.protect import Anonymized
+
+    if isinstance(made, Anonymized):
+        levels = ", ".join(f"{name} {level}" for name, level in made.levels.items())
+        facts = {"levels": made.levels, "suppressed": made.suppressed, "metric": made.metric}
+        return facts, f"Levels: {levels}. Left out {made.suppressed:,} of {made.rows:,} rows"
+    classes = f"{made.groups:,} classes by {made.method}, of at least {int(made.sizes.min()):,} rows"
+    return {"method": made.method, "groups": made.groups}, f"{classes}. Left out 0 of {made.rows:,} rows"
 
 
 _WORDS = {"shuffled": "in a new random order", "kept": "in the order they had: copies can be joined by position"}

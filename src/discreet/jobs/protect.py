@@ -30,9 +30,10 @@ from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.protect.access import Access
 from discreet.protect.anonymous import Anonymized
-from discreet.protect.anonymous import anonymize as _anonymize
 from discreet.protect.hierarchies import read_columns
 from discreet.protect.keys import EnvironmentKeys, FileKeys, KeyStore
+from discreet.protect.local_recoding import LocalCopy
+from discreet.protect.methods import method_named
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.receipts import Receipt
 from discreet.protect.risk import Check
@@ -43,9 +44,12 @@ from discreet.protect.upgrading import upgrade as _upgrade
 from discreet.protect.vault import Vault
 from discreet.protect.writing import write_whole
 
-_WANTED = ("k", "l", "t", "sensitive", "suppression", "metric", "diversity", "c", "order", "weights", "at_most")
+_WANTED = (
+    "k", "l", "t", "sensitive", "suppression", "metric", "diversity", "c", "order", "weights", "at_most", "beta", "likeness",
+    "disclosure",
+)  # fmt: skip
 _LONGEST = 255  # bytes of the name of a file
-_KINDS = {"sensitive": str, "metric": str, "diversity": str, "weights": dict, "at_most": dict}
+_KINDS = {"sensitive": str, "metric": str, "diversity": str, "likeness": str, "weights": dict, "at_most": dict}
 
 
 @dataclass(frozen=True)
@@ -149,18 +153,30 @@ def pseudonymize(source: str | Path, progress: Progress | None = None) -> int:
     )
 
 
-def anonymize(source: str | Path, progress: Progress | None = None, *, override: bool = False) -> Anonymized:
+def anonymize(source: str | Path, progress: Progress | None = None, *, override: bool = False) -> Anonymized | LocalCopy:
     """Write the anonymous copy, and the report where one is named.
 
     Keys ``table``, ``quasi_identifiers``, ``hierarchies`` (a table for each column), ``output``, ``report``, ``row_order``,
-    and those of ``discreet.protect.anonymize``. Of the other columns, ``drop`` lists those that are left out, or ``keep``
-    those that are copied. With ``vault`` and ``identity``, ``table`` is the name of a registered table, ``recipient`` says
-    who gets the copy, and it leaves only if the copies that left before allow it, or with ``override``.
+    ``method`` (full_domain, mondrian or microaggregation), and those of ``discreet.protect.anonymize``. Of the other
+    columns, ``drop`` lists those that are left out, or ``keep`` those that are copied. With ``vault`` and ``identity``,
+    ``table`` is the name of a registered table, ``recipient`` says who gets the copy, and it leaves only if the copies that
+    left before allow it, or with ``override``.
     """
-    known = ("table", "output", "report", "quasi_identifiers", "hierarchies", "keep", "drop", "row_order", *_WANTED)
+    known = (
+        "table",
+        "output",
+        "report",
+        "quasi_identifiers",
+        "hierarchies",
+        "keep",
+        "drop",
+        "row_order",
+        "method",
+        *_WANTED,
+    )
     job = Job.read(source)
     registered = "vault" in job.facts
-    job.only(*known, *(("vault", "identity", "recipient") if registered else ()))
+    job.only(*known, *_WANTED, *(("vault", "identity", "recipient") if registered else ()))
     job.get("k", int)
     for key in ("output", "report"):
         if key in job.facts and job.path(key).exists():
@@ -173,18 +189,22 @@ def anonymize(source: str | Path, progress: Progress | None = None, *, override:
     names = job.names("quasi_identifiers")
     used = [*names, *([options["sensitive"]] if "sensitive" in options else [])]
     order = job.get("row_order", str, "shuffled")
+    method = job.get("method", str, "full_domain")
+    make = method_named(method, options)
+    if "report" in job.facts and method != "full_domain":
+        raise InvalidRequest(f"a report is about levels, which the method {method!r} does not have; leave it out")
     if registered:
         with job.vault() as vault:
             name = job.get("table", str)
             drop = _dropped(job, used, vault.paths(name))
-            options |= {"drop": drop, "row_order": order, "progress": progress, "override": override}
+            options |= {"drop": drop, "row_order": order, "progress": progress, "override": override, "method": method}
             k, to = options.pop("k"), job.get("recipient", str)
             result = vault.anonymize(name, job.path("output"), names, hierarchies, k, recipient=to, **options)
     else:
-        result = _anonymize(job.path("table"), names, hierarchies, drop=_dropped(job, used, job.path("table")), **options)
+        result = make(job.path("table"), names, hierarchies, drop=_dropped(job, used, job.path("table")), **options)
         if "output" in job.facts:
             result.write(job.path("output"), progress, order=order)
-    if "report" in job.facts:
+    if "report" in job.facts and isinstance(result, Anonymized):
         from discreet.protect.report import write
 
         write(result, job.path("report"), f"Anonymous copy of {Path(job.get('table', str)).name}")
@@ -204,10 +224,11 @@ def _dropped(job: Job, used: list[str], where: Path | list[Path]) -> list[str]:
 
 
 def check(source: str | Path) -> Check:
-    """Measure a table; keys ``table``, ``quasi_identifiers``, ``sensitive``, ``l``, ``order``, ``population``."""
-    job = Job.read(source).only("table", "quasi_identifiers", "sensitive", "l", "order", "population")
-    options = {key: job.facts[key] for key in ("sensitive", "l", "order") if key in job.facts}
-    for key, kind in (("sensitive", str), ("l", int)):
+    """Measure a table; keys ``table``, ``quasi_identifiers``, and those of ``discreet.protect.check``."""
+    plain = ("sensitive", "l", "order", "people")
+    job = Job.read(source).only("table", "quasi_identifiers", "population", *plain)
+    options = {key: job.facts[key] for key in plain if key in job.facts}
+    for key, kind in (("sensitive", str), ("l", int), ("people", int)):
         if key in options:
             job.get(key, kind)
     if "population" in job.facts:

@@ -14,15 +14,20 @@ if TYPE_CHECKING:
     from discreet.protect import report as report
     from discreet.protect.anonymous import Anonymized as Anonymized
     from discreet.protect.anonymous import anonymize as anonymize
+    from discreet.protect.date_shift import shift_dates as shift_dates
     from discreet.protect.hierarchies import Hierarchy as Hierarchy
     from discreet.protect.keys import CallableKeys as CallableKeys
     from discreet.protect.keys import EnvironmentKeys as EnvironmentKeys
     from discreet.protect.keys import FileKeys as FileKeys
+    from discreet.protect.local_recoding import LocalCopy as LocalCopy
+    from discreet.protect.local_recoding import microaggregate as microaggregate
+    from discreet.protect.local_recoding import mondrian as mondrian
     from discreet.protect.names import Field as Field
     from discreet.protect.pseudonyms import Pseudonymizer as Pseudonymizer
     from discreet.protect.receipts import Receipt as Receipt
     from discreet.protect.risk import Check as Check
     from discreet.protect.risk import check as check
+    from discreet.protect.same_format import SameFormat as SameFormat
     from discreet.protect.upgrading import Upgraded as Upgraded
     from discreet.protect.upgrading import upgrade as upgrade
     from discreet.protect.vault import Vault as Vault
@@ -35,12 +40,17 @@ _HOMES = {
     "Field": "discreet.protect.names",
     "FileKeys": "discreet.protect.keys",
     "Hierarchy": "discreet.protect.hierarchies",
+    "LocalCopy": "discreet.protect.local_recoding",
     "Pseudonymizer": "discreet.protect.pseudonyms",
     "Receipt": "discreet.protect.receipts",
+    "SameFormat": "discreet.protect.same_format",
     "Upgraded": "discreet.protect.upgrading",
     "Vault": "discreet.protect.vault",
     "anonymize": "discreet.protect.anonymous",
     "check": "discreet.protect.risk",
+    "microaggregate": "discreet.protect.local_recoding",
+    "mondrian": "discreet.protect.local_recoding",
+    "shift_dates": "discreet.protect.date_shift",
     "upgrade": "discreet.protect.upgrading",
 }
 

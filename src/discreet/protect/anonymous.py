@@ -64,6 +64,11 @@ class Anonymized:
     copied: tuple[str, ...] = ()
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The quasi-identifiers."""
+        return tuple(self.levels)
+
+    @property
     def node(self) -> Node:
         """The levels in the order of the quasi-identifiers."""
         return tuple(self.levels.values())
@@ -178,6 +183,9 @@ def anonymize(
     diversity: str = "distinct",
     c: Number | None = None,
     order: Sequence[object] | str | None = None,
+    beta: Number | None = None,
+    likeness: str = "enhanced",
+    disclosure: Number | None = None,
     weights: Mapping[str, float] | None = None,
     at_most: Mapping[str, int | str] | None = None,
     drop: Sequence[str] = (),
@@ -188,12 +196,13 @@ def anonymize(
     ``table`` is a dict of columns, a pandas, Polars or Arrow table, the path of CSV or Parquet files (with
     ``spark=session`` read by Spark), or a Spark DataFrame. ``hierarchies`` says how each quasi-identifier is made
     coarser. With a ``sensitive`` column, each group also needs ``l``-diversity (``diversity``: distinct, entropy, or
-    recursive with ``c``) and ``t``-closeness (categorical, or ordered by ``order``, a list or "numeric"). At most the
-    share ``suppression`` of rows may be left out, in whole groups that fail. Of all safe combinations of levels the one
-    of least ``metric`` is taken: precision, height, discernibility, ncp or entropy, with ``weights`` for columns, or a
-    function of your own of the levels, the sizes of groups and the rows left out; ``result.at(levels)`` is the copy at any
-    other safe one. Several ``sensitive`` columns are each held to the same demands, where nothing is suppressed.
-    ``at_most`` caps the level of a column.
+    recursive with ``c``), ``t``-closeness (categorical, or ordered by ``order``, a list or "numeric"),
+    ``beta``-likeness (``likeness``: enhanced or basic) or ``disclosure``, the delta of delta-disclosure. At most the share
+    ``suppression`` of rows may be left out, in whole groups that fail. Of all safe combinations of levels the one of least
+    ``metric`` is taken: precision, height, discernibility, ncp or entropy, with ``weights`` for columns, or a function of
+    your own of the levels, the sizes of groups and the rows left out; ``result.at(levels)`` is the copy at any other safe
+    one. Several ``sensitive`` columns are each held to the same demands, where nothing is suppressed. ``at_most`` caps the
+    level of a column.
 
     Every other column is copied as it is: leave names, numbers of people and free text out with ``drop``. ``k`` counts
     rows, not people: give a table with one row for each person.
@@ -202,10 +211,10 @@ def anonymize(
     a group whose rows share one sensitive value gives that value away (ask for ``l``), and whoever can rule values out
     learns more. Two k-anonymous copies of one table together need not be k-anonymous.
     """
-    demand = Demand(k, l, t, diversity, c, order)
+    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure)
     source = open_table(table, spark)
-    names = [quasi_identifiers] if isinstance(quasi_identifiers, str) else list(quasi_identifiers)
-    hidden = [] if sensitive is None else [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    names = listed(quasi_identifiers)
+    hidden = listed(sensitive)
     if len(set(hidden)) < len(hidden) or (len(hidden) > 1 and (order is not None or suppression != 0)):
         raise InvalidRequest(
             f"several sensitive columns are different ones, without order= and suppression=, got {hidden}; make one column "
@@ -213,8 +222,8 @@ def anonymize(
         )
     first = hidden[0] if hidden else None
     for place in range(max(1, len(hidden))):
-        _check_columns(source, names, hierarchies, hidden[place] if hidden else None, demand)
-    copied, dropped = _others(source, [*names, *hidden], drop)
+        check_columns(source, names, hierarchies, hidden[place] if hidden else None, demand)
+    copied, dropped = others(source, [*names, *hidden], drop)
     share = rational(suppression, "suppression")
     if not 0 <= share < 1:
         raise InvalidRequest(f"suppression must lie in [0, 1), got {suppression}; it is a share of the rows")
@@ -241,9 +250,14 @@ def anonymize(
     return Anonymized(levels, gone, base.rows, name, loss, limit, safe.tested, demand, base, safe, source, whole, copied)
 
 
-def _others(source: Table, used: Sequence[str], drop: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def listed(names: str | Sequence[str] | None) -> list[str]:
+    """One name, several or none, as a list."""
+    return [] if names is None else [names] if isinstance(names, str) else list(names)
+
+
+def others(source: Table, used: Sequence[str], drop: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Of the columns that nothing is asked of: those that are copied, and those that are left out."""
-    gone = [drop] if isinstance(drop, str) else list(drop)
+    gone = listed(drop)
     source.check(gone)
     if wanted := [name for name in gone if name in used]:
         raise InvalidRequest(
@@ -274,13 +288,13 @@ def histogram_of(
     )
 
 
-def _check_columns(
+def check_columns(
     source: Table, names: Sequence[str], hierarchies: Mapping[str, Hierarchy], sensitive: str | None, demand: Demand
 ) -> None:
     if not names:
         raise InvalidRequest("quasi_identifiers must name at least one column, got none")
     if sensitive is None and demand.needs_sensitive:
-        raise InvalidRequest("l and t need a sensitive column, got none; pass sensitive='...'")
+        raise InvalidRequest("l, t, beta and disclosure need a sensitive column, got none; pass sensitive='...'")
     source.check([*names, *([] if sensitive is None else [sensitive])])
     for name in names:
         if name not in hierarchies:

@@ -14,6 +14,8 @@ c_j.
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,13 +23,16 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import DiscreetError, InvalidRequest
-from discreet.protect.anonymous import Anonymized, histogram_of
+from discreet.protect.anonymous import Anonymized, histogram_of, listed
 from discreet.protect.diversity import Demand
 from discreet.protect.hierarchies import read_columns
 from discreet.protect.histogram import Ints, encode
 from discreet.protect.incognito import View
+from discreet.protect.local_recoding import METHODS, Counted, LocalCopy, LocalRecode, made_of
 from discreet.protect.recode import Recode
 from discreet.protect.tables import Table
+
+Copy = Anonymized | LocalCopy
 
 
 @dataclass(frozen=True)
@@ -46,25 +51,33 @@ class Joint:
         return dict(vars(self))
 
 
-def described(made: Anonymized, hierarchies: Mapping[str, Any], sensitive: str | None) -> dict[str, Any]:
-    """What a log keeps of a copy: how it was made, and nothing that the table holds."""
+def described(made: Copy, hierarchies: Mapping[str, Any], sensitive: str | Sequence[str] | None) -> dict[str, Any]:
+    """What a log keeps of a copy: how it was made, and nothing that the table holds.
+
+    Where classes have words of their own, a salted digest of them tells whether they can be made again.
+    """
     demand = made.demand
     order = demand.order
     said = order if order is None or isinstance(order, str) else [str(value) for value in order]
-    plain = {"k": demand.k, "diversity": demand.diversity, "order": said}
-    numbers = {name: None if (value := getattr(demand, name)) is None else str(value) for name in ("l", "t", "c")}
-    return {
-        "levels": made.levels,
-        "hierarchies": {name: hierarchies[name].to_dict() for name in made.levels},
+    plain = {"k": demand.k, "diversity": demand.diversity, "order": said, "likeness": demand.likeness}
+    numbers = {
+        name: None if (value := getattr(demand, name)) is None else str(value)
+        for name in ("l", "t", "c", "beta", "disclosure")
+    }
+    facts = {
+        "hierarchies": {name: hierarchies[name].to_dict() for name in made.columns},
         "sensitive": sensitive,
         "shown": _shown(made),
         "demand": plain | numbers,
         "rows": made.rows,
-        "suppressed": made.suppressed,
     }
+    if isinstance(made, LocalCopy):
+        salt = os.urandom(16).hex()
+        return facts | {"method": made.method, "salt": salt, "digest": _digest(made.recode, salt)}
+    return facts | {"levels": made.levels, "suppressed": made.suppressed}
 
 
-def joint(source: Table, made: Anonymized, earlier: Sequence[dict[str, Any]]) -> Joint:
+def joint(source: Table, made: Copy, earlier: Sequence[dict[str, Any]]) -> Joint:
     """The joint classes of a new copy of a table and earlier ones, computed on the table as it is now."""
     recodes = [_change(made), *(_again(source, copy) for copy in earlier)]
     known = {name for recode in recodes for name in recode.needs}
@@ -84,10 +97,10 @@ def joint(source: Table, made: Anonymized, earlier: Sequence[dict[str, Any]]) ->
     return Joint(k, len(recodes), len(sizes), smallest, int((sizes < k).sum()), int((sizes == 1).sum()))
 
 
-def _shown(made: Anonymized) -> list[str]:
+def _shown(made: Copy) -> list[str]:
     """The columns that a copy shows as they are."""
     gone = getattr(made.change, "drop", ())
-    return [name for name in made.source.columns if name not in made.levels and name not in gone]
+    return [name for name in made.source.columns if name not in made.columns and name not in gone]
 
 
 def _finer(classes: Ints, columns: Sequence[Any]) -> Ints:
@@ -108,14 +121,41 @@ def _ids(parts: Sequence[Ints]) -> Ints:
     return ids
 
 
-def _change(made: Anonymized) -> Recode:
+def _change(made: Copy) -> Recode | LocalRecode:
     change: Any = getattr(made.change, "change", made.change)  # below the columns that are left out
-    assert isinstance(change, Recode)
+    assert isinstance(change, Recode | LocalRecode)
     return change
 
 
-def _again(source: Table, copy: Mapping[str, Any]) -> Recode:
+def _digest(recode: LocalRecode, salt: str) -> str:
+    """A digest of which combinations of values share which words."""
+    said = hashlib.sha256(salt.encode())
+    for part in (recode.keys.tobytes(), recode.numbers.tobytes(), repr((recode.codes, recode.words)).encode()):
+        said.update(hashlib.sha256(part).digest())
+    return said.hexdigest()
+
+
+def _again(source: Table, copy: Mapping[str, Any]) -> Recode | LocalRecode:
     """The change that an earlier copy was made with."""
+    return _again_locally(source, copy) if "method" in copy else _again_by_level(source, copy)
+
+
+def _again_locally(source: Table, copy: Mapping[str, Any]) -> LocalRecode:
+    try:
+        demand = Demand(**copy["demand"])
+        hierarchies = read_columns(copy["hierarchies"])
+        hidden = listed(copy["sensitive"]) if demand.needs_sensitive else []
+        source.check([*hierarchies, *hidden])
+        counted = Counted.of(source, list(hierarchies), hierarchies, hidden, demand.order)
+        recode, _, _ = made_of(counted, demand, *METHODS[copy["method"]])
+    except DiscreetError as problem:
+        raise _cannot(str(problem)) from None
+    if _digest(recode, copy["salt"]) != copy["digest"]:
+        raise _cannot("its classes hang on all rows, and the table has changed since it left")
+    return recode
+
+
+def _again_by_level(source: Table, copy: Mapping[str, Any]) -> Recode:
     try:
         levels: dict[str, int] = copy["levels"]
         demand = Demand(**copy["demand"])
@@ -126,7 +166,11 @@ def _again(source: Table, copy: Mapping[str, Any]) -> Recode:
         rules = demand.rules(base.shares() if base.sensitive is not None else None, base.values)
         return Recode.at(View(base, rules), tuple(levels.values()))[0]
     except DiscreetError as problem:
-        raise InvalidRequest(
-            f"an earlier copy of this table cannot be laid beside the new one: {problem}; register the table that it was "
-            "made of, or override it (override=True, --override) if the two have no person in common"
-        ) from None
+        raise _cannot(str(problem)) from None
+
+
+def _cannot(problem: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"an earlier copy of this table cannot be laid beside the new one: {problem}; register the table that it was "
+        "made of, or override it (override=True, --override) if the two have no person in common"
+    )

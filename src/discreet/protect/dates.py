@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import Any, ClassVar
 
 from discreet.errors import InvalidRequest
-from discreet.protect.hierarchies import TOP, Hierarchy
+from discreet.protect.hierarchies import TOP, Floats, Hierarchy
 
 # For every step, the months it spans (0: one day) and how it is written.
 _STEPS: dict[str, tuple[int, Callable[[date], str]]] = {
@@ -71,6 +71,22 @@ class Dates(Hierarchy):
         start, stop = _period(self._within(value), _STEPS[self.steps[level - 1]][0])
         days = min(stop, self._last) - max(start, self._first)
         return days / (self._last - self._first)
+
+    def place(self, value: str) -> date:
+        return self._within(value)
+
+    def positions(self, values: Sequence[str]) -> list[float]:
+        return [(self._within(value) - self._first) / (self._last - self._first) for value in values]
+
+    def cover(self, values: Sequence[str]) -> tuple[str, float]:
+        low, high = self._within(values[0]), self._within(values[-1])
+        return f"[{low.isoformat()}, {high.isoformat()}]", (high - low) / (self._last - self._first)
+
+    def centre(self, mean: float, frequent: str) -> str:
+        return (self._first + timedelta(days=round(mean * (self._last - self._first).days))).isoformat()
+
+    def apart(self, value: str, values: Sequence[str], positions: Floats) -> Floats:
+        return (positions - self.positions([value])[0]) ** 2
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -116,6 +116,43 @@ class Closeness(Rule):
         return np.asarray(distance(sizes, matrix, self.shares, ordered=self.ordered) > self.t + _SLACK)
 
 
+@dataclass(frozen=True, eq=False)
+class Likeness(Rule):
+    """beta-likeness: no value's share q in a group exceeds its share p in the table by more than ``beta`` p.
+
+    (Cao and Karras 2012.) Enhanced, by no more than min(beta, -ln p) p: rare values may gain more than frequent ones.
+
+    Proof that unions of good groups are good: the share in a union lies between those in its parts, and the bound is fixed.
+    """
+
+    beta: float
+    shares: Floats
+    enhanced: bool = True
+
+    def fails(self, sizes: Ints, matrix: Ints) -> Fails:
+        with np.errstate(divide="ignore"):
+            most = np.minimum(self.beta, -np.log(self.shares)) if self.enhanced else np.full(len(self.shares), self.beta)
+        bound = np.where(self.shares > 0, self.shares * (1 + np.where(np.isfinite(most), most, 0.0)), 0.0)
+        return np.asarray((matrix > (bound + _SLACK) * sizes[:, None]).any(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Disclosure(Rule):
+    """delta-disclosure: |ln(q / p)| < ``delta`` for every value's share q in a group and p in the table (Brickell 2008).
+
+    A value that a group lacks breaks it. Proof that unions of good groups are good: as for beta-likeness, on both sides.
+    """
+
+    delta: float
+    shares: Floats
+
+    def fails(self, sizes: Ints, matrix: Ints) -> Fails:
+        here = self.shares > 0
+        with np.errstate(divide="ignore"):
+            logs = np.log(matrix[:, here] / np.maximum(sizes, 1)[:, None]) - np.log(self.shares[here])
+        return np.asarray((np.abs(logs) >= self.delta - _SLACK).any(axis=1))
+
+
 def told(matrix: Ints, missing: int | None) -> Ints:
     """The counts without those of missing cells."""
     return matrix if missing is None else np.delete(matrix, missing, axis=1)
@@ -155,6 +192,9 @@ class Demand:
     diversity: str = "distinct"
     c: Number | None = None
     order: Sequence[object] | str | None = None
+    beta: Number | None = None
+    likeness: str = "enhanced"
+    disclosure: Number | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
@@ -169,11 +209,16 @@ class Demand:
             raise InvalidRequest(f"c must be given for recursive diversity and only there, got c={self.c!r}; try c=3")
         if self.t is not None and not 0 <= rational(self.t, "t") <= 1:
             raise InvalidRequest(f"t must lie in [0, 1], got {self.t}")
+        for name in ("beta", "disclosure"):
+            if getattr(self, name) is not None:
+                positive(getattr(self, name), name)
+        if self.likeness not in ("basic", "enhanced"):
+            raise InvalidRequest(f"likeness must be basic or enhanced, got {self.likeness!r}")
 
     @property
     def needs_sensitive(self) -> bool:
         """Whether any rule looks at a sensitive column."""
-        return self.l is not None or self.t is not None
+        return any(asked is not None for asked in (self.l, self.t, self.beta, self.disclosure))
 
     def rules(self, shares: Floats | None, values: Sequence[str | None] = ()) -> list[Rule]:
         """The rules over a table whose sensitive values have these shares."""
@@ -184,6 +229,12 @@ class Demand:
         if self.t is not None:
             assert shares is not None
             made.append(Closeness(float(rational(self.t, "t")), shares, ordered=self.order is not None))
+        if self.beta is not None:
+            assert shares is not None
+            made.append(Likeness(float(positive(self.beta, "beta")), shares, enhanced=self.likeness == "enhanced"))
+        if self.disclosure is not None:
+            assert shares is not None
+            made.append(Disclosure(float(positive(self.disclosure, "disclosure")), shares))
         return made
 
     def _diverse(self, least: Fraction, missing: int | None) -> Rule:

@@ -15,6 +15,9 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from discreet.core.labels import closest
 from discreet.core.numbers import Number
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from discreet.protect.trees import Tree
 
 TOP = "*"
+MOST_LISTED = 5  # values that a word lists, before it says their common ancestor
+Floats = npt.NDArray[np.float64]
 
 
 class Hierarchy(ABC):
@@ -52,6 +57,41 @@ class Hierarchy(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """What TOML holds for it; ``from_dict`` reads it back."""
+
+    def place(self, value: str) -> Any:
+        """What values are put in order by: branch by branch, from the top down."""
+        return self.path(value)[::-1]
+
+    def positions(self, values: Sequence[str]) -> list[float]:
+        """How far along the range each of the ordered values lies, from 0 to 1: evenly, where there is no measure."""
+        return [place / max(1, len(values) - 1) for place in range(len(values))]
+
+    def cover(self, values: Sequence[str]) -> tuple[str, float]:
+        """One word for several ordered values and the share of the range it stands for.
+
+        It is their lowest common ancestor, or up to five values themselves where these say more.
+        """
+        ways = [self.path(value) for value in values]
+        level = next(level for level in range(self.height + 1) if len({way[level] for way in ways}) == 1)
+        loss = self.loss(values[0], level)
+        share = self.share(len(values))
+        if len(values) <= MOST_LISTED and share < loss:
+            return "{" + ", ".join(values) + "}", share
+        return ways[0][level], loss
+
+    def share(self, many: int) -> float:
+        """The share of the whole range that so many values are; 1 where values are not counted."""
+        return 1.0
+
+    def centre(self, mean: float, frequent: str) -> str:
+        """What stands for values with this mean position and this most frequent one."""
+        return frequent
+
+    def apart(self, value: str, values: Sequence[str], positions: Floats) -> Floats:
+        """The squared distance from one value to others: the share of levels on which they differ, squared."""
+        way = self.path(value)
+        ways = [self.path(other) for other in values]
+        return np.array([(sum(a != b for a, b in zip(way, other, strict=True)) / self.height) ** 2 for other in ways])
 
     @property
     def height(self) -> int:

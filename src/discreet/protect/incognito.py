@@ -63,27 +63,30 @@ class View:
             bad = self.rules[0].fails(sizes, sizes[:, None])
             return int(sizes[bad].sum())
         ids, groups = numbered(keys, space)
-        sizes, bad = judge(self.rules, ids, groups, h)
+        sizes, bad = judge(self.rules, ids, groups, h.counts, h.sensitive, len(h.values))
         return int(sizes[bad].sum())
 
     def entries(self, node: Node) -> tuple[Ints, Fails, Ints]:
         """The group of each entry, which groups fail, and their sizes."""
         ids, groups = numbered(*self.keys(node))
-        sizes, bad = judge(self.rules, ids, groups, self.histogram)
+        h = self.histogram
+        sizes, bad = judge(self.rules, ids, groups, h.counts, h.sensitive, len(h.values))
         return ids, bad, sizes
 
 
-def judge(rules: Sequence[Rule], ids: Ints, groups: int, h: Histogram) -> tuple[Ints, Fails]:
+def judge(
+    rules: Sequence[Rule], ids: Ints, groups: int, counts: Ints, sensitive: Ints | None, width: int
+) -> tuple[Ints, Fails]:
     """The sizes of groups and which of them fail a rule; the matrix of sensitive values is made a block at a time."""
-    sizes = np.bincount(ids, h.counts, groups).astype(np.int64)
+    sizes = np.bincount(ids, counts, groups).astype(np.int64)
     bad = np.zeros(groups, bool)
     blind = [rule for rule in rules if not rule.sensitive]
     for rule in blind:
         bad |= rule.fails(sizes, sizes[:, None])
     seeing = [rule for rule in rules if rule.sensitive]
-    if not seeing or h.sensitive is None:
+    if not seeing or sensitive is None:
         return sizes, bad
-    for start, stop, matrix in matrices(ids, groups, h.sensitive, len(h.values), h.counts):
+    for start, stop, matrix in matrices(ids, groups, sensitive, width, counts):
         for rule in seeing:
             bad[start:stop] |= rule.fails(sizes[start:stop], matrix)
     return sizes, bad

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 
 from discreet.core.numbers import Number, positive, rational
 from discreet.errors import InvalidRequest
-from discreet.protect.hierarchies import TOP, Hierarchy
+from discreet.protect.hierarchies import TOP, Floats, Hierarchy
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,22 @@ class Intervals(Hierarchy):
             return float(level > 0)
         low, high = self._ends(level, self._index(self._number(value), level))
         return float((high - low) / (self.hi - self.lo))  # type: ignore[operator]
+
+    def place(self, value: str) -> Fraction:
+        return self._number(value)
+
+    def positions(self, values: Sequence[str]) -> list[float]:
+        return [float((self._number(value) - self.lo) / (self.hi - self.lo)) for value in values]  # type: ignore[operator]
+
+    def cover(self, values: Sequence[str]) -> tuple[str, float]:
+        low, high = self._number(values[0]), self._number(values[-1])
+        return f"[{_plain(low)}, {_plain(high)}]", float((high - low) / (self.hi - self.lo))  # type: ignore[operator]
+
+    def centre(self, mean: float, frequent: str) -> str:
+        return f"{float(self.lo) + mean * (float(self.hi) - float(self.lo)):.6g}"
+
+    def apart(self, value: str, values: Sequence[str], positions: Floats) -> Floats:
+        return (positions - self.positions([value])[0]) ** 2
 
     def to_dict(self) -> dict[str, Any]:
         return {

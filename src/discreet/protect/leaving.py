@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.protect.anonymous import Anonymized, anonymize
-from discreet.protect.copies import Joint, described, joint
+from discreet.protect.copies import Copy, Joint, described, joint
 from discreet.protect.erasure import Register, holding
 from discreet.protect.facts import text
 from discreet.protect.finding import find_now
 from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.holding_files import Files
+from discreet.protect.methods import method_named
 from discreet.protect.reach import Reached
 from discreet.protect.vault_log import VaultLog
 
@@ -36,8 +36,9 @@ class Leaving:
         *,
         recipient: str,
         override: bool,
+        method: str,
         **options: Any,
-    ) -> Anonymized:
+    ) -> Copy:
         """The copy, found and written down as one that left, but not written yet.
 
         It is in the log first: a copy that left unseen would be worse than one that never arrived.
@@ -45,7 +46,7 @@ class Leaving:
         if Path(path).exists():
             raise InvalidRequest(f"the file to write must not exist yet, got {str(path)!r}; choose another name")
         facts = {"table": name, "recipient": text(recipient, "recipient"), "purpose": "anonymous copy", "override": override}
-        made = anonymize(self.paths(name), quasi_identifiers, hierarchies, k, **options)
+        made: Copy = method_named(method, options)(self.paths(name), quasi_identifiers, hierarchies, k, **options)
         facts |= described(made, hierarchies, options.get("sensitive"))
         while True:
             earlier = [row.document for row in self.log.rows(("copy",)) if row.document["table"] == name]
@@ -57,7 +58,7 @@ class Leaving:
                     self.log.append(connection, "copy", facts | {"joint": None if found is None else found.to_dict()})
                     return made
 
-    def _together(self, made: Anonymized, earlier: Sequence[dict[str, Any]], *, override: bool) -> Joint | None:
+    def _together(self, made: Copy, earlier: Sequence[dict[str, Any]], *, override: bool) -> Joint | None:
         try:
             found = joint(made.source, made, earlier)
         except InvalidRequest:

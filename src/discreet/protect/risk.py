@@ -14,6 +14,7 @@ from discreet.protect.diversity import values as different
 from discreet.protect.histogram import Floats, Ints, encode, mixed, numbered
 from discreet.protect.incognito import matrices
 from discreet.protect.tables import open_table
+from discreet.protect.uniqueness import Uniqueness, uniqueness
 from discreet.sources.cells import label
 
 
@@ -28,6 +29,8 @@ class Check:
     With f_j rows in a group and F_j people like them in the population, ``prosecutor`` is the largest 1 / f_j and
     ``prosecutor_mean`` the number of groups over the rows; ``journalist`` the largest 1 / F_j; ``marketer`` the mean
     over rows of 1 / F_j, the share of people someone who matches every row can expect to get right (El Emam 2013).
+    ``presence`` is the least and the largest f_j / F_j over the groups of the population: the table is delta-present for
+    every range around them (Nergiz et al. 2007). ``unique`` estimates who is unique among so many people.
     """
 
     rows: int
@@ -41,6 +44,8 @@ class Check:
     prosecutor_mean: float
     journalist: float
     marketer: float
+    presence: tuple[float, float] | None = None
+    unique: Uniqueness | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The measures in what JSON can say; an infinite one as text."""
@@ -56,6 +61,7 @@ def check(
     order: Sequence[object] | str | None = None,
     shares: Mapping[Any, float] | None = None,
     population: Any = None,
+    people: int | None = None,
     spark: Any = None,
 ) -> Check:
     """Measure a table of any kind as it lies.
@@ -64,6 +70,7 @@ def check(
     values or "numeric"). ``shares`` are the shares of the sensitive values in the whole table, where rows of it were
     suppressed; without it, this table's own. ``population`` is a table with the same quasi-identifiers of everyone the
     rows were drawn from; without one the table is taken for the whole population, and journalist and prosecutor agree.
+    ``people`` is how many are in the population, where only that is known: unique people are estimated from it.
     """
     source = open_table(table, spark)
     names = [quasi_identifiers] if isinstance(quasi_identifiers, str) else list(quasi_identifiers)
@@ -81,7 +88,7 @@ def check(
         raise InvalidRequest("a table without rows has no groups to measure, got 0 rows")
     ids, groups = numbered(*mixed([codes for _, codes in encoded], [len(texts) for texts, _ in encoded]))
     sizes = np.bincount(ids, counts, groups).astype(np.int64)
-    people = sizes if population is None else _population(population, names, encoded, ids, sizes, spark)
+    everyone, absent = (sizes, False) if population is None else _population(population, names, encoded, ids, sizes, spark)
     diverse: tuple[Any, Any, Any, Any] = (None, None, None, None)
     if secret is not None:
         diverse = _diversity(ids, sizes, counts, secret, l, order, shares)
@@ -92,8 +99,12 @@ def check(
         *diverse,
         1 / int(sizes.min()),
         groups / rows,
-        1 / int(people.min()),
-        float((sizes / people).sum() / rows),
+        1 / int(everyone.min()),
+        float((sizes / everyone).sum() / rows),
+        None
+        if population is None
+        else (0.0 if absent else float((sizes / everyone).min()), float((sizes / everyone).max())),
+        None if people is None else uniqueness(sizes, people),
     )
 
 
@@ -141,8 +152,8 @@ def _population(
     ids: Ints,
     sizes: Ints,
     spark: Any,
-) -> Ints:
-    """How many people of the population are like each group."""
+) -> tuple[Ints, bool]:
+    """How many people of the population are like each group, and whether some are like none."""
     source = open_table(population, spark)
     source.check(names)
     columns, found = source.counted(names)
@@ -159,7 +170,7 @@ def _population(
             "the population must hold everyone in the table, and some group is larger in the table than in the population; "
             "generalise the population to the same levels, or leave it out"
         )
-    return out
+    return out, int(out.sum()) < int(counts.sum())
 
 
 def _rows(encoded: Sequence[tuple[list[str | None], Ints]]) -> Any:

@@ -81,6 +81,9 @@ class Tree(Hierarchy):
         below = self._leaves[level][self.path(value)[level]]
         return 0.0 if below == 1 and level < self.height else below / len(self.paths)
 
+    def share(self, many: int) -> float:
+        return many / len(self.paths)
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "paths": {row[0]: list(row[1:]) for row in self.paths}, "names": list(self.levels)}
 

@@ -26,6 +26,7 @@ from discreet.protect.finding import as_given, find_now
 from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.holdings import Found
 from discreet.protect.leaving import Leaving
+from discreet.protect.local_recoding import LocalCopy
 from discreet.protect.names import check_new, partner_name, public_name
 from discreet.protect.private import open_private
 from discreet.protect.pseudonyms import Pseudonymizer
@@ -364,20 +365,22 @@ class Vault:
         *,
         recipient: str,
         override: bool = False,
+        method: str = "full_domain",
         progress: Progress | None = None,
         row_order: Order = "shuffled",
         seed: int | None = None,
         **options: Any,
-    ) -> Anonymized:
+    ) -> Anonymized | LocalCopy:
         """Write an anonymous copy of a registered table for a recipient, unless it breaks what earlier copies promised.
 
         Before a copy leaves, its classes are joined with those of every copy of the table that left before: where a joint
         class has fewer than k rows, for the largest k that was promised, it is refused; ``override`` lets it leave, and the
-        log says so. What left is kept in the log as how it was made, and computed again on the table as it is. ``options``
-        are those of ``discreet.protect.anonymize``; ``row_order`` and ``seed`` say the order of its rows.
+        log says so. What left is kept in the log as how it was made, and computed again on the table as it is. ``method`` is
+        full_domain (``discreet.protect.anonymize``), mondrian or microaggregation, and ``options`` are those of its
+        function; ``row_order`` and ``seed`` say the order of its rows.
         """
         made = Leaving(self._log, self._register).check(
-            name, path, quasi_identifiers, hierarchies, k, recipient=recipient, override=override, **options
+            name, path, quasi_identifiers, hierarchies, k, recipient=recipient, override=override, method=method, **options
         )
         made.write(path, progress, order=row_order, seed=seed)
         return made

@@ -1,0 +1,99 @@
+"""A quasi-identifier as an ordered scale of codes: what local recoding cuts, and what it writes for a stretch of it.
+
+A hierarchy says the order of its values (numbers and days by size, categories branch by branch), how far along its range
+each lies, and what stands for all values from one to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from discreet.errors import InvalidRequest
+from discreet.protect.hierarchies import Hierarchy
+from discreet.protect.histogram import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """The values of one column in the order of its hierarchy, a missing one first; codes are places in ``values``."""
+
+    name: str
+    values: tuple[str | None, ...]
+    hierarchy: Hierarchy
+
+    @staticmethod
+    def of(name: str, leaves: Sequence[str | None], hierarchy: Hierarchy) -> tuple[Scale, Ints]:
+        """The scale of the leaves of a table, and the code of each leaf; a value that is not covered is refused unnamed."""
+        try:
+            places = {leaf: hierarchy.place(leaf) for leaf in leaves if leaf is not None}
+        except InvalidRequest:
+            raise InvalidRequest(
+                f"column {name!r}: every value must be covered by its hierarchy, and some are not; widen it, or clean them"
+            ) from None
+        told = sorted(places, key=lambda leaf: (places[leaf], leaf))
+        values: tuple[str | None, ...] = (*([None] if None in leaves else []), *told)
+        code = {value: place for place, value in enumerate(values)}
+        return Scale(name, values, hierarchy), np.array([code[leaf] for leaf in leaves], np.int64)
+
+    @cached_property
+    def gap(self) -> bool:
+        """Whether a missing value is on the scale; it has code 0."""
+        return bool(self.values) and self.values[0] is None
+
+    @cached_property
+    def positions(self) -> Floats:
+        """How far along the range each value lies, from 0 to 1; a missing one a whole range before all others."""
+        told = [value for value in self.values if value is not None]
+        shares = self.hierarchy.positions(told)
+        return np.array([*([-1.0] if self.gap else []), *shares], float)
+
+    def cover(self, low: Ints, high: Ints) -> tuple[list[str | None], Floats]:
+        """The word for each stretch of codes and the share of the range it stands for; each different one is made once."""
+        pairs, which = np.unique(low * len(self.values) + high, return_inverse=True)
+        made = [self._stretch(*divmod(int(pair), len(self.values))) for pair in pairs]
+        losses = np.array([loss for _, loss in made], float)
+        return [made[place][0] for place in which.tolist()], losses[which]
+
+    def _stretch(self, low: int, high: int) -> tuple[str | None, float]:
+        if low == high:
+            return self.values[low], 0.0
+        if self.gap and low == 0:
+            return self.hierarchy.top, 1.0
+        return self.hierarchy.cover([value for value in self.values[low : high + 1] if value is not None])
+
+    def centres(self, classes: Ints, many: int, codes: Ints, counts: Ints) -> list[str | None]:
+        """What stands for each class in its middle: a mean where the hierarchy has one, else the most frequent value."""
+        told = codes > 0 if self.gap else np.ones(len(codes), bool)
+        here, code, rows = classes[told], codes[told], counts[told]
+        weight = np.bincount(here, rows, many)
+        means = np.bincount(here, rows * self.positions[code], many) / np.maximum(weight, 1)
+        pairs, which = np.unique(here * len(self.values) + code, return_inverse=True)
+        times = np.bincount(which, rows, len(pairs))
+        often = np.full(many, -1)
+        order = np.lexsort((-pairs, times))  # the most frequent last, of equal ones the first on the scale
+        often[pairs[order] // len(self.values)] = pairs[order] % len(self.values)
+        known: dict[tuple[float, int], str | None] = {}
+        out = []
+        for mean, place, rows_here in zip(means.tolist(), often.tolist(), weight.tolist(), strict=True):
+            if (mean, place) not in known:
+                frequent = None if place < 0 else self.values[place]
+                known[mean, place] = None if frequent is None else self.hierarchy.centre(mean, frequent)
+            out.append(known[mean, place] if rows_here else None)
+        return out
+
+    def apart(self, code: int) -> Floats:
+        """The squared distance from one code to every code: of positions, or of branches; 1 from a missing one."""
+        if self.gap and code == 0:
+            return np.where(np.arange(len(self.values)) == 0, 0.0, 1.0)
+        value = self.values[code]
+        assert value is not None
+        told = self.hierarchy.apart(value, [other for other in self.values if other is not None], self._told_positions)
+        return np.concatenate(([1.0], told)) if self.gap else told
+
+    @cached_property
+    def _told_positions(self) -> Floats:
+        return self.positions[1:] if self.gap else self.positions
