@@ -54,6 +54,11 @@ class PoissonRegressor(Coefficients, Perturbed, Regressor):
     reach: Number = 2
     shares: Any = None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
     @property
     def _loss(self) -> PoissonLoss:
         return PoissonLoss(numbers.positive(self.reach, "reach"))
