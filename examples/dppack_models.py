@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import matplotlib as mpl
 import numpy as np
 
 import discreet as ds
+from discreet.models.losses import HuberHinge
 
 m = ds.models
 REPLACE: dict[str, Any] = {"neighbors": "replace"}
@@ -197,7 +199,22 @@ def pictures(rows: list[dict[str, Any]], lines: list[dict[str, Any]], tuning: di
     axes.set(xticks=range(3), xticklabels=tuning["ridges"], xlabel="ridge", ylabel="times chosen", title="private tuning")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend()
-    return [*made, save(figure, folder / "dppack_tuning.png")]
+    made.append(save(figure, folder / "dppack_tuning.png"))
+
+    figure, axes = plt.subplots(figsize=(5.5, 3.4), layout="constrained")
+    huber(axes)
+    return [*made, save(figure, folder / "dppack_huber.png")]
+
+
+def huber(axes: Any) -> None:
+    """DPpack's Fig. 2: the hinge, and Huber's hinge of three widths, which has the curvature that privacy needs."""
+    margin = np.linspace(-0.5, 2.5, 601)
+    axes.plot(margin, np.maximum(0, 1 - margin), "k--", label="hinge")
+    for width in ("0.1", "0.5", "1"):
+        loss = HuberHinge(Fraction(width))
+        axes.plot(margin, loss.value(margin, np.ones_like(margin)), label=f"Huber, h = {width}")
+    axes.set(xlabel="margin", ylabel="loss", title="Huber's hinge against the hinge")
+    axes.legend()
 
 
 def save(figure: Any, path: Path) -> Path:

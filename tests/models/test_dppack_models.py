@@ -18,7 +18,7 @@ def test_dppack_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         rows, made = runpy.run_path(str(EXAMPLE))["main"](tmp_path, quick=True)
     finally:
         mpl.use(before)
-    assert [path.stem for path in made] == ["dppack_classifiers", "dppack_regression", "dppack_tuning"]
+    assert [path.stem for path in made] == ["dppack_classifiers", "dppack_regression", "dppack_tuning", "dppack_huber"]
     assert all(path.read_bytes()[:4] == b"\x89PNG" and path.stat().st_size > 10_000 for path in made)
     for row in rows[:4]:  # without noise the points are told apart: exact numbers, the points have fixed seeds
         assert row["exact"] > 0.9, row["title"]
