@@ -38,6 +38,8 @@ from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.receipts import Receipt
 from discreet.protect.risk import Check
 from discreet.protect.risk import check as _check
+from discreet.protect.scanning import Scan
+from discreet.protect.scanning import scan as _scan
 from discreet.protect.tables import Progress, open_table
 from discreet.protect.upgrading import Upgraded
 from discreet.protect.upgrading import upgrade as _upgrade
@@ -234,6 +236,14 @@ def check(source: str | Path) -> Check:
     if "population" in job.facts:
         options["population"] = job.path("population")
     return _check(job.path("table"), job.names("quasi_identifiers"), **options)
+
+
+def scan(table: Path, plan: Path | None = None) -> Scan:
+    """Look at every column of a table, and write the beginning of a job file to a new file where one is given."""
+    found = _scan(table)
+    if plan is not None:
+        write_whole(plan, found.plan())
+    return found
 
 
 def access(source: str | Path, identity: Mapping[str, str]) -> Access:
