@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ def pages() -> dict[str, str]:
     for name, (title, words) in PACKAGES.items():
         package = importlib.import_module(f"discreet.{name}")
         public = [n for n in package.__all__ if _is_ours(getattr(package, n))]
-        made[f"reference/{name}.md"] = _page(title, words, f"ds.{name}", sorted(public, key=str.lower))
+        public.sort(key=lambda n: (not hasattr(getattr(package, n), "fit"), n.lower()))  # what is fitted comes first
+        made[f"reference/{name}.md"] = _page(title, words, f"ds.{name}", public)
     rule = "Every error gives its rule, the value that broke it, and what to do instead."
     made["reference/errors.md"] = f"# Errors\n\n{rule}\n\n" + _entry("discreet.errors", "show_root_heading: false")
     made["reference/commands.md"] = commands()
@@ -84,13 +86,18 @@ def _shown_in(name: str) -> list[str]:
     last = name.rsplit(".", maxsplit=1)[-1]
     short = rf"|import [^\n]*\b{last}\b" if name.count(".") > 1 else ""
     used = re.compile(rf"\b{re.escape(name)}\b{short}")
+    return [link for link, code in _code() if used.search(code)][:4]
+
+
+@cache
+def _code() -> list[tuple[str, str]]:
+    """A link to every page, with the Python of its examples."""
     found = []
     for page in sorted(DOCS.rglob("*.md")):
         text = page.read_text(encoding="utf-8")
         blocks = "".join(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-        if used.search(blocks):
-            found.append(f"[{text.partition(chr(10))[0].lstrip('# ')}](../{page.relative_to(DOCS).as_posix()})")
-    return found[:4]
+        found.append((f"[{text.partition(chr(10))[0].lstrip('# ')}](../{page.relative_to(DOCS).as_posix()})", blocks))
+    return found
 
 
 def commands() -> str:

@@ -1,4 +1,4 @@
-"""The gallery: every picture and page that the examples made, each with a link to the example."""
+"""The gallery: every picture and page that the examples of the pages and the scripts made, each with where it is from."""
 
 from __future__ import annotations
 
@@ -29,6 +29,10 @@ def gallery() -> str:
         for made in sorted((DOCS / "outputs").glob(f"{stem}.*.html"), key=_number):
             frame = f'<iframe src="outputs/{made.name}" title="{title}" loading="lazy"></iframe>'
             cards.append(_card(title, path, f"{frame}\n\n    [Open the page](outputs/{made.name})"))
+    for picture in sorted((DOCS / "outputs").glob("example-*.png")):
+        name = picture.name.removeprefix("example-").split(".")[0]
+        shown = f"![{name}](outputs/{picture.name}){{ loading=lazy }}"
+        cards.append(f"-   {shown}\n\n    `examples/{name}.py`, after one of [the five works](works.md)\n")
     return '<div class="grid cards" markdown>\n\n' + "\n".join(cards) + "\n</div>"
 
 

@@ -11,7 +11,11 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 MARKS = ("<!-- growth table -->", "<!-- files table -->", "<!-- ledger sentence -->")
 NATION = 1_000_000_000
-_WORDS = {"rows": "mean of a column, by rows", "groups": "means by group, by groups", "columns": "covariances, by columns"}
+_WORDS = {
+    "rows": "rows (one mean in 4 groups)",
+    "groups": "groups (one mean of a million rows)",
+    "columns": "columns (their means together, in 4 groups)",
+}
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:

@@ -32,6 +32,7 @@ HOMES: dict[str, dict[str, str]] = {
         "constrained_minimiser": "models.queries.constrained_problem",
         "constrained_problem": "models.queries.constrained_problem",
         "contest": "models.queries.contest",
+        "decision_contest": "models.queries.contest",
         "count_of_tests": "hypotheses.of_tests",
         "curvature_at": "models.queries.sandwich_sums",
         "decisions": "models.evaluate.decisions",

@@ -22,3 +22,4 @@ def _hook(name: str) -> ModuleType:
 
 examples = _hook("examples")
 measured = _hook("measured")
+notebooks = _hook("notebooks")

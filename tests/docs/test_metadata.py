@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
-from pathlib import Path
 
 import yaml
 
 import discreet as ds
 
-ROOT = Path(__file__).parents[2]
+from .hooks import ROOT, notebooks
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -35,3 +35,12 @@ def test_every_package_has_files_that_a_wheel_carries() -> None:
     inside = ROOT / "src" / "discreet"
     for path in ("report/people.html.j2", "report/style.css", "jobs/evidence_guide.md", "py.typed"):
         assert (inside / path).exists()
+
+
+def test_notebooks_hold_the_code_of_their_scripts() -> None:
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        document = json.loads((ROOT / "examples" / "notebooks" / f"{path.stem}.ipynb").read_text())
+        code = [(cell["cell_type"], cell["source"]) for cell in document["cells"]]
+        assert code == notebooks.cells(path.stem), f"run python docs/hooks/notebooks.py {path.stem}"
+        assert document["cells"][-1]["outputs"][0]["text"].strip()
+    assert sum(p.stat().st_size for p in (ROOT / "examples" / "notebooks").iterdir()) < 1_000_000

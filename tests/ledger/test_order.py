@@ -403,3 +403,31 @@ def test_release_of_another_kind_is_refused_by_type(file: str) -> None:
         paid = ledger.buy([bill(ASK)], "add_remove")
         with pytest.raises(InvalidRequest, match="only what it was paid for"):
             ledger.store([replace(paid[0], wanted=None)], [Release.of(ASK.mechanism, 1)])
+
+
+def test_ledgers_of_one_name_in_two_databases_do_not_meet(tmp_path: Path) -> None:
+    """Threads that pay at three ledgers of one name at once: each has its own books, and nothing is mixed up."""
+    import threading
+
+    import discreet as ds
+
+    schema, table = ds.Schema({"x": ds.Real(0, 1)}), {"x": [0.5] * 10}
+    problems: list[BaseException] = []
+
+    def many(folder: str) -> None:
+        (tmp_path / folder).mkdir()
+        url = f"sqlite:///{tmp_path / folder}/ledger.db"
+        session = ds.Session(table, schema, ds.Budget(epsilon=10), url, version="1")
+        try:
+            for i in range(1, 40):
+                session.sum("x", epsilon=f"0.0{i:03d}")
+        except BaseException as problem:
+            problems.append(problem)
+        session.ledger.close()
+
+    threads = [threading.Thread(target=many, args=(name,)) for name in ("a", "b", "c")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems

@@ -15,9 +15,10 @@ from discreet.errors import BudgetExceeded, InvalidRequest
 from discreet.mechanisms import Exponential
 from discreet.models.design import Design, Target, Weight
 from discreet.models.estimators.tuning import read_candidates, tune, tuning
+from discreet.models.evaluate.decisions import RightDecisions
 from discreet.models.feature import Feature
 from discreet.models.protocol import Columns
-from discreet.models.queries.contest import Contest, ScoringRule
+from discreet.models.queries.contest import Contest, DecisionContest, ScoringRule
 from discreet.sources import open_source
 
 RIDGES = (1e-6, 1.0, 1e-5)
@@ -270,3 +271,60 @@ def test_bad_requests() -> None:
             tune(given, x, y, **options)
     with pytest.raises(ValueError, match="Invalid parameter"):
         tune([{"height": 1}], x, y, model=model, epsilon=1)
+
+
+def _three_kinds(rng: Any, rows: int) -> tuple[Any, Any]:
+    kind = rng.integers(0, 3, rows)
+    return np.clip(rng.normal(0, 0.3, (rows, 2)) + np.array([[-1, 0], [1, 0], [0, 1]])[kind], -2, 2), kind
+
+
+def test_classifiers_of_several_kinds_are_tuned_by_their_decisions() -> None:
+    x, y = _three_kinds(np.random.default_rng(3), 900)
+    facts: dict[str, Any] = {"bounds": (-2, 2), "classes": [0, 1, 2], "random_state": 1}
+    blind = ds.models.RandomForestClassifier(n_estimators=1, max_depth=1, key=4, **facts)
+    rivals = [blind, ds.models.GaussianNB(**facts), ds.models.SoftmaxRegression(ridge=1000, **facts)]
+    found = ds.models.tune(rivals, x, y, epsilon=math.inf)
+    assert isinstance(found, ds.models.GaussianNB)
+    ledger = ds.Ledger("sqlite://", ds.Budget(epsilon=1))
+    for rival in rivals:
+        rival.set_params(ledger=ledger, random_state=None)
+    paid = ds.models.tune(rivals, x, y, epsilon=1)
+    assert ledger.spent().epsilon == 1 == float(paid.privacy_.cost.epsilon)
+    assert len(paid.tuning_.table()) == 3
+
+
+def test_a_contest_of_decisions_counts_errors_and_a_person_moves_each_by_their_rows() -> None:
+    x, y = _three_kinds(np.random.default_rng(4), 60)
+    facts: dict[str, Any] = {"epsilon": math.inf, "bounds": (-2, 2), "classes": [0, 1, 2]}
+    models = [ds.models.GaussianNB(**facts).fit(x, y), ds.models.SoftmaxRegression(**facts).fit(x, y)]
+    table, schema, _ = models[0].judged_on(x, y, RightDecisions)
+    contest = DecisionContest.of([m.fitted_.rule for m in models], 1)
+    whole = contest.evaluate(open_source(table, schema))
+    assert whole.tolist() == [-float((m.predict(x) != y).sum()) for m in models]
+    for gone in range(len(x)):
+        fewer = {name: np.delete(column, gone) for name, column in table.items()}
+        moved = contest.evaluate(open_source(fewer, schema)) - whole
+        assert ((moved >= 0) & (moved <= 1)).all()
+    assert contest.distance("add_remove").linf == 1 == contest.distance("replace").linf
+
+
+def test_counts_are_tuned_by_the_rates_that_are_predicted() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-1, 1, (2000, 1))
+    y = np.minimum(rng.poisson(np.exp(1 + x[:, 0])), 10)
+    facts: dict[str, Any] = {"bounds": (-1, 1), "target_bounds": (0, 10), "random_state": 1}
+    rivals = [ds.models.PoissonRegressor(ridge=r, **facts) for r in (10_000, 0.1)]
+    assert ds.models.tune(rivals, x, y, epsilon=math.inf).ridge == 0.1
+
+
+def test_models_without_a_target_or_a_contest_are_refused_before_anything_is_paid() -> None:
+    x, y = _three_kinds(np.random.default_rng(6), 30)
+    ledger = ds.Ledger("sqlite://", ds.Budget(epsilon=1))
+    facts: dict[str, Any] = {"bounds": (-2, 2), "ledger": ledger}
+    network = ds.models.MLPClassifier(epsilon=1, delta=1e-6, classes=[0, 1, 2], expected_rows=30, **facts)
+    for rivals, words in (([network], "gradient descent"), ([ds.models.KMeans(epsilon=1, **facts)], "target")):
+        with pytest.raises(InvalidRequest, match=words):
+            ds.models.tune(rivals, x, y)
+    with pytest.raises(InvalidRequest, match="takes no rho"):
+        ds.models.tune([ds.models.MLPClassifier(classes=[0, 1, 2], **facts)], x, y, rho=0.5)
+    assert ledger.spent().epsilon == 0

@@ -202,6 +202,11 @@ def _tuning(columns: Columns, relation: Relation) -> Procedure[Any]:
     return tuning(made, columns, relation)
 
 
+def _decision_tuning(columns: Columns, relation: Relation) -> Procedure[Any]:
+    made = read_candidates([GaussianNB(), LinearSVC(ridge="2", fit_intercept=False)], None, {"epsilon": 1})
+    return tuning(made, columns, relation)
+
+
 _LOTS: dict[str, Any] = {"epsilon": 4, "delta": "0.01", "steps": 2, "expected_rows": 2, "lot_size": 1, "clip": "0.5"}
 _PLAIN: dict[str, Any] = {"epsilon": 1, "fit_intercept": False}
 _FAR = Ball(Fraction(1000))
@@ -269,6 +274,7 @@ EXAMS = [
     Exam("ROC curve", _confusion(8), relation="replace", cost=0.02),
     Exam("coefficient of determination", _determination, target="z", delta=0.01, cost=0.02),
     Exam("tuning", _tuning, whole=True, cost=6, background=1),
+    Exam("tuning by decisions", _decision_tuning, whole=True, cost=6, background=1),
     _of(SGDClassifier(fit_intercept=False, **_LOTS), whole=True, delta=0.01, cost=1.4),
     _of(SGDClassifier(fit_intercept=False, **_LOTS), "SGDClassifier, replace", whole=True, delta=0.01, relation="replace",
         cost=1.4, background=1),

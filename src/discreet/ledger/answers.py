@@ -143,15 +143,14 @@ class Answers:
                 database.working.update(taken)  # before anyone else can see that they are paid
             return [bought or paid[first[each.key or ""]] for bought, each in zip(paid, wanted, strict=True)]  # type: ignore[misc]
 
-    @staticmethod
-    def _foretell(work: Work, entries: Sequence[Entry], wanted: Sequence[Wanted]) -> None:
+    def _foretell(self, work: Work, entries: Sequence[Entry], wanted: Sequence[Wanted]) -> None:
         """What is true of these payments if something fails from now on, for errors and for the tally."""
         repeats = all(each.key is not None for each in wanted)
         work.told = told.bought([str(w.bill.cost) for w in wanted], [e.number for e in entries], repeats=repeats)
         for entry, each in zip(entries, wanted, strict=True):
-            tally.paying(entry, each.bill.cost, repeats=each.key is not None)
-            work.undone.append(partial(tally.unpaid, entry))
-        work.after[:0] = [partial(tally.paid, entry) for entry in entries]
+            tally.paying(self.journal.place, entry.number, each.bill.cost, repeats=each.key is not None)
+            work.undone.append(partial(tally.stored, self.journal.place, entry.number))
+        work.after[:0] = [partial(tally.paid, self.journal.place, entry.number) for entry in entries]
 
     @contextmanager
     def _claiming(self, taken: set[int]) -> Iterator[None]:
@@ -223,7 +222,7 @@ class Answers:
                         f"the claim on entry {number} was lost with the connection to the ledger. {work.told.before}"
                     )
         for number in numbers:
-            tally.looked(journal.name, number)
+            tally.looked(journal.place, number)
 
     def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
         """Store each release that was made, all in one transaction, and return what a read of the store returns."""
@@ -298,7 +297,7 @@ class Answers:
         numbers = list(numbers)
         self.journal.database.working.difference_update(numbers)
         for number in numbers:
-            tally.stored(self.journal.name, number)
+            tally.stored(self.journal.place, number)
 
     def give_up(self, paid: Sequence[Paid]) -> str:
         """Let go of claims after an error: what was not looked for can be redeemed at once, by anyone who asks the same.
@@ -307,7 +306,7 @@ class Answers:
         """
         journal, database = self.journal, self.journal.database
         numbers = self._claimed(paid)
-        became = partial(tally.of, journal.name, [p.entry.number for p in paid if p.release is None])
+        became = partial(tally.of, journal.place, [p.entry.number for p in paid if p.release is None])
         if not numbers:
             return became()
         try:

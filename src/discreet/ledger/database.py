@@ -10,6 +10,7 @@ milliseconds, at least five times a second, before a fork and at the end, its pa
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import secrets
@@ -71,6 +72,9 @@ class Work:
             self._raw.cursor().executemany(self._compiled(statement), values)
 
 
+_serials = itertools.count()
+
+
 class Database:
     """A connection to where ledgers are kept.
 
@@ -87,6 +91,7 @@ class Database:
 
     def __init__(self, url: str, timeout: float) -> None:
         self.url = _parse(url)
+        self.serial = next(_serials)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self.memory = self.sqlite and self.url.database in (None, "", ":memory:")
         self.timeout = timeout

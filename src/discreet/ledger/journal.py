@@ -34,6 +34,11 @@ class Journal:
     test: bool
     who: str
 
+    @property
+    def place(self) -> str:
+        """What tells it apart from all other ledgers that this process has open, also from those of its name."""
+        return f"{self.database.serial}/{self.id}"
+
     def lock(self, work: Work) -> Books:
         """Lock the ledger's row until the transaction ends, read the totals in it, and hold them against the head file."""
         books = self._books(work.row(tables.lock_totals, {"of_ledger": self.id}))

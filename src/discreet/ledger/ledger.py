@@ -240,7 +240,7 @@ class Ledger:
                 self._journal.load(work, books, self._reservation)
                 bound = replace(bound, account=self._reservation.number, part=self._reservation.part)
             entry = self._journal.post(work, books, [bound])[0]
-            work.after.insert(0, lambda: tally.opened(entry, bound.cost))
+            work.after.insert(0, lambda: tally.opened(self._journal.place, entry.number, bound.cost))
         return [Account(entry.number, part, account.parts, entry.hash) for part in range(account.parts or 1)]
 
     def reopen(self, request: Reopen, relation: Relation) -> int:

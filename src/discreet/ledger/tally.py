@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable
 
 from discreet.core.cost import Cost
-from discreet.core.release import Entry
 
 _lock = threading.Lock()
 _MOST = 1000  # costs that wait to be added up: nearly always nobody asks for the sum
@@ -16,32 +15,30 @@ PAYING, PAID, LOOKED, ALONE, PLAN = "paying", "paid", "looked", "alone", "plan"
 _alone: set[tuple[str, int]] = set()  # entries whose answer serves once
 
 
-def paying(entry: Entry, cost: Cost, *, repeats: bool) -> None:
-    """An entry is about to be charged: whoever is stopped now does not know whether it was."""
+def paying(ledger: str, number: int, cost: Cost, *, repeats: bool) -> None:
+    """An entry is about to be charged: whoever is stopped now does not know whether it was.
+
+    ``ledger`` is its place, here as below: ledgers of one name may be open in several databases at once.
+    """
     with _lock:
-        _open[entry.ledger, entry.number] = PAYING, cost
+        _open[ledger, number] = PAYING, cost
         if not repeats:
-            _alone.add((entry.ledger, entry.number))
+            _alone.add((ledger, number))
 
 
-def unpaid(entry: Entry) -> None:
-    """It was not charged after all."""
-    stored(entry.ledger, entry.number)
-
-
-def paid(entry: Entry) -> None:
+def paid(ledger: str, number: int) -> None:
     """It was charged."""
     with _lock:
-        _, cost = _open[entry.ledger, entry.number]
+        _, cost = _open[ledger, number]
         _charge(cost)
-        _open[entry.ledger, entry.number] = ALONE if (entry.ledger, entry.number) in _alone else PAID, cost
+        _open[ledger, number] = ALONE if (ledger, number) in _alone else PAID, cost
 
 
-def opened(entry: Entry, cost: Cost) -> None:
+def opened(ledger: str, number: int, cost: Cost) -> None:
     """A plan was charged, whose steps are taken from now on."""
     with _lock:
         _charge(cost)
-        _open[entry.ledger, entry.number] = PLAN, cost
+        _open[ledger, number] = PLAN, cost
 
 
 def looked(ledger: str, number: int) -> None:
@@ -52,7 +49,7 @@ def looked(ledger: str, number: int) -> None:
 
 
 def stored(ledger: str, number: int) -> None:
-    """An entry has its answer."""
+    """An entry has its answer, or was not charged after all."""
     with _lock:
         _open.pop((ledger, number), None)
         _alone.discard((ledger, number))

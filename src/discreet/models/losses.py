@@ -69,6 +69,10 @@ class Loss(Named, ABC):
         """First and second derivative at once, for Newton's method."""
         return self.first(score, target), self.second(score, target)
 
+    def predicted(self, score: Any) -> Any:
+        """The number that a score predicts, where targets are numbers."""
+        return score
+
     def smoother(self) -> Loss | None:
         """A loss nearby that is easier to minimise, whose minimiser is a good place to start from; None where none is."""
         return None
@@ -280,3 +284,6 @@ class PoissonLoss(Loss):
     def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
         over = score - float(self.reach)
         return xp.where(over <= 0.0, xp.exp(xp.clip(over, None, 0.0)), xp.zeros_like(score))
+
+    def predicted(self, score: Any) -> Any:
+        return np.exp(np.minimum(score - float(self.reach), 0.0))

@@ -27,8 +27,11 @@ from discreet.models.design import Design
 from discreet.models.estimators.outcome_weighted import OutcomeWeightedLearner
 from discreet.models.estimators.privacy import Privacy
 from discreet.models.estimators.private_model import PrivateModel
+from discreet.models.evaluate.network_rule import NetworkRule
+from discreet.models.gradient.network import Network
+from discreet.models.losses import Logistic
 from discreet.models.protocol import Columns
-from discreet.models.queries.contest import Contest, ScoringRule
+from discreet.models.queries.contest import Contest, DecisionContest, ScoringRule
 
 _DRY_ROWS = 100
 
@@ -85,10 +88,11 @@ def tune(
 ) -> Any:
     """The best of several models, chosen and fitted privately to arrays; any of their parameters may differ.
 
-    ``candidates`` are models that are not fitted, or dicts of parameters for ``model``. ``epsilon``, ``delta`` or ``rho``
-    is the price of each fit, for candidates that name none. The choice costs ``selection_epsilon``: as much as a fit by
-    default (sqrt(8 rho) for a price in rho). Each candidate sees 1 / (m + 1) of the people, so few candidates are better
-    than many. With weights each error counts by its own: ``sample_weight``, or for treatment rules ``benefit`` and
+    ``candidates`` are models that are not fitted, or dicts of parameters for ``model``; classifiers of several kinds may
+    stand beside each other, with any number of classes (all but those of gradient descent). ``epsilon``, ``delta`` or
+    ``rho`` is the price of each fit, for candidates that name none. The choice costs ``selection_epsilon``: as much as a
+    fit by default (sqrt(8 rho) for a price in rho). Each candidate sees 1 / (m + 1) of the people, so few candidates are
+    better than many. With weights each error counts by its own: ``sample_weight``, or for treatment rules ``benefit`` and
     ``propensity`` as ``OutcomeWeightedLearner.fit`` takes them, which ranks rules by their value. Returns the winner,
     fitted: ``privacy_`` says what all of it cost, which is the larger of one fit and the choice, and ``tuning_.table()``
     what was tried.
@@ -137,6 +141,10 @@ def read_candidates(
             raise InvalidRequest("candidates given as dicts of parameters need model=, the model they are for")
         if not isinstance(base, PrivateModel):
             raise InvalidRequest(f"a candidate is a model of discreet.models or a dict, got {type(base).__name__}")
+        if not base.supervised:
+            raise InvalidRequest(
+                f"candidates must have a target, got {type(base).__name__}: without one nothing is right or wrong"
+            )
         fresh: PrivateModel = clone(base)
         if isinstance(given, Mapping):
             fresh.set_params(**given)
@@ -144,7 +152,10 @@ def read_candidates(
         if price is not None:
             if fresh.epsilon is not None or fresh.rho is not None:
                 raise InvalidRequest("give the price to the candidates or to tune, not to both")
-            fresh.set_params(**price)
+            own = fresh.get_params(deep=False)
+            if price.get("rho") is not None and "rho" not in own:
+                raise InvalidRequest(f"{type(fresh).__name__} takes no rho; give epsilon, or epsilon and delta")
+            fresh.set_params(**{word: value for word, value in price.items() if word in own})
         made.append(fresh)
     prices = {fresh.price for fresh in made}
     if len(prices) > 1:
@@ -170,10 +181,9 @@ def tuning(
     where = [replace(columns, rows=_size(columns.rows, parts, i)) for i in range(parts)]
     price = candidates[0].price
     dry = [plan(m.procedure(w, relation), relation, _DRY_ROWS) for m, w in zip(candidates, where, strict=False)]
-    designs = [_design(fitted) for fitted, _ in dry]
-    law = _law(designs, price, relation, selection_epsilon)
     spent = [_cost_of(asked, relation) for _, asked in dry]
-    blank = Contest(tuple(ScoringRule(d, (0.0,) * d.width) for d in designs))
+    blank = _contest([fitted for fitted, _ in dry], columns)
+    law = _law(blank.most_rows, price, relation, selection_epsilon)
     whole = law.cost(blank.distance(relation))
     for one in spent:
         whole = whole | one
@@ -182,8 +192,7 @@ def tuning(
     for m, w, account in zip(candidates, where, accounts, strict=False):
         made = yield from _charged(m.procedure(w, relation), account)
         fitted.append(made)
-    rules = tuple(ScoringRule(_design(f), tuple(np.asarray(f.theta).tolist())) for f in fitted)
-    selection: Release = yield Ask(Contest(rules), law, accounts[-1])
+    selection: Release = yield Ask(_contest(fitted, columns), law, accounts[-1])
     best = int(np.argmax(selection.value)) if price.is_infinite else int(selection.value)
     tried = tuple({"model": type(m).__name__} | _parameters(m) for m in candidates)
     private = selection.private and all(r.private for f in fitted for r in f.releases)
@@ -191,14 +200,13 @@ def tuning(
     return Winner(candidates[best], fitted[best], account_of_all, relation, private)
 
 
-def _law(designs: Sequence[Design], price: Price, relation: Relation, given: Number | None) -> Any:
+def _law(most: int, price: Price, relation: Relation, given: Number | None) -> Any:
     """The choice: one-sided under add/remove, where one more person can only add errors."""
     if price.is_infinite:
         return NoNoise()
     # A little less than a rho allows, so that what the choice costs, rounded up, never exceeds it.
     most_of = price.choice_epsilon * (1 if price.rho is None else Fraction(10**12 - 1, 10**12))
     epsilon = most_of if given is None else given
-    most = max(d.rows for d in designs)
     return Exponential.costing(most, epsilon=epsilon, one_sided=relation == "add_remove")
 
 
@@ -207,18 +215,45 @@ def _size(rows: int | None, parts: int, part: int) -> int | None:
     return None if rows is None else max(1, -(-(rows - part) // parts))
 
 
-def _design(fitted: Any) -> Design:
+def _contest(fitted: Sequence[Any], columns: Columns) -> Contest | DecisionContest:
+    """What all candidates are judged by: models of one score by their errors, classifiers of other kinds by decisions.
+
+    Which it is follows from the kinds of the candidates alone.
+    """
+    if not any(hasattr(f, "rule") for f in fitted):
+        return Contest(tuple(_scoring_rule(f) for f in fitted))
+    if columns.weight is not None:
+        raise InvalidRequest(
+            "rows have weights where all candidates are linear models of two classes or of a number; leave the weights out"
+        )
+    return DecisionContest.of([_decision_rule(f) for f in fitted], columns.schema.max_rows or 1)
+
+
+def _scoring_rule(fitted: Any) -> ScoringRule:
     design = getattr(fitted, "design", None)
     if not isinstance(design, Design) or not hasattr(fitted, "theta"):
-        raise InvalidRequest("only linear models of discreet.models can be tuned: classifiers and regressions of one score")
-    return design
+        raise InvalidRequest("only classifiers and regressions of discreet.models can be tuned")
+    loss = None if design.target.classes else getattr(fitted, "loss", None)
+    return ScoringRule(design, tuple(np.asarray(fitted.theta).tolist()), loss)
+
+
+def _decision_rule(fitted: Any) -> Any:
+    if hasattr(fitted, "rule"):
+        return fitted.rule
+    design = _scoring_rule(fitted).design
+    if not design.target.classes:
+        raise InvalidRequest("candidates must be all classifiers or all regressions; tune those apart")
+    network = Network((design.width, 1), Logistic(), bias=False)
+    return NetworkRule(replace(design, weight=None), network, np.asarray(fitted.theta, np.float64))
 
 
 def _cost_of(asked: Sequence[Ask | Open | Reopen], relation: Relation) -> Cost:
     total = Cost.nothing()
     for ask in asked:
         if isinstance(ask, Open | Reopen) or ask.account is not None:
-            raise InvalidRequest("a model that opens accounts of its own cannot be tuned; tune linear models")
+            raise InvalidRequest(
+                "a model of gradient descent opens an account of its own and cannot be tuned; judge it by paid_score"
+            )
         total = total + ask.mechanism.cost(ask.query.distance(relation))
     return total
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +16,7 @@ from discreet.core.cost import Distance
 from discreet.core.query import FoldQuery, Relation, queries
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, scores
+from discreet.models.losses import Loss
 
 Integers = npt.NDArray[np.int64]
 _STEPS = 1 << 20  # a squared error, or a weight over its bound, is counted in so many steps
@@ -25,6 +28,7 @@ class ScoringRule:
 
     design: Design
     theta: tuple[float, ...]
+    loss: Loss | None = None  # what a score predicts a number by, where that is not the score itself
 
     def errors(self, batch: Any) -> int:
         """The number of wrong classes, or what rows are wrong by in steps: (hi - lo)^2 / 2^20, a row's weight over its
@@ -37,6 +41,7 @@ class ScoringRule:
             wrong = (score > 0) != (rows.y > 0)
             return int(wrong.sum() if share is None else np.rint(_STEPS * wrong * share).astype(np.int64).sum())
         lo, hi = target.ends
+        score = score if self.loss is None else self.loss.predicted(score)
         apart = np.clip((np.clip(score, lo, hi) - np.clip(rows.y, lo, hi)) / (hi - lo), -1.0, 1.0)
         missed = apart * apart if share is None else apart * apart * share
         return int(np.rint(_STEPS * missed).astype(np.int64).sum())
@@ -47,9 +52,45 @@ class ScoringRule:
         return bool(self.design.target.classes) and self.design.weight is None
 
 
+class Judging(FoldQuery):
+    """The utility of each of several rules: minus its errors, each a whole number of ``steps`` from 0 to 1.
+
+    ``distance``: a person moves any utility by at most ``most_rows``, in L-infinity, under every relation.
+    """
+
+    @property
+    @abstractmethod
+    def candidates(self) -> int:
+        """The number of rules."""
+
+    @property
+    @abstractmethod
+    def most_rows(self) -> int:
+        """The most rows of a person that count."""
+
+    @property
+    def steps(self) -> int:
+        """How many steps an error of 1 has."""
+        return 1
+
+    def distance(self, relation: Relation) -> Distance:
+        k = Fraction(self.most_rows)
+        return Distance(k * self.candidates, k * numbers.square_root_up(Fraction(self.candidates)), k)
+
+    def combine(self, left: Integers, right: Integers) -> Integers:
+        return left + right
+
+    def finish(self, total: Integers) -> Any:
+        # Whole in doubles; a clip of the utility itself moves no two of them further apart.
+        return -np.minimum(total, 1 << 53).astype(np.float64) / self.steps
+
+    def blank(self, rows: int) -> Any:
+        return np.full(self.candidates, -rows / 2)
+
+
 @queries("contest")
 @dataclass(frozen=True)
-class Contest(FoldQuery):
+class Contest(Judging):
     """The utility of each rule: minus its number of errors, or minus its sum of squared errors over (hi - lo)^2.
 
     Where rows have weights, each error counts with its weight over the bound of weights. For a treatment rule, whose
@@ -77,22 +118,58 @@ class Contest(FoldQuery):
         return tuple(dict.fromkeys(c for r in self.rules for c in r.design.columns))
 
     @property
-    def _rows(self) -> int:
+    def candidates(self) -> int:
+        return len(self.rules)
+
+    @property
+    def most_rows(self) -> int:
         return max(r.design.rows for r in self.rules)
 
-    def distance(self, relation: Relation) -> Distance:
-        k = Fraction(self._rows)
-        return Distance(k * len(self.rules), k * numbers.square_root_up(Fraction(len(self.rules))), k)
+    @property
+    def steps(self) -> int:
+        return 1 if self.rules[0].whole else _STEPS
 
     def step(self, batch: Any) -> Integers:
         return np.array([rule.errors(batch) for rule in self.rules], np.int64)
 
-    def combine(self, left: Integers, right: Integers) -> Integers:
-        return left + right
 
-    def finish(self, total: Integers) -> Any:
-        # Whole in doubles; a clip of the utility itself moves no two of them further apart.
-        return -np.minimum(total, 1 << 53).astype(np.float64) / (1 if self.rules[0].whole else _STEPS)
+@queries("decision_contest")
+@dataclass(frozen=True)
+class DecisionContest(Judging):
+    """The utility of each of several classifiers of any kind: minus the number of rows that it decides wrong.
 
-    def blank(self, rows: int) -> Any:
-        return np.full(len(self.rules), -rows / 2)
+    ``rules`` decide row by row (``discreet.models.evaluate.decisions.Rule``) and are told apart by their ``digests``.
+
+    ``distance``: a person moves any utility by at most ``rows``, in L-infinity, under every relation.
+
+    Proof: a row counts 0 or 1 for each rule, and 0 where a value is missing, whatever it holds; what a rule decides about
+    a row depends on that row alone, and a person has at most ``rows`` rows. Adding a person moves no utility up;
+    replacing one moves each by at most ``rows``.
+    """
+
+    reads: tuple[str, ...]
+    rows: int
+    digests: tuple[str, ...]
+    rules: Any = field(default=(), compare=False, repr=False)
+
+    @classmethod
+    def of(cls, rules: Sequence[Any], rows: int) -> DecisionContest:
+        """The contest of several rules, where a person has at most ``rows`` rows."""
+        reads = dict.fromkeys(c for r in rules for c in (*(i.column for i in r.inputs), r.target))
+        return cls(tuple(reads), rows, tuple(r.digest for r in rules), tuple(rules))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.reads
+
+    @property
+    def candidates(self) -> int:
+        return len(self.digests)
+
+    @property
+    def most_rows(self) -> int:
+        return self.rows
+
+    def step(self, batch: Any) -> Integers:
+        decided = (rule.decide(batch) for rule in self.rules)
+        return np.array([int((truth != guess).sum()) for truth, guess in decided], np.int64)
