@@ -41,13 +41,16 @@ def anonymize(
     override: Annotated[
         bool, typer.Option("--override", help="Although it breaks what earlier copies promised: nobody can hold both.")
     ] = False,
+    node: Annotated[
+        str | None, typer.Option("--node", help="Another safe choice of levels, as the report lists them: age=1,zip=2.")
+    ] = None,
     json: show.Json = False,
 ) -> None:
     """Write the k-anonymous copy with the least damage, and its report."""
     from discreet.jobs import protect as jobs
 
     with show.counting("searching, then writing") as done:
-        made = jobs.anonymize(job, done, override=override)
+        made = jobs.anonymize(job, done, override=override, node=node)
     chosen = {"keep", "drop"} & set(jobs.Job.read(job).facts)
     order = _order(job)
     facts, words = _told(made)
