@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +14,7 @@ from scipy import stats
 
 from discreet.core import lots
 from discreet.core import random as module
-from discreet.core.random import Random, _Binomial
+from discreet.core.random import Random, _Binomial, system
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 20), Fraction(3, 1000), Fraction(61, 997)])
@@ -65,3 +68,22 @@ def test_lots_drawn_beside_are_fresh_and_others_follow_the_seed(monkeypatch: pyt
     assert abs(np.mean([len(lot) for lot in drawn]) - 5000 / 3) < 5.5 * math.sqrt(5000 * 2 / 9 / 20)  # 4e-8
     one, two = (lots.LotDrawer(Random(3), Fraction(1, 3), 5000) for _ in range(2))
     assert (one.next() == two.next()).all()
+
+
+def test_a_forked_child_draws_lots_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would wait forever for the thread of its parent, and take the lot that the parent takes next."""
+    monkeypatch.setattr(lots, "MANY", 1)
+    drawer = lots.LotDrawer(system(), Fraction(1, 2), 256)
+    drawer.next()
+    back, forth = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads, which is what is tried here
+        child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os.write(forth, drawer.next().tobytes())
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    os.close(forth)
+    assert os.read(back, 1 << 16) != drawer.next().tobytes()  # 256 fair coins agree once in 2**256 runs
+    os.close(back)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
+from discreet.accounting.conversions import epsilon, zcdp_within
 from discreet.core.ask import Account, Ask, Open
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
@@ -15,7 +17,7 @@ from discreet.core.random import Random
 from discreet.core.release import Entry
 from discreet.core.runner import Desk
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, NotPrivate
-from discreet.ledger import Ledger
+from discreet.ledger import Ledger, checks
 
 from .laws import People, Plain, Sevens, eps
 
@@ -223,3 +225,22 @@ def test_a_test_ledger_keeps_what_a_seed_made() -> None:
         assert not ledger.recall(ask, People(), ledger.relation).private
         assert [e.kind for e in ledger.events()] == ["charge", "store"], "the same twice in one batch is one question"
         assert ledger.verify() == 2
+
+
+def test_a_cap_is_held_against_the_price_in_rationals() -> None:
+    """A cap beyond what is paid by less than a double can tell is refused; one that implies it, by any route, is taken."""
+    paid = replace(Cost.pure(2), epsilon=Fraction(1))
+    inside = Cost.pure(1)
+    hair = Fraction(1, 10**30)
+    assert checks.implies(inside, paid) is inside
+    for cap in (replace(inside, epsilon=1 + hair), replace(inside, epsilon=None)):
+        with pytest.raises(InvalidRequest, match="imply"):
+            checks.implies(cap, paid)
+    rho = zcdp_within(1, "1e-6")
+    spent = replace(Cost.zcdp(rho), epsilon=Fraction(1), delta=Fraction(1, 10**6))
+    assert checks.implies(Cost.zcdp(rho), spent)
+    least = Fraction(epsilon(Cost.zcdp(rho), Fraction(1, 10**6)))
+    assert checks.implies(Cost.zcdp(rho), replace(spent, epsilon=least))
+    for price in (replace(spent, epsilon=least - hair), replace(spent, delta=Fraction(0)), replace(spent, rho=rho - hair)):
+        with pytest.raises(InvalidRequest, match="imply"):
+            checks.implies(Cost.zcdp(rho), price)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +227,61 @@ def test_files_behind_an_address_are_refused_in_a_line(tmp_path: Path) -> None:
     before = open_source(f"file://{tmp_path}", schema).version
     pa.parquet.write_table(pa.table({"x": [0.25]}), tmp_path / "y.parquet")
     assert open_source(f"file://{tmp_path}", schema).version != before
+
+
+ODD = ("cast(x'ff' as text)", "cast(x'eda080' as text)", "x'ff'", "'x'", "7.5", "9e999", "'9999999-01-01'", "''", "NULL")
+
+
+def test_no_cell_of_sqlite_stops_a_question_or_changes_another(tmp_path: Path) -> None:
+    """SQLite keeps anything in any column, text that is no UTF-8 among it."""
+    kinds = {
+        "r": "real",
+        "n": "integer",
+        "s": "text",
+        "d": "date",
+        "t": "datetime",
+        "b": "boolean",
+        "z": "blob",
+        "q": "numeric",
+    }
+    schema = ds.Schema({name: ds.Categories(["1", "f"]) for name in kinds}, person="id", max_rows=2)
+    numbers = ds.Schema({name: ds.Real(0, 9) for name in kinds})
+    with closing(sqlite3.connect(tmp_path / "odd.db")) as other:
+        for place, cell in enumerate(ODD):
+            other.execute(f"CREATE TABLE t{place} (id text, {', '.join(f'{n} {k}' for n, k in kinds.items())})")
+            other.execute(f"INSERT INTO t{place} VALUES ('1'{', 1' * 8}), ({', '.join([cell] * 9)}), ('2'{', 1' * 8})")
+        other.commit()
+    for place in range(len(ODD)):
+        address = f"sqlite:///{tmp_path}/odd.db?table=t{place}"
+        for declared, expected in ((schema, 0), (numbers, 1)):
+            source = open_source(address, declared, version="one")
+            for name in set(kinds) - {"z", "d", "t"}:
+                found = source.fold(lambda batch, n=name, e=expected: _cells(batch, n, e), add, [name])  # type: ignore[misc]
+                assert len(found) == 3, (ODD[place], name)
+                assert found.count(expected) >= 2, (ODD[place], name)
+
+
+def _cells(batch: Any, name: str, number: int) -> list[Any]:
+    read: list[Any] = (batch.numeric(name) if number else batch.codes(name)).tolist()
+    return read
+
+
+def test_ids_of_sqlite_that_are_no_text_are_people_of_their_own(tmp_path: Path) -> None:
+    """Bytes that are no UTF-8 are not the person whose id is written as such bytes are shown."""
+    with closing(sqlite3.connect(tmp_path / "ids.db")) as other:
+        other.execute("CREATE TABLE t (id text, x real)")
+        other.execute("INSERT INTO t VALUES (x'ff', 1), (cast(x'ff' as text), 1), ('\\xff', 1), ('ann', 1), (x'616e6e', 1)")
+        other.commit()
+    source = open_source(
+        f"sqlite:///{tmp_path}/ids.db?table=t", ds.Schema({"x": ds.Real(0, 1)}, person="id", max_rows=1), version="one"
+    )
+    assert build("count_people", Table(source.schema)).query.evaluate(source).counts == 3
+    assert build("count", Table(source.schema)).query.evaluate(source).counts == 3
+
+
+def test_a_password_stands_nowhere_in_an_address() -> None:
+    for words in ("password=hunter2", "PASSWORD=hunter2", "sslpassword=hunter2", "passwd=hunter2"):
+        address = f"postgresql://host/db?table=t&{words}"
+        said = refusal(InvalidRequest, lambda a=address: open_source(a, PEOPLE, version="1"))  # type: ignore[misc]
+        assert "hunter2" not in said
+        assert "no part of an address" in said

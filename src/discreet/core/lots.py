@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
@@ -41,15 +42,23 @@ class LotDrawer:
 
     Proof: a lot is drawn from a stream of system randomness of the thread's own, independent of all else, so when it is
     drawn makes no difference. A seeded stream is for tests, and has one order: there lots are drawn when they are needed.
+    A forked child has neither the thread nor a right to a lot that its parent drew, and begins anew.
     """
 
     def __init__(self, random: Random, rate: Fraction, people: int) -> None:
         self._random, self._rate, self._people = random, rate, people
-        self._beside = ThreadPoolExecutor(1) if random.private and people >= MANY else None
+        self._ahead = random.private and people >= MANY
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
+        self._beside = ThreadPoolExecutor(1) if self._ahead else None
         self._drawn: Future[Any] | None = None
 
     def next(self) -> Any:
         """The places of the people in the next lot."""
+        if self._process != os.getpid():
+            self._begin()
         if self._beside is None:
             return self._random.places(self._rate, self._people)
         lot = self._drawn or self._beside.submit(self._draw)

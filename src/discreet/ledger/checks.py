@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from discreet.accounting.conversions import epsilon
@@ -67,12 +69,18 @@ def plan(price: Cost, steps: int) -> None:
 def implies(cap: Cost, price: Cost) -> Cost:
     """The cap of accounts on parts, where it implies what is paid for them; refused where it does not.
 
-    Proof: ``price`` without its claim is held against ``cap`` part by part; its claim follows from the cap by a conversion.
+    Proof: ``price`` without its claim is held against ``cap`` part by part. Its claim is the cap's own, compared as the
+    rationals they are, or follows from the rest of the cap by a conversion, whose double is compared as the rational it is.
     """
     rest = replace(price, epsilon=None)
-    if not cap <= rest or (price.epsilon is not None and epsilon(cap, price.delta) > float(price.epsilon)):
+    if not cap <= rest or not (cap <= price or _converts(cap, price)):
         raise InvalidRequest(f"what accounts are held to must imply what is paid for them, got {cap} for {price}")
     return cap
+
+
+def _converts(cap: Cost, price: Cost) -> bool:
+    found = epsilon(replace(cap, epsilon=None), price.delta)
+    return price.epsilon is not None and found < math.inf and Fraction(found) <= price.epsilon
 
 
 def relation(asked: Relation, kept: Relation, name: str) -> Relation:

@@ -39,7 +39,7 @@ class Address:
             raise InvalidRequest("the address of a table must be written as in postgresql://host/db?table=visits") from None
         if not isinstance(table, str) or not table:
             raise InvalidRequest("the address of a database must name a table; write ...?table=visits", key="table")
-        if url.password:
+        if url.password or any("pass" in key.lower() for key in query):
             raise InvalidRequest(
                 "a password is no part of an address, where others would read it",
                 key="table",

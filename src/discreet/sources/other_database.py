@@ -52,6 +52,7 @@ class OtherDatabase(Connection):
     def _begin(self) -> None:
         if self._sqlite:
             self._connection = self._connection.execution_options(isolation_level="AUTOCOMMIT")
+            self._connection.connection.dbapi_connection.text_factory = _any_text  # type: ignore[union-attr]
             self._connection.exec_driver_sql("BEGIN")  # the state that its first SELECT sees, to the end
             return
         known = self._engine.dialect.get_isolation_level_values(self._connection.connection.dbapi_connection)  # type: ignore[arg-type]
@@ -116,14 +117,31 @@ def _is_file(path: str | None) -> bool:
     return bool(path) and Path(str(path)).is_file()
 
 
+def _any_text(stored: bytes) -> str:
+    """What SQLite calls text, whose bytes may be any: those that are no UTF-8 are carried along, and refused nowhere."""
+    return stored.decode("utf-8", "surrogateescape")
+
+
 def _column(values: list[Any], kind: Any) -> Any:
     """Cells as one Arrow array; each by itself where one of them does not fit, so that it changes no other."""
     if pa.types.is_large_string(kind):
-        values = [value if isinstance(value, str) else cells.label(value) for value in values]
+        # Without asking whether it is UTF-8, as files are read: what a text is that is none, ``cells`` says.
+        return pa.array([_bytes(value) for value in values], pa.large_binary()).view(kind)
     try:
         return pa.array(values, kind)
     except Exception:
         return pa.array([_cell(value, kind) for value in values], kind)
+
+
+def _bytes(value: Any) -> bytes | None:
+    """A cell of a column of text: text and bytes as they are stored, anything else as its label."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    text = value if isinstance(value, str) else cells.label(value)
+    try:
+        return None if text is None else text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return None
 
 
 def _cell(value: Any, kind: Any) -> Any:

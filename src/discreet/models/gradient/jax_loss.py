@@ -53,7 +53,7 @@ def jax_loss(loss: Callable[[Any, Any, Any], Any], parameters: Any, *, title: st
         return jnp.rint(jnp.where(good, found, 0.0) * (factor / unit))
 
     block = jax.jit(jax.vmap(whole, (None, 0, 0, 0, None, None)))
-    summed = jax.jit(lambda *given: block(*given).sum(0))
+    added = jax.jit(lambda people: people.sum(0))  # of whole numbers; apart, so that what runs is the program that was tried
 
     @jax.jit
     def one_by_one(values: Any, x: Any, y: Any, weight: Any, clip: Any, unit: Any) -> Any:
@@ -80,11 +80,12 @@ def jax_loss(loss: Callable[[Any, Any, Any], Any], parameters: Any, *, title: st
             people = max(1, min(_PEOPLE[on_gpu], (_NUMBERS << 5 * on_gpu) // len(first)))
             x = x if x.dtype.kind in "iub" else x.astype(kind)
             y = y if y.dtype.kind in "iub" else y.astype(kind)
-            program = summed if steady(people, (x.shape[1:], y.shape[1:]), (str(x.dtype), str(y.dtype))) else one_by_one
+            together = steady(people, (x.shape[1:], y.shape[1:]), (str(x.dtype), str(y.dtype)))
             values, total = jnp.asarray(values, kind), np.zeros(len(first))
             for start in range(0, len(x), people):
                 rows = (_filled(each[start : start + people], people) for each in (x, y, weight))
-                total += np.asarray(program(values, *rows, clip, unit))
+                made = added(block(values, *rows, clip, unit)) if together else one_by_one(values, *rows, clip, unit)
+                total += np.asarray(made)
             return total
 
     return PersonLoss(title or str(getattr(loss, "__name__", "loss")), len(first), first, shortened, restore)
