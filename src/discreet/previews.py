@@ -59,11 +59,30 @@ class FitPreview:
     asked_ridge: float | None = None
     asks: tuple[Any, ...] = ()
 
+    @property
+    def steps(self) -> int | None:
+        """The number of steps of a descent whose last point gets the noise; None for other methods."""
+        from discreet.models.queries.opera import Descent
+
+        query = getattr(self.asks[0], "query", None) if self.asks else None
+        return query.steps if isinstance(query, Descent) else None
+
+    @property
+    def utility_bound(self) -> float | None:
+        """For such a descent with a ridge: what ``discreet.models.queries.outpert.utility_bound`` proves."""
+        from discreet.models.queries.outpert import utility_bound
+
+        return None if self.steps is None else utility_bound(self.asks[0].query, self.asks[0].mechanism)
+
     def __str__(self) -> str:
         from discreet.models.estimators.privacy import ridge_words
 
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
         used = ridge_words(self.ridge, self.asked_ridge) or ("" if self.ridge is None else f"; ridge {self.ridge:g}")
+        if self.steps is not None:
+            used += f"; {self.steps} steps"
+        if self.utility_bound is not None:
+            used += f", at most {self.utility_bound:.3g} above the least mean objective in expectation"
         return f"costs {self.cost}{used}; {after}"
 
     def __repr__(self) -> str:

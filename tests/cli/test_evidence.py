@@ -7,16 +7,20 @@ import hashlib
 import json
 import re
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+import discreet as ds
 from discreet.cli import main
 from discreet.core.mechanism import mechanisms
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.jobs import proof_index, registry
+from discreet.jobs.evidence import About
+from discreet.report import people
 from discreet.service.signing import verify_head
 
 ROOT = Path(__file__).parents[2]
@@ -184,3 +188,21 @@ def test_refusals_say_what_to_do(
     assert main(_command(tmp_path)) == 2
     assert words in capsys.readouterr().err
     assert not (tmp_path / "evidence").exists()
+
+
+def test_people_are_told_what_their_relation_hides() -> None:
+    about = About(author="A", short_name="B", curator="C", purpose="D")
+    for relation, words in (("replace", "what you told"), ("add_remove", "whether you are in the table at all")):
+        schema = ds.Schema({"x": ds.Real(0, 1)}, neighbors=relation)
+        page = people.render("T", about, Book(budget=ds.Budget(rho="0.5"), spent="ρ=0.1"), schema)
+        assert words in page
+        assert "each is protected by itself" in page
+        assert "How sure" not in page  # a table of beliefs is for pure guarantees
+
+
+@dataclass
+class Book:
+    """What the page reads of a ledger."""
+
+    budget: ds.Budget
+    spent: str

@@ -26,6 +26,7 @@ from discreet.models.estimators.linear_svc import LinearSVC
 from discreet.models.estimators.logistic_regression import LogisticRegression
 from discreet.models.estimators.outcome_weighted import OutcomeWeightedLearner
 from discreet.models.estimators.pca import PCA
+from discreet.models.estimators.poisson_regressor import PoissonRegressor
 from discreet.models.estimators.random_forest import RandomForestClassifier
 from discreet.models.estimators.softmax_regression import SoftmaxRegression
 from discreet.models.estimators.standard_scaler import StandardScaler
@@ -102,6 +103,19 @@ class CheckedLinearRegression(DeclaredNumber, LinearRegression):
     """Declared."""
 
 
+class CheckedPoissonRegressor(Declared, PoissonRegressor):
+    """Declared: counts from 0 up to the largest."""
+
+    def _target(self, y: Any) -> Any:
+        numbers = np.asarray(y if y is not None else [], np.float64)
+        kept = numbers[np.isfinite(numbers)]
+        declared, self.target_bounds = self.target_bounds, (0, float(np.abs(kept).max(initial=0.0)) or 1.0)
+        try:
+            return super()._target(y)  # type: ignore[misc]
+        finally:
+            self.target_bounds = declared
+
+
 class CheckedConstrainedRegression(DeclaredNumber, ConstrainedRegression):
     """Declared."""
 
@@ -160,6 +174,7 @@ CHECKED: list[tuple[Any, dict[str, str]]] = [
         CheckedLinearRegression(**_PLAIN, weight_bound=10, method="objective"),
         {"check_regressors_train": "coefficients are held to a ball, and the line of this check lies outside it"},
     ),
+    (CheckedPoissonRegressor(**_PLAIN, weight_bound=10), {}),
     (CheckedGaussianNB(epsilon=math.inf), {}),
     (
         CheckedSoftmaxRegression(**_PLAIN, weight_bound=10),

@@ -51,3 +51,18 @@ def test_all_that_is_missing_is_said_at_once(model: object, words: list[str]) ->
         model.fit(X, Y)  # type: ignore[attr-defined]
     for word in words:
         assert word in str(raised.value)
+
+
+def test_a_pipeline_keeps_names_in_what_it_publishes_and_sparse_matrices_are_refused_with_a_remedy() -> None:
+    import pandas as pd
+    from scipy.sparse import csr_matrix
+    from sklearn.pipeline import make_pipeline
+
+    frame = pd.DataFrame(np.random.default_rng(0).random((60, 2)), columns=["age", "pay"])
+    goal = (frame["age"] > 0.5).astype(int)
+    ends = m.LogisticRegression(epsilon=1, bounds=(-4, 4), classes=[0, 1])
+    made = make_pipeline(m.StandardScaler(bounds=(0, 1)), ends).set_output(transform="pandas").fit(frame, goal)
+    inputs = m.document(made[-1])["predictor"]["inputs"]
+    assert [each["column"] for each in inputs] == ["age", "pay"] == made[-1].feature_names_
+    with pytest.raises(TypeError, match="toarray"):
+        ends.fit(csr_matrix(frame.to_numpy()), goal)

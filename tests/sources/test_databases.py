@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from decimal import Decimal
+from itertools import product
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,7 @@ from discreet.core.ask import Ask
 from discreet.core.runner import plan
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.models.protocol import Columns
-from discreet.sources import open_source
+from discreet.sources import open_source, other_database
 from discreet.statistics.question import Table, build
 from tests.descriptive.test_statistics import ASKED
 from tests.sources.conftest import SCHEMA, TABLES, in_database
@@ -285,3 +288,17 @@ def test_a_password_stands_nowhere_in_an_address() -> None:
         said = refusal(InvalidRequest, lambda a=address: open_source(a, PEOPLE, version="1"))  # type: ignore[misc]
         assert "hunter2" not in said
         assert "no part of an address" in said
+
+
+def test_what_a_driver_hands_over_is_read_cell_by_cell() -> None:
+    """Whatever stands beside a cell, in a column of any type, it becomes what it becomes alone; nothing raises."""
+    early = dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=14)))
+    given = [None, True, 7, 2**53 + 1, 2**62, 2**70, 7.0, 7.5, float("inf"), "x", "7", "", b"\xff", Decimal("7.5"),
+             Decimal("NaN"), dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 5), dt.datetime(2020, 1, 1, 5, tzinfo=dt.UTC),
+             early, dt.time(5), dt.time(5, tzinfo=dt.UTC), dt.timedelta(1), [1], "\ud800", "\udcff"]  # fmt: skip
+    for kind in {each for _, each in other_database._KINDS}:
+        alone = [other_database._column([cell], kind) for cell in given]
+        for one, other in product(range(len(given)), repeat=2):
+            both = other_database._column([given[one], given[other]], kind)
+            assert both[:1].equals(alone[one]), (kind, given[one], given[other])
+            assert both[1:].equals(alone[other]), (kind, given[other], given[one])

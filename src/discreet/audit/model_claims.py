@@ -64,6 +64,7 @@ FITS = [
     FitClaim("output", "output", _HALF, Price(epsilon=1), "replace", "10"),
     FitClaim("output, Gaussian", "output", _HALF, Price(epsilon=1, delta="0.01"), "replace", "10", 0.01),
     FitClaim("opera", "opera", _HALF, Price(epsilon=1, delta="0.01"), "replace", "10", 0.01),
+    FitClaim("outpert", "outpert", _HALF, Price(epsilon=1, delta="0.01"), "replace", "10", 0.01),
 ]
 
 

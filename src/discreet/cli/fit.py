@@ -23,7 +23,9 @@ def fit(
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", "-m", help="logistic, svm, kernel, treatment, kernel_treatment, linear, sgd, network or grpua."
+            "--model",
+            "-m",
+            help="logistic, svm, kernel, treatment, kernel_treatment, linear, sgd, network, grpua or grpua_network.",
         ),
     ] = None,
     target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.")] = None,
@@ -130,6 +132,10 @@ def _say_plan(doc: dict[str, Any]) -> None:
         asked = doc["asked_ridge"]
         why = "" if asked is None else f", raised from {asked:g}: this price needs as much; method output needs none"
         show.say(f"Its ridge would be {doc['ridge']:.4g}{why}.")
+    if doc["steps"] is not None:
+        known = doc["utility_bound"]
+        far = "" if known is None else f", and would end at most {known:.3g} above the least mean objective, in expectation"
+        show.say(f"It would take {doc['steps']} steps{far}.")
     show.fits(doc)
 
 

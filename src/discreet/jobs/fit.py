@@ -48,6 +48,8 @@ def planned(wanted: FitJob) -> dict[str, Any]:
             "price": price(seen.cost),
             "ridge": seen.ridge,
             "asked_ridge": seen.asked_ridge,
+            "steps": seen.steps,
+            "utility_bound": seen.utility_bound,
             "fits": seen.fits,
             "left_now": str(ledger.remaining()),
             "left_after": str(seen.remaining) if seen.fits else None,

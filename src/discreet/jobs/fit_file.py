@@ -25,6 +25,7 @@ KINDS = {
     "sgd": "SGDClassifier",
     "network": "MLPClassifier",
     "grpua": "GRPUA",
+    "grpua_network": "GRPUANetwork",
     "softmax": "SoftmaxRegression",
     "poisson": "PoissonRegressor",
     "naive_bayes": "GaussianNB",

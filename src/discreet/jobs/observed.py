@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from discreet.core.releases import Answer
 from discreet.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from discreet.core.releases import Answer  # which loads NumPy, and the command's help needs the models only
 
 COUNTED = ("crosstab", "count", "histogram")
 SUMMED = ("mean", "sum", "variance", "std")

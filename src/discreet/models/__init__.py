@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from discreet.models.estimators.constrained_models import ConstrainedRegression as ConstrainedRegression
     from discreet.models.estimators.gaussian_nb import GaussianNB as GaussianNB
     from discreet.models.estimators.grpua import GRPUA as GRPUA
+    from discreet.models.estimators.grpua import GRPUANetwork as GRPUANetwork
     from discreet.models.estimators.kernel_outcome_weighted import (
         KernelOutcomeWeightedLearner as KernelOutcomeWeightedLearner,
     )
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from discreet.models.publish.document import document as document
     from discreet.models.publish.predictor import load as load
     from discreet.models.queries.opera import Opera as Opera
+    from discreet.models.queries.outpert import OutPert as OutPert
     from discreet.models.regions import Ball as Ball
     from discreet.models.regions import Box as Box
     from discreet.models.regions import own_region as own_region
@@ -59,6 +61,7 @@ _HOMES = {
     "ClipQuantile": "discreet.models.gradient.clip_quantile",
     "GaussianNB": "discreet.models.estimators.gaussian_nb",
     "GRPUA": "discreet.models.estimators.grpua",
+    "GRPUANetwork": "discreet.models.estimators.grpua",
     "InverseRoot": "discreet.models.gradient.steps",
     "MLPRegressor": "discreet.models.estimators.mlp_regressor",
     "MLPClassifier": "discreet.models.estimators.mlp_classifier",
@@ -69,6 +72,7 @@ _HOMES = {
     "confusion_matrix": "discreet.models.evaluate.confusion",
     "roc_curve": "discreet.models.evaluate.confusion",
     "Opera": "discreet.models.queries.opera",
+    "OutPert": "discreet.models.queries.outpert",
     "tune": "discreet.models.estimators.tuning",
     "Ball": "discreet.models.regions",
     "Box": "discreet.models.regions",

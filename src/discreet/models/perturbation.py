@@ -16,10 +16,12 @@ from discreet.mechanisms.priced import law_in_l2
 from discreet.models.design import Design
 from discreet.models.losses import Loss
 from discreet.models.queries.opera import Opera
+from discreet.models.queries.outpert import OutPert
 from discreet.models.queries.problem import Minimiser, Problem
 
-Method = Literal["objective", "output", "opera"] | Opera
-METHODS: tuple[Method, ...] = ("objective", "output", "opera")
+Method = Literal["objective", "output", "opera", "outpert"] | Opera | OutPert
+METHODS: tuple[Method, ...] = ("objective", "output", "opera", "outpert")
+DESCENTS: dict[str, Opera | OutPert] = {"opera": Opera(), "outpert": OutPert()}
 
 
 def ask_for(
@@ -32,11 +34,12 @@ def ask_for(
     rows: int | None = None,
 ) -> Ask:
     """The question that fits a model, with the law of its answer; ``rows`` is their number where it is public."""
-    if not isinstance(method, Opera) and method not in METHODS:
+    if not isinstance(method, Opera | OutPert) and method not in METHODS:
         words = ", ".join(map(str, METHODS))
-        raise InvalidRequest(f"method must be one of {words}, or Opera(steps, rate), got {method!r}")
-    if isinstance(method, Opera) or method == "opera":
-        descent = (method if isinstance(method, Opera) else Opera()).query(design, loss, ridge, relation, rows)
+        raise InvalidRequest(f"method must be one of {words}, or Opera(steps, rate) or OutPert(steps), got {method!r}")
+    named = DESCENTS.get(method) if isinstance(method, str) else method
+    if named is not None:
+        descent = named.query(design, loss, ridge, relation, rows, price)
         return Ask(descent, law_in_l2(price, descent.distance(relation), design.width))
     outside = Minimiser(design, loss, ridge)
     if price.is_infinite or method == "output":

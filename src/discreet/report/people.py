@@ -10,6 +10,8 @@ from discreet.core.schema import Schema
 from discreet.report.meaning import beliefs, best_guess, whole
 from discreet.report.numbers import percent
 
+_ONE_ROW = "one row of the table; if several are about you, each is protected by itself, and all of them together less"
+
 
 class Named(Protocol):
     """Who publishes, what for, and whom to ask."""
@@ -47,7 +49,8 @@ def render(title: str, about: Named, book: Spent, schema: Schema) -> str:
         curator=about.curator,
         purpose=about.purpose,
         contact=about.contact or about.curator,
-        unit="one row of the table" if schema.person is None else several,
+        unit=_ONE_ROW if schema.person is None else several,
+        hidden="what you told" if schema.neighbors == "replace" else "whether you are in the table at all",
         budget=str(book.budget),
         spent=book.spent,
         chance=percent(best_guess(cost)),

@@ -5,7 +5,6 @@ A cell that is not of its column's declared type, as SQLite admits, is missing: 
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -130,7 +129,7 @@ def _column(values: list[Any], kind: Any) -> Any:
     try:
         return pa.array(values, kind)
     except Exception:
-        return pa.array([_cell(value, kind) for value in values], kind)
+        return pa.concat_arrays([_cell(value, kind) for value in values])
 
 
 def _bytes(value: Any) -> bytes | None:
@@ -145,9 +144,8 @@ def _bytes(value: Any) -> bytes | None:
 
 
 def _cell(value: Any, kind: Any) -> Any:
-    if isinstance(value, dt.datetime) and value.tzinfo is not None:
-        value = value.astimezone(dt.UTC).replace(tzinfo=None)
+    """A cell by itself, converted as it is among others."""
     try:
-        return pa.scalar(value, kind).as_py()
+        return pa.array([value], kind)
     except Exception:
-        return None
+        return pa.nulls(1, kind)

@@ -103,7 +103,10 @@ def declared_classes(classes: Sequence[Any] | None, name: str) -> tuple[Any, Any
         raise InvalidRequest(f"{name} needs public classes=[no, yes]; they are never read off the data")
     pair = tuple(np.asarray(classes).tolist())
     if len(pair) != 2 or pair[0] == pair[1]:
-        more = "; for more of them use SoftmaxRegression, GaussianNB or RandomForestClassifier" if len(pair) > 2 else ""
+        more = ""
+        if len(pair) > 2:
+            more = "; for more of them use SoftmaxRegression, GaussianNB, RandomForestClassifier, or for gradient descent "
+            more += "MLPClassifier(hidden_layer_sizes=())"
         raise InvalidRequest(f"classes must be two different labels, got {list(pair)}{more}")
     return pair
 

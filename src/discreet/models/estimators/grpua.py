@@ -17,6 +17,8 @@ from discreet.core.query import Relation
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.hockey_stick import largest_shift
 from discreet.models.design import Design
+from discreet.models.estimators.gradient_descent import Descends
+from discreet.models.estimators.mlp_classifier import MLPClassifier
 from discreet.models.estimators.sgd_classifier import SGDClassifier
 from discreet.models.gradient.steps import InverseRoot, StepSize, StronglyConvex
 from discreet.models.protocol import Columns
@@ -24,7 +26,20 @@ from discreet.models.protocol import Columns
 REACH = 10.0  # how far the parameters of a problem without a ridge are thought to be from the start
 
 
-class GRPUA(SGDClassifier):
+class SingleRecord(Descends):
+    """Steps on one expected person each."""
+
+    def settings(self, columns: Columns | None) -> tuple[int, int, int]:
+        if self.lot_size not in (None, 1):
+            raise InvalidRequest(
+                f"GRPUA takes one record a step, got lot_size={self.lot_size}; use SGDClassifier or MLPClassifier for more"
+            )
+        expected, _, _ = super().settings(columns)
+        steps = math.ceil(self.epochs * expected) if self.steps is None else self.steps
+        return expected, 1, steps
+
+
+class GRPUA(SingleRecord, SGDClassifier):
     """``SGDClassifier`` with single-record steps: lots of one expected person, and steps of 1 / (strength (t + 1)).
 
     The strength is that of the mean objective, ridge / expected_rows; without a ridge steps fall as 1 / sqrt(t + 1),
@@ -33,13 +48,6 @@ class GRPUA(SGDClassifier):
 
     Proof: see ``discreet.models.gradient.engine.descend``.
     """
-
-    def settings(self, columns: Columns | None) -> tuple[int, int, int]:
-        if self.lot_size not in (None, 1):
-            raise InvalidRequest(f"GRPUA takes one record a step, got lot_size={self.lot_size}; use SGDClassifier for more")
-        expected, _, _ = super().settings(columns)
-        steps = math.ceil(self.epochs * expected) if self.steps is None else self.steps
-        return expected, 1, steps
 
     def _sizes(self, scale: float, clip: float, design: Design | None, columns: Columns, relation: Relation) -> StepSize:
         if self.learning_rate != "auto":
@@ -52,6 +60,15 @@ class GRPUA(SGDClassifier):
             noise = float(noise_multiplier(self.epsilon, self.delta, numbers.rational(1) / expected, steps, relation))
         assert design is not None
         return InverseRoot.of_noise(REACH, clip, design.width, noise * clip)
+
+
+class GRPUANetwork(SingleRecord, MLPClassifier):
+    """``MLPClassifier`` with single-record steps: lots of one expected person; all else is as there.
+
+    A network is not convex, so no step size of the theorems applies: ``learning_rate`` means what it means for a network.
+
+    Proof: see ``discreet.models.gradient.engine.descend``.
+    """
 
 
 def printed_epsilon(rows: int, step_epsilon: Number, step_delta: Number, delta: Number) -> float:

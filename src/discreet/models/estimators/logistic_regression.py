@@ -17,7 +17,7 @@ class LogisticRegression(PerturbedClassifier):
 
     ``epsilon`` alone, ``epsilon`` and ``delta``, or ``rho`` is the price of one fit. ``bounds`` are the public (lo,
     hi) of the features, ``classes`` the two public labels. ``method`` is "objective", "output", or under
-    replace "opera" (``Opera(steps, rate)`` to say how far it goes); ``ridge`` that of
+    replace "opera" (``Opera(steps, rate)`` to say how far it goes) or "outpert" (``OutPert``); ``ridge`` that of
     the sum of losses over rows of norm at most 1; ``radius`` a public norm, on the scale of columns divided by their
     largest bound, to which longer rows are clipped (less noise relative to shorter rows). ``intervals`` pays for
     ``confidence_intervals`` out of the same price, in three ``shares`` (coefficients, curvature, slopes); they cover the

@@ -20,7 +20,7 @@ from discreet.models.estimators.arrays import positive_ridge
 from discreet.models.estimators.linear_classifier import FittedClassifier, LinearClassifier
 from discreet.models.estimators.private_model import Perturbed
 from discreet.models.intervals.sandwich import sandwich, sandwich_asks, shares_of
-from discreet.models.perturbation import Method, ask_for, ridge_of
+from discreet.models.perturbation import DESCENTS, Method, ask_for, ridge_of
 from discreet.models.protocol import Columns
 
 
@@ -52,7 +52,7 @@ class PerturbedClassifier(Perturbed, LinearClassifier):
 
     def _asked_ridge(self, design: Design, relation: Relation) -> Fraction:
         """The ridge asked for. Only a descent does without one."""
-        return numbers.non_negative(self.ridge, "ridge") if str(self.method) == "opera" else positive_ridge(self.ridge)
+        return numbers.non_negative(self.ridge, "ridge") if str(self.method) in DESCENTS else positive_ridge(self.ridge)
 
     def _ask(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedClassifier]:
         release: Release = yield ask

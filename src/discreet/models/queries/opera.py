@@ -16,6 +16,7 @@ import numpy as np
 from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.query import Query, Relation, queries
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
@@ -34,24 +35,32 @@ class Opera:
     rate: Number | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", _whole_number(self.steps, "steps"))
+        object.__setattr__(self, "steps", check_whole(self.steps, "steps"))
         if self.rate is not None:
             numbers.positive(self.rate, "rate")
 
     def __str__(self) -> str:
         return "opera"
 
-    def query(self, design: Design, loss: Loss, ridge: Fraction, relation: Relation, rows: int | None) -> Descent:
+    def query(
+        self, design: Design, loss: Loss, ridge: Fraction, relation: Relation, rows: int | None, price: Price
+    ) -> Descent:
         """The descent on a table whose number of rows is public."""
-        if relation != "replace" or rows is None:
-            raise InvalidRequest(
-                f"method 'opera' averages over a public number of rows, got neighbors={relation!r}"
-                f"{'' if relation != 'replace' else ' on rows whose number is not public'}; use neighbors='replace' on a "
-                "whole table with one row for each person, or method='output'"
-            )
-        top = largest_rate(design, loss, ridge, rows)
+        known = public_rows("opera", relation, rows)
+        top = largest_rate(design, loss, ridge, known)
         rate = top if self.rate is None else numbers.positive(self.rate, "rate")
-        return Descent(design, loss, ridge, rows, self.steps, rate)
+        return Descent(design, loss, ridge, known, self.steps, rate)
+
+
+def public_rows(method: str, relation: Relation, rows: int | None) -> int:
+    """The number of rows, refused where it is private."""
+    if relation != "replace" or rows is None:
+        raise InvalidRequest(
+            f"method {method!r} averages over a public number of rows, got neighbors={relation!r}"
+            f"{'' if relation != 'replace' else ' on rows whose number is not public'}; use neighbors='replace' on a "
+            "whole table with one row for each person, or method='output'"
+        )
+    return rows
 
 
 def largest_rate(design: Design, loss: Loss, ridge: Fraction, rows: int) -> Fraction:
@@ -84,8 +93,8 @@ class Descent(Query):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", numbers.non_negative(self.ridge, "ridge"))
         object.__setattr__(self, "rate", numbers.positive(self.rate, "rate"))
-        object.__setattr__(self, "rows", _whole_number(self.rows, "rows"))
-        object.__setattr__(self, "steps", _whole_number(self.steps, "steps"))
+        object.__setattr__(self, "rows", check_whole(self.rows, "rows"))
+        object.__setattr__(self, "steps", check_whole(self.steps, "steps"))
         top = largest_rate(self.design, self.loss, self.ridge, self.rows)
         if self.rate > top:
             raise InvalidRequest(
@@ -155,7 +164,8 @@ class Descent(Query):
         return theta
 
 
-def _whole_number(value: Any, name: str) -> int:
+def check_whole(value: Any, name: str) -> int:
+    """A whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InvalidRequest(f"{name} must be a whole number of at least 1, got {value!r}")
     return int(value)
