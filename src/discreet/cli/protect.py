@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         rich_markup_mode=None,
     )
-    for command in (pseudonymize, anonymize, check):
+    for command in (pseudonymize, anonymize, check, scan):
         group.command(command.__name__)(command)
     protect_vault.register(group)
     protect_duties.register(group)
@@ -41,13 +41,16 @@ def anonymize(
     override: Annotated[
         bool, typer.Option("--override", help="Although it breaks what earlier copies promised: nobody can hold both.")
     ] = False,
+    node: Annotated[
+        str | None, typer.Option("--node", help="Another safe choice of levels, as the report lists them: age=1,zip=2.")
+    ] = None,
     json: show.Json = False,
 ) -> None:
     """Write the k-anonymous copy with the least damage, and its report."""
     from discreet.jobs import protect as jobs
 
     with show.counting("searching, then writing") as done:
-        made = jobs.anonymize(job, done, override=override)
+        made = jobs.anonymize(job, done, override=override, node=node)
     chosen = {"keep", "drop"} & set(jobs.Job.read(job).facts)
     order = _order(job)
     facts, words = _told(made)
@@ -76,6 +79,28 @@ def check(job: JobFile, json: show.Json = False) -> None:
         show.document({"kind": "checked", **found})
         return
     show.table("Measured", ["measure", "value"], [[k, "not asked" if v is None else str(v)] for k, v in found.items()])
+
+
+def scan(
+    table: Annotated[Path, typer.Argument(help="The table to look at, CSV or Parquet.", metavar="TABLE")],
+    plan: Annotated[Path | None, typer.Option("--plan", help="Write the beginning of a job file to this new file.")] = None,
+    json: show.Json = False,
+) -> None:
+    """Find columns and texts that identify people, and propose what to do with each; no cell is shown."""
+    from discreet.jobs import protect as jobs
+
+    with show.working("looking at every column"):
+        found = jobs.scan(table, plan)
+    rows = [list(row) for row in found.safe_harbour()]
+    if json:
+        show.document({"kind": "scanned", **found.to_dict(), "safe_harbour": rows})
+        return
+    seen = [[f.column, f.kind, f"{100 * f.share:.0f} %", f.proposal] for f in found.findings]
+    show.table("Found", ["column", "kind", "cells", "proposal"], seen)
+    show.table("Identifiers of HIPAA's safe harbour", ["identifier", "columns", "proposal"], rows)
+    show.say(
+        f"Nothing was found in: {', '.join(found.clear) or 'no column'}. Look at them as well: only forms are known here."
+    )
 
 
 def _told(made: Any) -> tuple[dict[str, Any], str]:

@@ -38,6 +38,8 @@ from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.receipts import Receipt
 from discreet.protect.risk import Check
 from discreet.protect.risk import check as _check
+from discreet.protect.scanning import Scan
+from discreet.protect.scanning import scan as _scan
 from discreet.protect.tables import Progress, open_table
 from discreet.protect.upgrading import Upgraded
 from discreet.protect.upgrading import upgrade as _upgrade
@@ -153,14 +155,16 @@ def pseudonymize(source: str | Path, progress: Progress | None = None) -> int:
     )
 
 
-def anonymize(source: str | Path, progress: Progress | None = None, *, override: bool = False) -> Anonymized | LocalCopy:
+def anonymize(
+    source: str | Path, progress: Progress | None = None, *, override: bool = False, node: str | None = None
+) -> Anonymized | LocalCopy:
     """Write the anonymous copy, and the report where one is named.
 
     Keys ``table``, ``quasi_identifiers``, ``hierarchies`` (a table for each column), ``output``, ``report``, ``row_order``,
     ``method`` (full_domain, mondrian or microaggregation), and those of ``discreet.protect.anonymize``. Of the other
     columns, ``drop`` lists those that are left out, or ``keep`` those that are copied. With ``vault`` and ``identity``,
     ``table`` is the name of a registered table, ``recipient`` says who gets the copy, and it leaves only if the copies that
-    left before allow it, or with ``override``.
+    left before allow it, or with ``override``. ``node`` chooses another safe node: ``age=1,zip=2``.
     """
     known = (
         "table",
@@ -190,6 +194,10 @@ def anonymize(source: str | Path, progress: Progress | None = None, *, override:
     used = [*names, *([options["sensitive"]] if "sensitive" in options else [])]
     order = job.get("row_order", str, "shuffled")
     method = job.get("method", str, "full_domain")
+    if node is not None and (registered or method != "full_domain"):
+        raise InvalidRequest(
+            "a node is chosen for a full-domain copy of a table file; for a vault say at_most in the job file instead"
+        )
     make = method_named(method, options)
     if "report" in job.facts and method != "full_domain":
         raise InvalidRequest(f"a report is about levels, which the method {method!r} does not have; leave it out")
@@ -202,6 +210,8 @@ def anonymize(source: str | Path, progress: Progress | None = None, *, override:
             result = vault.anonymize(name, job.path("output"), names, hierarchies, k, recipient=to, **options)
     else:
         result = make(job.path("table"), names, hierarchies, drop=_dropped(job, used, job.path("table")), **options)
+        if node is not None:
+            result = _at(result, node)
         if "output" in job.facts:
             result.write(job.path("output"), progress, order=order)
     if "report" in job.facts and isinstance(result, Anonymized):
@@ -209,6 +219,14 @@ def anonymize(source: str | Path, progress: Progress | None = None, *, override:
 
         write(result, job.path("report"), f"Anonymous copy of {Path(job.get('table', str)).name}")
     return result
+
+
+def _at(result: Anonymized, node: str) -> Anonymized:
+    """The copy at another node, written as column=level with commas between."""
+    parts = [part.rpartition("=") for part in node.split(",")]
+    if any(not sep or not level.strip().isdecimal() for _, sep, level in parts):
+        raise InvalidRequest(f"a node is written as age=1,zip=2, got {node!r}")
+    return result.at({name.strip(): int(level) for name, _, level in parts})
 
 
 def _dropped(job: Job, used: list[str], where: Path | list[Path]) -> list[str]:
@@ -234,6 +252,14 @@ def check(source: str | Path) -> Check:
     if "population" in job.facts:
         options["population"] = job.path("population")
     return _check(job.path("table"), job.names("quasi_identifiers"), **options)
+
+
+def scan(table: Path, plan: Path | None = None) -> Scan:
+    """Look at every column of a table, and write the beginning of a job file to a new file where one is given."""
+    found = _scan(table)
+    if plan is not None:
+        write_whole(plan, found.plan())
+    return found
 
 
 def access(source: str | Path, identity: Mapping[str, str]) -> Access:

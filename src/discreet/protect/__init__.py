@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from discreet.protect.risk import Check as Check
     from discreet.protect.risk import check as check
     from discreet.protect.same_format import SameFormat as SameFormat
+    from discreet.protect.scanning import Scan as Scan
+    from discreet.protect.scanning import scan as scan
     from discreet.protect.upgrading import Upgraded as Upgraded
     from discreet.protect.upgrading import upgrade as upgrade
     from discreet.protect.vault import Vault as Vault
@@ -44,12 +46,14 @@ _HOMES = {
     "Pseudonymizer": "discreet.protect.pseudonyms",
     "Receipt": "discreet.protect.receipts",
     "SameFormat": "discreet.protect.same_format",
+    "Scan": "discreet.protect.scanning",
     "Upgraded": "discreet.protect.upgrading",
     "Vault": "discreet.protect.vault",
     "anonymize": "discreet.protect.anonymous",
     "check": "discreet.protect.risk",
     "microaggregate": "discreet.protect.local_recoding",
     "mondrian": "discreet.protect.local_recoding",
+    "scan": "discreet.protect.scanning",
     "shift_dates": "discreet.protect.date_shift",
     "upgrade": "discreet.protect.upgrading",
 }

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InvalidRequest
+from discreet.protect import trade_off
 from discreet.protect.anonymous import Anonymized
 from discreet.protect.histogram import Ints
 from discreet.protect.incognito import Node
@@ -166,6 +167,8 @@ def render(result: Anonymized, title: str = "Anonymous copy") -> str:
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    every = trade_off.points(result)
+    listed = trade_off.edge(every)
     return environment.from_string(_PAGE).render(
         title=title,
         result=result,
@@ -174,6 +177,8 @@ def render(result: Anonymized, title: str = "Anonymous copy") -> str:
         metrics=_metrics(result),
         lattice=Markup(svg(lattice_figure(result))),  # noqa: S704  drawn here, from numbers
         sizes=Markup(svg(sizes_figure(result))),  # noqa: S704
+        trade=Markup(svg(trade_off.figure(result, every, listed))),  # noqa: S704
+        listed=listed,
         share=100 * result.suppressed / result.rows,
         safe=int(result.safe.mask.sum()),
         nodes=result.safe.mask.size,
@@ -228,6 +233,7 @@ td, th { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px so
 th { font-weight: 600; } .n { text-align: right; font-variant-numeric: tabular-nums; }
 .facts { display: flex; flex-wrap: wrap; gap: 1.5rem; margin: 1.2rem 0; } .facts div { min-width: 7rem; }
 .facts b { display: block; font-size: 1.5rem; } .facts span { color: #52606d; }
+tr:target { background: #fff3bf; } code { font-size: .9em; }
 svg { max-width: 100%; height: auto; } .note { background: #fff8f1; border-left: 4px solid #d9480f; padding: .6rem 1rem; }
 </style></head><body>
 <h1>{{ title }}</h1>
@@ -257,6 +263,18 @@ top.
 Chosen: {% for name, level in result.levels.items() %}{{ name }} {{ level }}{{ ", " if not loop.last }}{% endfor %}.</p>
 {% endif %}
 {{ lattice }}
+<h2>What another choice would give</h2>
+<p>Each point is a safe choice of levels. Those with least loss at their risk are listed; choose
+one with <code>--node</code>.</p>
+{{ trade }}
+<table><tr><th>choose it with</th><th class="n">found, mean</th><th class="n">at most</th><th class="n">loss (NCP)</th>
+<th class="n">left out</th></tr>
+{% for p in listed %}
+<tr id="{{ p.anchor }}"><td><code>--node {{ p.words }}</code>{% if p.node == result.node %} (chosen){% endif %}</td>
+<td class="n">{{ "%.3f" % (100 * p.risk) }} %</td><td class="n">{{ "%.2f" % (100 * p.worst) }} %</td>
+<td class="n">{{ "%.4f" % p.loss }}</td><td class="n">{{ "{:,}".format(p.suppressed) }}</td></tr>
+{% endfor %}
+</table>
 <h2>Groups before and after</h2>
 <p>The share of rows that are in groups of each size. Left of the line a group is smaller than k.</p>
 {{ sizes }}

@@ -1,0 +1,119 @@
+"""The scanner on made-up notes and columns whose words are not its own: precision and recall, and that no cell is shown."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.protect import patterns, scan
+from discreet.protect.scanning import IDENTIFIERS
+
+FIRST = [
+    "Aroha", "Bjarne", "Chidi", "Dariela", "Eluned", "Fjodor", "Ghislaine", "Hokulani", "Ishaan", "Jorunn", "Kwabena",
+    "Ludmila", "Mireille", "Nasrin",
+]  # fmt: skip
+LAST = [
+    "Achterberg", "Bhattacharya", "Castellanos", "Dunsmore", "Eriksdotter", "Fitzwilliam", "Grzelak", "Holloway",
+    "Ibarra", "Jankowski",
+]  # fmt: skip
+FILLER = [
+    "complains of a dry cough at night", "was given two tablets of 500 mg", "had a temperature of 38.4 degrees",
+    "walks with a stick since the fall", "sleeps well and eats little", "weighs 72.5 kg at 181 cm", "pressure was 140/90",
+    "takes 12 units before breakfast", "scored 27 of 30 on the questionnaire", "ratio of 3.5 to 1 in the sample",
+]  # fmt: skip
+
+
+def note(rng: np.random.Generator) -> tuple[str, list[tuple[str, str]]]:
+    """A note and what identifies a person in it, by kind."""
+
+    def some(words: list[str]) -> str:
+        return str(rng.choice(words))
+
+    def digits(many: int) -> str:
+        return "".join(map(str, rng.integers(1, 9, many)))
+
+    person = f"{some(FIRST)} {some(LAST)}"
+    y, m, d = int(rng.integers(1940, 2024)), int(rng.integers(1, 13)), int(rng.integers(1, 29))
+    days = [f"{y}-{m:02}-{d:02}", f"{d}.{m}.{y}", f"{m}/{d}/{y}", f"{d} {['March', 'October', 'Sept'][m % 3]} {y}"]
+    calls = [
+        f"+44 20 {digits(4)} {digits(4)}",
+        f"({digits(3)}) {digits(3)}-{digits(4)}",
+        f"{digits(3)}-{digits(3)}-{digits(4)}",
+    ]
+    parts = [
+        (f"the parcel for {{}} {some(FILLER)}", "name", person),
+        (f"since {{}} the leg {some(FILLER)}", "date", some(days)),
+        ("reach the family on {}", "telephone number", some(calls)),
+        ("letters go to {}", "e-mail", f"{some(FIRST).lower()}.{some(LAST).lower()}@mail{digits(2)}.example.org"),
+        ("the card shows {}", "social security number", f"{digits(3)}-{digits(2)}-{digits(4)}"),
+        ("lives in the valley, zip {}", "postal code", digits(5)),
+        (f"the child {some(FILLER)}", "", ""),
+        (f"everyone {some(FILLER)}", "", ""),
+    ]
+    chosen = [parts[i] for i in rng.permutation(len(parts))[:4]]
+    text = ". ".join(form.format(value) for form, _, value in chosen) + "."
+    return text, [(kind, value) for _, kind, value in chosen if kind]
+
+
+def test_precision_and_recall_on_made_up_notes() -> None:
+    rng = np.random.default_rng(11)
+    right = told = true = 0
+    for _ in range(800):
+        text, expected = note(rng)
+        found = [(match.kind, text[match.start : match.stop]) for match in patterns.find(text)]
+        right += len(set(found) & set(expected))
+        told, true = told + len(found), true + len(expected)
+    assert right / told > 0.95
+    assert right / true > 0.95
+
+
+def test_the_scanner_knows_none_of_the_made_up_names() -> None:
+    source = Path(patterns.__file__).read_text() + Path(scan.__code__.co_filename).read_text()
+    known = set(re.findall(r"\w+", source.lower()))
+    assert not known & {word.lower() for word in (*FIRST, *LAST)}
+
+
+def columns(rng: np.random.Generator) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Columns with names that say nothing, and what is in them."""
+    many = 60
+
+    def digits(n: int) -> str:
+        return "".join(map(str, rng.integers(1, 9, n)))
+
+    table = {
+        "c1": [f"{rng.choice(FIRST)} {rng.choice(LAST)}" for _ in range(many)],
+        "c2": [f"{rng.integers(1950, 2020)}-{rng.integers(1, 13):02}-{rng.integers(1, 29):02}" for _ in range(many)],
+        "c3": [f"x{digits(4)}@example.org" for _ in range(many)],
+        "c4": [f"{digits(3)}-{digits(2)}-{digits(4)}" for _ in range(many)],
+        "c5": [f"+49 30 {digits(7)}" for _ in range(many)],
+        "c6": [f"0{digits(4)}" for _ in range(many)],
+        "c7": [note(rng)[0] for _ in range(many)],
+        "c8": [str(rng.choice(["yes", "no", "unknown"])) for _ in range(many)],
+        "c9": [f"{rng.normal(70, 9):.1f}" for _ in range(many)],
+        "c10": [digits(3) for _ in range(many)],
+        "c11": [str(rng.choice(["fever", "dry cough", "Type B"])) for _ in range(many)],
+    }  # fmt: skip
+    kinds = ["name", "date", "e-mail", "social security number", "telephone number", "postal code", "free text"]
+    return table, dict(zip(table, kinds, strict=False))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_columns_are_found_by_the_form_of_their_cells(seed: int) -> None:
+    table, expected = columns(np.random.default_rng(seed))
+    found = scan(table)
+    assert {f.column: f.kind for f in found.findings} == expected
+    assert found.clear == ("c8", "c9", "c10", "c11")
+    said = str(found.to_dict()) + found.plan() + str(found.safe_harbour())
+    assert not any(cell in said for name in ("c1", "c3", "c4", "c5") for cell in table[name])
+    assert [row[0] for row in found.safe_harbour()] == list(IDENTIFIERS)
+    assert len(IDENTIFIERS) == 18
+
+
+def test_a_columns_name_decides_where_its_cells_say_little() -> None:
+    found = scan({"surname": ["ek", "lind"], "patient_id": [7, 8], "date of birth": ["?", "!"], "cost": [12, 13]})
+    assert {f.column: f.kind for f in found.findings} == {
+        "surname": "name", "patient_id": "record number", "date of birth": "date",
+    }  # fmt: skip
