@@ -25,7 +25,7 @@ def test_the_quick_audit_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(museum, "EXHIBITS", museum.EXHIBITS[:2])
     rows = list(claims.everything(quick=True))
     assert [r.name for r in rows if not r.holds] == []
-    assert {r.kind for r in rows} == {"law", "statistic", "local", "model", "broken"}
+    assert {r.kind for r in rows} == {"law", "statistic", "local", "model", "synthetic", "broken"}
     text = page.render(rows, "quick")
     assert text.count("<svg") == len(rows)
     assert "refuted" in text

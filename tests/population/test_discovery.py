@@ -170,7 +170,7 @@ def test_release_files_find_first_and_show_it(tmp_path: Path, capsys: pytest.Cap
     assert doc["declared"]["columns"]["town"]["values"] == ["Bonn", "Ulm"]
     assert doc["note"] is None
     page = (tmp_path / "r-release" / "report.html").read_text()
-    assert "Nearly everybody lies between 16384 and 65536" in page
-    assert "labels found" in page
+    assert "Nearly everybody lies between 16,384 and 65,536" in page
+    assert "Found labels: 2." in page
     assert main(["plan", str(tmp_path / "r.toml"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["price"]["epsilon"] == "0"
