@@ -14,7 +14,7 @@ check: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The service's pages in Chromium: Debian's, where it is not there and may be installed.
 browser: $(VENV)/.ready
@@ -27,7 +27,7 @@ demo: $(VENV)/.demo
 # The site in ./site; examples that changed are run first, and what they print and draw is kept in docs/outputs.
 docs: $(VENV)/.ready
 	$(BIN)/python docs/hooks/examples.py
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m bench; status=$$?; $(BIN)/python docs/hooks/measured.py; exit $$status
