@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from discreet.core.release import Release
 from discreet.inference.models.base import DataModel
+from discreet.statistics.cells import Cells
 
 NOTICED = 0.05  # the share of people beyond the bounds from which on a reader is told
 _DRAWS = 200
@@ -21,7 +22,7 @@ def beyond(model: DataModel, releases: Sequence[Release], draws: Mapping[str, np
     columns = list(model.columns or dict.fromkeys(c for r in releases for c in getattr(r.query, "columns", ())))
     for release in releases:
         for query in getattr(release.query, "parts", (release.query,)):
-            numbers = [f for f in getattr(query, "factors", ()) if f.is_number]
+            numbers = [f for f in query.factors if f.is_number] if isinstance(query, Cells) else []
             for factor in numbers:
                 if factor.column not in columns:
                     continue
