@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
-import warnings
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy import stats
 
 from discreet.core import lots
 from discreet.core import random as module
-from discreet.core.random import Random, _Binomial, system
+from discreet.core.random import Random, _Binomial
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 20), Fraction(3, 1000), Fraction(61, 997)])
@@ -70,20 +69,31 @@ def test_lots_drawn_beside_are_fresh_and_others_follow_the_seed(monkeypatch: pyt
     assert (one.next() == two.next()).all()
 
 
-def test_a_forked_child_draws_lots_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would wait forever for the thread of its parent, and take the lot that the parent takes next."""
-    monkeypatch.setattr(lots, "MANY", 1)
-    drawer = lots.LotDrawer(system(), Fraction(1, 2), 256)
-    drawer.next()
-    back, forth = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads, which is what is tried here
-        child = os.fork()
-    if child == 0:
-        signal.alarm(20)
-        os.write(forth, drawer.next().tobytes())
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    os.close(forth)
-    assert os.read(back, 1 << 16) != drawer.next().tobytes()  # 256 fair coins agree once in 2**256 runs
-    os.close(back)
+FORKS = """
+import os, signal
+from fractions import Fraction
+from discreet.core import lots
+from discreet.core.random import system
+
+lots.MANY = 1
+drawer = lots.LotDrawer(system(), Fraction(1, 2), 256)
+drawer.next()
+back, forth = os.pipe()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    os.write(forth, drawer.next().tobytes())
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+os.close(forth)
+assert os.read(back, 1 << 16) != drawer.next().tobytes()  # 256 fair coins agree once in 2**256 runs
+"""
+
+
+def test_a_forked_child_draws_lots_of_its_own() -> None:
+    """It would wait forever for the thread of its parent, and take the lot that the parent takes next.
+
+    In a process of its own: libraries that others have loaded here have something to say about forks.
+    """
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

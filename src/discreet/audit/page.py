@@ -15,6 +15,7 @@ _TITLES = {
         "Models",
         "Fits of tiny tables, every question that a fit, a score, a tuning or a descent asks, and whole runs.",
     ),
+    "synthetic": ("Synthetic tables", "Every table that is measured, every choice of the next one, and a run as a whole."),
     "broken": ("A museum of broken mechanisms", "Here the bar must pass the mark: the auditor has to refute each of them."),
 }
 _STYLE = """
