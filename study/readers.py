@@ -306,9 +306,7 @@ def _use_release(_: Path, text: str) -> None:
 
 
 def _use_released(path: Path, _: str) -> None:
-    from discreet.jobs.observed import read
-
-    read(path)
+    ds.read_releases(path)
 
 
 def _use_checkpoint(path: Path, _: str) -> None:

@@ -56,11 +56,7 @@ def _spent(price: Price) -> dict[str, Any]:
 
 
 def _together(given: Mapping[str, Any]) -> dict[str, Any]:
-    questions = []
-    for *words, options in given["questions"]:
-        if options:
-            raise InvalidRequest(f"together asks a service for statistics and columns alone, got options {options!r:.100}")
-        questions.append([_plain(word, "questions") for word in words])
+    questions = [[_plain(word, "questions") for word in question] for question in given["questions"]]
     rest = {key: _plain(value, key) for key, value in given.items() if key != "questions" and value is not None}
     return {"questions": questions} | rest
 
