@@ -28,6 +28,7 @@ STUDIES = (
     "inference",
     "service",
     "synthetic",
+    "survival",
 )
 RESULTS = Path(__file__).parent / "results.json"
 
