@@ -104,6 +104,20 @@ def test_tests_of_a_distribution_cost_nothing() -> None:
         asked.distribution("bp", by="arm", epsilon=1).test("ks_2samp")
 
 
+def test_two_groups_are_compared_by_what_finds_most() -> None:
+    """Ranks; Welch's test where a person may have several rows, which ranks refuse. Bounds of 20 deviations: 386 people."""
+    asked = session()
+    found = asked.test("two_sample", "bp", by="two", epsilon=math.inf)
+    assert found.pvalue == asked.test("mannwhitneyu", "bp", by="two", epsilon=math.inf).pvalue
+    several = ds.Schema(SCHEMA.columns, person="id", max_rows=2)
+    rows = ds.Session(TABLE | {"id": np.arange(len(BP))}, several, ledger="test", seed=3)
+    assert "Welch" in rows.test("two_sample", "bp", by="two", epsilon=1).method
+    x, y = BP[:100], BP[100:200]
+    assert "rank sum" in ds.hypotheses.two_sample(x, y, bounds=(60, 220), epsilon=1).method
+    needed = [ds.power("ttest_ind", effect=0.5, sd=1, bounds=(0, width), epsilon=1).n * 2 for width in (6, 20)]
+    assert [ds.power("mannwhitneyu", effect=0.5, sd=1, epsilon=1).n, *needed] == [168, 178, 386]
+
+
 def test_ranks_are_mann_and_whitneys() -> None:
     found = session().distribution("bp", bins=512, by="two", epsilon=math.inf).test("mannwhitneyu").statistic
     a, b = BP[TABLE["two"] == "a"], BP[TABLE["two"] == "b"]
