@@ -29,6 +29,7 @@ STUDIES = (
     "service",
     "synthetic",
     "survival",
+    "population",
 )
 RESULTS = Path(__file__).parent / "results.json"
 
