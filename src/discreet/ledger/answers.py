@@ -50,7 +50,7 @@ from discreet.ledger.books import Books, on_account
 from discreet.ledger.database import Work
 from discreet.ledger.events import Draft, canonical, read_cost
 from discreet.ledger.journal import Journal
-from discreet.ledger.releases import seal, stored
+from discreet.ledger.releases import StoredRow, seal, stored
 from discreet.ledger.told import Told
 
 PAID, LOOKED = "paid", "looked"
@@ -184,7 +184,7 @@ class Answers:
         for key in (each.key, each.older):
             found = None if key is None else self.journal.find_release(work, key)
             if found is not None:
-                release = Release.from_json(found[0])
+                release = Release.from_json(found.document)
                 assert release.entry is not None
                 return Paid(release.entry, release)
         return None
@@ -244,31 +244,31 @@ class Answers:
                 )
             fresh.append((wanted, bought.entry, release))
         once = {entry.number: (self.key_of(each, entry), each, entry, release) for each, entry, release in fresh}
-        documents = {number: release.to_json() for number, (_, _, _, release) in once.items()}
         if not once:
             return [p.release for p in paid if p.release is not None]
+        rows = {number: StoredRow.of(key, number, release.to_json()) for number, (key, _, _, release) in once.items()}
         prices = [str(each.bill.cost) for _, each, _, _ in once.values()]
         words = told.kept(prices, list(once), repeats=all(each.key is not None for _, each, _, _ in once.values()))
         try:
-            self._write(once, documents, words)
+            self._write(once, rows, words)
         except LedgerUnavailable:
             # The commit may have been made although we were not told, or only the head may not have been noted, which is a
             # lower bound and misses nothing that was charged: only a read says.
-            if not self._is_stored(once, documents):
+            if not self._is_stored(once, rows):
                 raise
         self._free(once)
         read: dict[int, Release] = {}
         with self.journal.database.work(write=False, told=Told(*[words.after] * 3)) as work:
             for number, (key, wanted, _, release) in once.items():
-                found = self.journal.find_release(work, key)
+                found = self.journal.find_release(work, key, rows[number])
                 if found is None:
                     raise Withheld(withheld(self.journal, number, wanted.bill.cost))
-                read[number] = release if found[0] == documents[number] else Release.from_json(found[0])
+                read[number] = release if found == rows[number] else Release.from_json(found.document)
         return [read[p.entry.number] if p.release is None else p.release for p in paid]
 
-    def _write(self, once: dict[int, tuple[str, Wanted, Entry, Release]], documents: dict[int, str], words: Told) -> None:
+    def _write(self, once: dict[int, tuple[str, Wanted, Entry, Release]], rows: dict[int, StoredRow], words: Told) -> None:
         journal, database = self.journal, self.journal.database
-        rows, drafts = [], []
+        drafts = []
         with database.work(write=True, told=words) as work:
             books = journal.lock(work)
             for number, (key, each, _, release) in once.items():
@@ -276,22 +276,18 @@ class Answers:
                     mine = {"of_ledger": journal.id, "of_number": number, "old_state": LOOKED, "old_holder": database.holder}
                     if not work.write(tables.answer_pending, mine):
                         raise Withheld(withheld(journal, number, each.bill.cost))
-                document = documents[number]
-                rows.append(
-                    {"ledger": journal.id, "key": key, "number": number, "document": document,
-                     "hash": seal(key, number, document)}
-                )  # fmt: skip
-                drafts.append(_stored(key, number, document, release.relation or each.draft.relation))
-            work.write_all(tables.insert_release, rows)
+                drafts.append(_stored(key, number, rows[number].document, release.relation or each.draft.relation))
+            values = [{"ledger": journal.id, "key": once[n][0], **row._asdict()} for n, row in rows.items()]
+            work.write_all(tables.insert_release, values)
             journal.post(work, books, drafts)
 
-    def _is_stored(self, once: dict[int, tuple[str, Wanted, Entry, Release]], documents: dict[int, str]) -> bool:
+    def _is_stored(self, once: dict[int, tuple[str, Wanted, Entry, Release]], rows: dict[int, StoredRow]) -> bool:
         try:
             with self.journal.database.work(write=False) as work:
                 found = {number: self.journal.find_release(work, key) for number, (key, _, _, _) in once.items()}
         except LedgerUnavailable:
             return False
-        return all(found[number] == (documents[number], number) for number in once)
+        return found == rows
 
     def _free(self, numbers: Iterable[int]) -> None:
         numbers = list(numbers)

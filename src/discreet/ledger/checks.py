@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
-from discreet.accounting.conversions import epsilon
 from discreet.accounting.filters import Filter
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
@@ -18,6 +16,7 @@ from discreet.core.query import Relation, check_relation
 from discreet.core.unit import Unit
 from discreet.errors import InvalidRequest, NotPrivate, RelationMismatch, UnitMismatch, UnsupportedFormat
 from discreet.ledger import tables
+from discreet.ledger.events import canonical
 from discreet.ledger.replay import read_filter
 
 
@@ -66,23 +65,6 @@ def plan(price: Cost, steps: int) -> None:
         )
 
 
-def implies(cap: Cost, price: Cost) -> Cost:
-    """The cap of accounts on parts, where it implies what is paid for them; refused where it does not.
-
-    Proof: ``price`` without its claim is held against ``cap`` part by part. Its claim is the cap's own, compared as the
-    rationals they are, or follows from the rest of the cap by a conversion, whose double is compared as the rational it is.
-    """
-    rest = replace(price, epsilon=None)
-    if not cap <= rest or not (cap <= price or _converts(cap, price)):
-        raise InvalidRequest(f"what accounts are held to must imply what is paid for them, got {cap} for {price}")
-    return cap
-
-
-def _converts(cap: Cost, price: Cost) -> bool:
-    found = epsilon(replace(cap, epsilon=None), price.delta)
-    return price.epsilon is not None and found < math.inf and Fraction(found) <= price.epsilon
-
-
 def relation(asked: Relation, kept: Relation, name: str) -> Relation:
     """An event under the ledger's relation, or under both, which covers either."""
     if asked not in (kept, "both"):
@@ -115,6 +97,13 @@ def same(row: Mapping[Any, Any], budget: Budget | None, neighbors: Relation | No
     return kept, rules
 
 
+@lru_cache(maxsize=64)
+def write_unit(unit: Unit) -> str:
+    """A unit as a ledger's row holds it."""
+    return canonical(unit.to_dict())
+
+
+@lru_cache(maxsize=64)
 def read_unit(text: str) -> Unit:
     """The unit a ledger's row holds."""
     try:

@@ -57,7 +57,7 @@ def _note(database: Database, row: dict[str, Any]) -> None:
     """Note the new ledger in the head file, unless that tells of one that was here before."""
     if database.beside is None:
         return
-    seen = database.beside.seen(row["id"])
+    _, seen = database.beside.told(row["id"])  # a copy's head too: what it tells of was spent somewhere
     if seen is not None and seen[0]:
         raise LedgerCorrupt(
             f"the head file {database.beside.head} tells of a ledger with {seen[0]} events at {database.beside.path}, which "

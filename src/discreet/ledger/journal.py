@@ -15,7 +15,7 @@ from discreet.ledger import tables
 from discreet.ledger.books import Books, Standing
 from discreet.ledger.database import Database, Work
 from discreet.ledger.events import Draft, Terms, read_cost, write_cost, write_row
-from discreet.ledger.releases import seal
+from discreet.ledger.releases import StoredRow
 
 
 def now() -> str:
@@ -184,15 +184,15 @@ class Journal:
                 return
             after = page[-1]["key"]
 
-    def find_release(self, work: Work, key: str) -> tuple[str, int] | None:
-        """A stored release and the event that paid for it, checked against its hash; only ``verify`` checks the chain."""
+    def find_release(self, work: Work, key: str, known: StoredRow | None = None) -> StoredRow | None:
+        """A stored release, checked against its hash unless it is the row ``known``; ``verify`` alone checks the chain."""
         found = work.row(tables.find_document, {"of_ledger": self.id, "of_key": key})
         if found is None:
             return None
-        document, number, sealed = found
-        if sealed != seal(key, number, document):
-            raise LedgerCorrupt(f"the stored release of event {number} was altered; run verify() and restore a copy")
-        return document, number
+        row = StoredRow(*found)
+        if row != known and row != StoredRow.of(key, row.number, row.document):
+            raise LedgerCorrupt(f"the stored release of event {row.number} was altered; run verify() and restore a copy")
+        return row
 
 
 def _standing(row: tuple[Any, ...]) -> Standing:

@@ -153,7 +153,11 @@ class Ledger:
             sensitivity=canonical(distance.to_dict()),
         )
         with self._database.work(write=True) as work:
-            return self._journal.post(work, self._journal.lock(work), [draft])[0]
+            books = self._journal.lock(work)
+            if (share := self._reservation) is not None:
+                standing = self._journal.load(work, books, share)
+                draft = on_account(replace(draft, account=share.number, part=share.part), standing)
+            return self._journal.post(work, books, [draft])[0]
 
     def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation, unit: Unit | None = None) -> list[Entry]:
         """Pay for several asks in one transaction, each by the account it names or else by the ledger.
@@ -201,6 +205,7 @@ class Ledger:
 
     def redeem(self, number: int, *, forgo: bool = False) -> Cost:
         """The custodian's decision on an entry that was looked for and not answered: once more, or never; what it cost."""
+        self._check_whole("redeem")
         return self._answers.forgo(number) if forgo else self._answers.redeem(number)
 
     def unanswered(self) -> list[tuple[int, str]]:
@@ -228,7 +233,7 @@ class Ledger:
             terms = Terms(step, plan=plan.plan, steps=account.steps)
             draft = replace(plan, kind="open", terms=terms)
         else:
-            cap = cost if account.cap is None else checks.implies(checks.cost(account.cap, self.test), cost)
+            cap = cost if account.cap is None else checks.cost(account.cap, self.test)
             question = f"{account.parts} accounts on disjoint people, each up to {cap}"
             draft = Draft(
                 kind="open", question=question, relation=relation, cost=cost.padded(), terms=Terms(cap, account.parts)
@@ -264,6 +269,7 @@ class Ledger:
 
     def reserve(self, cost: Cost, question: str) -> Account:
         """Set an amount aside that nobody else can take; asks that name the account draw on it."""
+        self._check_whole("reserve")
         draft = Draft(
             kind="reserve",
             question=checks.text(question, "question", empty=True),
@@ -276,6 +282,7 @@ class Ledger:
 
     def cancel(self, account: Account) -> Entry:
         """Close a reservation: what was drawn stays spent, and what was never drawn is free again."""
+        self._check_whole("cancel")
         draft = Draft(
             kind="cancel",
             question="",
@@ -334,7 +341,7 @@ class Ledger:
             for key in wanted:
                 found = self._journal.find_release(work, key)
                 if found is not None:
-                    return Release.from_json(found[0])
+                    return Release.from_json(found.document)
         return None
 
     def held(self, source: Any, relation: Relation) -> list[Release]:
@@ -374,7 +381,7 @@ class Ledger:
             return None
         if self._unit is not None:
             checks.unit(unit, self._unit, self.name)
-        return canonical(unit.to_dict())
+        return checks.write_unit(unit)
 
     def _bound(self, known: str | None, unit: Unit | None, binding: str | None) -> str | None:
         """What the first event of a transaction binds: the unit asked about, where the ledger has none yet."""
@@ -445,6 +452,11 @@ class Ledger:
             account=None if (payer := self._payer(ask)) is None else payer.number,
             part=None if payer is None else payer.part,
         )
+
+    def _check_whole(self, act: str) -> None:
+        """Refuse to whoever has a share what only the holder of the whole may do."""
+        if self._reservation is not None:
+            raise InvalidRequest(f"whoever has a share of a ledger draws on it and no more, got {act}; ask the custodian")
 
     def _check_relation(self, relation: Relation) -> Relation:
         return checks.relation(check_relation(relation), self.relation, self.name)
