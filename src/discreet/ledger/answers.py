@@ -34,7 +34,7 @@ if it kills, e is withheld.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,11 +47,11 @@ from discreet.core.runner import Bill, Paid
 from discreet.errors import InvalidRequest, LedgerError, LedgerUnavailable, Withheld
 from discreet.ledger import tables, tally, told
 from discreet.ledger.books import Books, on_account
-from discreet.ledger.database import Work
 from discreet.ledger.events import Draft, canonical, read_cost
 from discreet.ledger.journal import Journal
 from discreet.ledger.releases import StoredRow, seal, stored
 from discreet.ledger.told import Told
+from discreet.ledger.work import Work
 
 PAID, LOOKED = "paid", "looked"
 _PAUSE = 0.005  # between two looks at an entry that somebody else is answering
@@ -114,6 +114,7 @@ class Answers:
         uses: list[Draft] = []
         with self._claiming(taken):
             with database.work(write=True, durable=durable) as work:
+                work.undone.append(partial(self._forget, taken))
                 books = journal.lock(work)
                 bound = bind(books.unit)
                 holder = database.claim()
@@ -146,7 +147,7 @@ class Answers:
     def _foretell(self, work: Work, entries: Sequence[Entry], wanted: Sequence[Wanted]) -> None:
         """What is true of these payments if something fails from now on, for errors and for the tally."""
         repeats = all(each.key is not None for each in wanted)
-        work.told = told.bought([str(w.bill.cost) for w in wanted], [e.number for e in entries], repeats=repeats)
+        work.told = told.bought([w.bill.cost for w in wanted], [e.number for e in entries], repeats=repeats)
         for entry, each in zip(entries, wanted, strict=True):
             tally.paying(self.journal.place, entry.number, each.bill.cost, repeats=each.key is not None)
             work.undone.append(partial(tally.stored, self.journal.place, entry.number))
@@ -158,8 +159,13 @@ class Answers:
         try:
             yield
         except BaseException:
-            self.journal.database.working.difference_update(taken)
+            self._let_go(taken)
             raise
+
+    def _forget(self, taken: set[int]) -> None:
+        """Nothing was written, and the numbers of the entries may be another's by now."""
+        self.journal.database.working.difference_update(taken)
+        taken.clear()
 
     def _drafts(self, work: Work, books: Books, wanted: list[Wanted], bound: str | None) -> list[Draft]:
         """The events of what has to be paid; of a ledger without a unit the first binds it."""
@@ -247,7 +253,7 @@ class Answers:
         if not once:
             return [p.release for p in paid if p.release is not None]
         rows = {number: StoredRow.of(key, number, release.to_json()) for number, (key, _, _, release) in once.items()}
-        prices = [str(each.bill.cost) for _, each, _, _ in once.values()]
+        prices = [each.bill.cost for _, each, _, _ in once.values()]
         words = told.kept(prices, list(once), repeats=all(each.key is not None for _, each, _, _ in once.values()))
         try:
             self._write(once, rows, words)
@@ -258,7 +264,7 @@ class Answers:
                 raise
         self._free(once)
         read: dict[int, Release] = {}
-        with self.journal.database.work(write=False, told=Told(*[words.after] * 3)) as work:
+        with self.journal.database.work(write=False, told=words.whenever) as work:
             for number, (key, wanted, _, release) in once.items():
                 found = self.journal.find_release(work, key, rows[number])
                 if found is None:
@@ -300,11 +306,16 @@ class Answers:
 
         Returns what became of them, in one line.
         """
-        journal, database = self.journal, self.journal.database
         numbers = self._claimed(paid)
-        became = partial(tally.of, journal.place, [p.entry.number for p in paid if p.release is None])
+        became = partial(tally.of, self.journal.place, [p.entry.number for p in paid if p.release is None])
+        self._let_go(numbers)
+        return became()
+
+    def _let_go(self, numbers: Collection[int]) -> None:
+        """Claim entries no longer, those that were written and are claimed here; for other processes as for this one."""
+        journal, database = self.journal, self.journal.database
         if not numbers:
-            return became()
+            return
         try:
             with database.work(write=True) as work:
                 for number in numbers:
@@ -316,7 +327,6 @@ class Answers:
             pass  # the claim dies with this process
         finally:
             database.working.difference_update(numbers)  # not before: another thread would take it under the same number
-        return became()
 
     def _claimed(self, paid: Sequence[Paid]) -> list[int]:
         working = self.journal.database.working

@@ -7,8 +7,9 @@ all it has to be. An event is noted once the disk has it, so no power cut leaves
 not yet on the disk was not looked for, and is lost without harm. The same file carries the locks: one byte for whoever
 writes, and one for each living claimant.
 
-The file begins with its own number on its disk (the inode), which no copy has. So a folder that was copied or restored
-whole, head and all, is told from the one that counts and is not spent until it is adopted. One that was renamed is the same.
+The file begins with its own number on its disk (the inode and its generation), which no copy has. So a folder that was
+copied or restored whole, head and all, is told from the one that counts, and is not spent until it is adopted. One that was
+renamed is the same.
 
 ``ledger.db.key`` is the key of the digests by which stored answers are found (``Keys``).
 
@@ -21,6 +22,7 @@ import fcntl
 import os
 import re
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Collection, Iterator
@@ -33,7 +35,8 @@ from discreet.errors import LedgerCorrupt, LedgerUnavailable
 from discreet.ledger.told import CHARGED, Told
 
 _RECORD = 128
-_BEGINS = re.compile(rb"discreet heads 2, file \d+\n *")
+_BEGINS = re.compile(rb"discreet heads 2, file \d+ \d+\n *")
+_GET_GENERATION = 0x80087601  # FS_IOC_GETVERSION of Linux
 _WRITER = 1 << 40  # the byte that a writer locks; claimants lock bytes further out, and nothing is ever written there
 _CLAIMS = 1 << 61
 _KEY_BYTES = 32
@@ -74,7 +77,7 @@ class Beside:
                     f"the head file {self.head} must be readable and writable: {problem.strerror}; check its owner and the "
                     f"folder. {told.before}"
                 ) from None
-            self._begins = f"discreet heads 2, file {os.fstat(self._descriptor).st_ino}\n".encode().ljust(_RECORD)
+            self._begins = f"discreet heads 2, file {_identity(self._descriptor)}\n".encode().ljust(_RECORD)
         return self._descriptor
 
     @contextmanager
@@ -145,10 +148,10 @@ class Beside:
 
     def seen(self, ledger: int, told: Told = CHARGED) -> tuple[int, str] | None:
         """The last event of a ledger that was noted in this very file; None where none ever was."""
-        own, newest = self.told(ledger, told)
+        own, newest = self.tells_of(ledger, told)
         return newest if own else None
 
-    def told(self, ledger: int, told: Told = CHARGED) -> tuple[bool, tuple[int, str] | None]:
+    def tells_of(self, ledger: int, told: Told = CHARGED) -> tuple[bool, tuple[int, str] | None]:
         """The last event of a ledger that the head file tells of, and whether it was noted here or came with a copy."""
         start, records = self._records(ledger)
         if not start:
@@ -237,6 +240,17 @@ def write_private(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _identity(descriptor: int) -> str:
+    """What tells a file from its copies: the number of its inode, and which of the files that had the number it is.
+
+    Some systems do not say the latter; a copy made after the original was deleted may then pass for it.
+    """
+    generation = bytearray(8)
+    with suppress(OSError):
+        fcntl.ioctl(descriptor, _GET_GENERATION, generation)
+    return f"{os.fstat(descriptor).st_ino} {int.from_bytes(generation[:4], sys.byteorder)}"
 
 
 def _place(ledger: int, turn: int) -> int:

@@ -42,7 +42,7 @@ def law(mechanism: Mechanism) -> Mechanism:
 def cost(value: Cost, test: bool) -> Cost:
     """A cost that is a number and not negative in every part: adding it can only raise a total."""
     exact = (value.epsilon, value.delta, value.rho, value.slack)
-    if any(v is not None and v < 0 for v in exact) or not all(v >= 0 for v in value.curve):
+    if any(v is not None and v < 0 for v in exact) or not all(map((0.0).__le__, value.curve)):
         raise InvalidRequest(f"a cost must be a number that is not negative in every part, got {value!r}")
     if not (test or value.is_finite):
         raise NotPrivate(
