@@ -139,7 +139,7 @@ class Database:
             raise LedgerUnavailable(
                 f"a PostgreSQL ledger needs a driver, and {problem}; install psycopg, or discreet with [postgres]"
             ) from problem
-        # Not the method itself: SQLAlchemy keeps an open connection with its listeners, and a ledger that nobody closed would
+        # Not the method itself: SQLAlchemy keeps an open connection with its listeners, so a ledger that nobody closed would
         # be held by its own connection for as long as the process lives.
         mine = weakref.WeakMethod(self._sqlite_connected if self.sqlite else self._postgres_connected)
         event.listen(engine, "connect", lambda raw, record: None if (set_up := mine()) is None else set_up(raw, record))
