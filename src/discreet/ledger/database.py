@@ -109,7 +109,6 @@ class Database:
             path = str(self.url.database)
             self.beside = beside.beside(path, fresh=not _at(path) or not Path(path).exists())
             self._settler = Settler(path, self.beside)
-            weakref.finalize(self, _abandoned, self._settler, self.beside).atexit = False
         self._engine = self._make_engine()
         self._dialect = self._engine.dialect
         self._errors: Any = self._dialect.loaded_dbapi
@@ -139,10 +138,7 @@ class Database:
             raise LedgerUnavailable(
                 f"a PostgreSQL ledger needs a driver, and {problem}; install psycopg, or discreet with [postgres]"
             ) from problem
-        # Not the method itself: SQLAlchemy keeps an open connection with its listeners, so a ledger that nobody closed would
-        # be held by its own connection for as long as the process lives.
-        mine = weakref.WeakMethod(self._sqlite_connected if self.sqlite else self._postgres_connected)
-        event.listen(engine, "connect", lambda raw, record: None if (set_up := mine()) is None else set_up(raw, record))
+        event.listen(engine, "connect", self._sqlite_connected if self.sqlite else self._postgres_connected)
         event.listen(engine, "begin", _sqlite_begin if self.sqlite else _postgres_begin)
         return engine
 
@@ -354,8 +350,6 @@ class Database:
                 self.beside.unclaim(self.holder)
             _holders.pop(self.holder, None)
             self._gone = f"the ledger at {self} was closed; open it again with Ledger(url)"
-            if self.beside is not None:
-                _leave(self.beside)
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
@@ -427,18 +421,6 @@ def _at(path: str) -> list[Database]:
     """The databases that this process has open at a path."""
     wanted = os.path.realpath(path)
     return [d for d in _open if d.beside is not None and not d._gone and str(d.beside.path) == wanted]
-
-
-def _leave(files: beside.Beside) -> None:
-    """Close the head file where nobody in this process has its ledger open: a process may open thousands in its life."""
-    if not _at(str(files.path)):
-        files.close()
-
-
-def _abandoned(settler: Settler, files: beside.Beside) -> None:
-    """A ledger that nobody closed, and that nobody has any more."""
-    settler.abandon()
-    _leave(files)
 
 
 _forking = threading.Lock()

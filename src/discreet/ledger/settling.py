@@ -60,12 +60,6 @@ class Settler:
         if thread is not None:
             thread.join()
 
-    def abandon(self) -> None:
-        """Have the thread end by itself: nobody has the ledger any more, so there is nobody who could wait for it."""
-        with self._changed:
-            self._thread, self._stopping = None, True
-            self._changed.notify()
-
     def _run(self) -> None:
         address = f"file:{quote(self._path)}?mode=rw"  # a file that is gone must not come back empty
         try:
