@@ -116,7 +116,7 @@ class Caller:
     def __init__(self, url: str, token: str = "") -> None:
         parts = urlsplit(url)
         self.url, self._token = url, token
-        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=300)
 
     def close(self) -> None:
         self._connection.close()
@@ -226,14 +226,26 @@ def differences(folders: Path, helpers: tuple[Helper, Helper] | None, calls: int
             whole = stack.enter_context(running(folder, helpers, table))
             twins.append(Caller(whole.url, whole.token))
             stack.callback(twins[-1].close)
-        made = 0
+        made, sent = 0, []
         for method, path, body, headers, waits in script(calls, seed):
+            if not waits:  # what is left of a grant is shown: all that was asked has to be paid
+                found += _outcomes(twins, sent)
             replies = [twin.call(method, path, body, headers) for twin in twins]
-            if waits:
-                replies = [_outcome(twin, reply) for twin, reply in zip(twins, replies, strict=True)]
             made += 1
-            found += _compared(f"{method} {path} {(body or b'')[:80]!r}", replies)
+            what = f"{method} {path} {(body or b'')[:80]!r}"
+            found += _compared(what, replies)
+            sent += [(what, replies)] if waits else []
+        found += _outcomes(twins, sent)
     return made, found
+
+
+def _outcomes(twins: Sequence[Caller], sent: list[tuple[str, list[Seen]]]) -> list[str]:
+    """What came of the questions that were sent, compared."""
+    found = []
+    while sent:
+        what, replies = sent.pop(0)
+        found += _compared(what, [_outcome(twin, reply) for twin, reply in zip(twins, replies, strict=True)])
+    return found
 
 
 def _outcome(twin: Caller, sent: Seen) -> Seen:
