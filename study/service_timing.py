@@ -1,4 +1,4 @@
-"""Whether replies, or the load of the machine, tell how large a table is: 10**3 rows against 10**6, far more than neighbours.
+"""Whether replies, or the load of the machine, tell how large a table is: 10**3 rows against 10**6, more than neighbours.
 
 An analyst asks one of two services at random, which differ in the size of their tables alone, and does not know which. Each
 is a whole one: front, desk and hand are processes, on cores apart where there are two. He notes how long after its public

@@ -183,7 +183,7 @@ class Inline(Errands):
 
 
 class Slots:
-    """A clock that stands at the beginning of a slot until it is sent on: no test waits for it, or fails because it is slow."""
+    """A clock that stands at the beginning of a slot until it is sent on: no test waits for it, or fails for being slow."""
 
     def __init__(self, slot: float) -> None:
         self._slot, self._number = slot, int(time.time() / slot) + 1

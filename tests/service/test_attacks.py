@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import io
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -26,22 +27,22 @@ from discreet.core.ask import Account
 from discreet.core.price import Price
 from discreet.core.release import Release
 from discreet.errors import BudgetExceeded, DiscreetError
-from discreet.service import grants, signing, tokens
+from discreet.service import config as service_file
+from discreet.service import grants, run, signing, tokens
+from discreet.service import hand as hand_process
 from discreet.service.calls import Refused, json_reply
 from discreet.service.desk import Office
 from discreet.service.errands import Errands
 from discreet.service.inbox import Inbox
 from discreet.service.outbox import FINAL, WAITING
-from discreet.service.question import parse
+from discreet.service.question import parse, price
 from discreet.service.schedule import Waiting, schedule
 from discreet.service.visitors import Rate
 
 from . import twins
-from .conftest import Analyst, Clinic, body, make_clinic, mean, own_code, run_until, settle
+from .conftest import SCHEMA, Analyst, Clinic, Slots, body, make_clinic, mean, own_code, run_until, settle
 from .hostile import ROWS
-
-if TYPE_CHECKING:
-    from .stand import Stand
+from .stand import Stand, standing
 
 
 @pytest.fixture(scope="module")
@@ -177,11 +178,64 @@ def test_08_replies_come_at_a_public_moment(stand: Stand) -> None:
     caller.close()
 
 
-def test_09_the_front_shares_no_work_with_the_hand(stand: Stand) -> None:
-    """What is asked at /health is answered from constants: the same bytes, whatever the desk does."""
+def test_08_what_is_seen_at_every_moment_is_the_same_for_every_table(tmp_path: Path) -> None:
+    """Full, empty, and a hand that takes no time or all of it: after every slot the same requests are in the same state."""
+    told = []
+    for name, count in (("full", 500), ("empty", 0)):
+        (tmp_path / name).mkdir()
+        clinic = make_clinic(tmp_path / name, count=count)
+        ann, bob = clinic.analyst("ann", 2), clinic.analyst("bob", 2)
+        with clinic.desk() as office:
+            office.clock = clock = Slots(float(office.config.slot))
+            first, seen = clock(), []
+            refs = [who.submit(mean("0.1", where=f"age > {n}"), *[mean()] * n) for n in range(4) for who in (ann, bob)]
+            while len(office.outbox.states(refs)) < len(refs):
+                office._take(clock())
+            while not seen or {state for state, _ in seen[-1]} != {"answered"}:
+                office.tick(clock.next())
+                asked = office.outbox.states(refs)
+                seen.append([(asked[r].state, round((asked[r].due or 0) - first, 6)) for r in refs])
+            told.append(seen)
+    assert told[0] == told[1]
+
+
+def test_09_the_front_shares_no_work_with_the_hand(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cores apart, and a hand that is as busy with nothing to do; ``study.service_timing`` listens to the machine."""
     caller = twins.Caller(stand.url)
     assert len({caller.call("GET", "/health").body for _ in range(20)}) == 1
     caller.close()
+    on: dict[str, list[int]] = {}
+
+    class Ended:
+        returncode = 0
+
+        def poll(self) -> int:
+            return 0
+
+        def wait(self, _: float) -> int:
+            return 0
+
+        def send_signal(self, _: int) -> None:
+            """It has ended."""
+
+    def started(_: Path, part: str, cores: list[int]) -> Ended:
+        on[part] = cores
+        return Ended()
+
+    monkeypatch.setattr(run, "_start", started)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    assert run.both(service_file.read(Path(stand.boxes).parent / "serve.toml")) == 0
+    assert on == {"front": [0, 1], "desk": [2, 3]}
+
+
+def test_09_a_hand_with_nothing_to_do_is_busy_until_its_turn_ends(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says that it is free after the end of its turn and not before, and sleeps at no time."""
+    clinic.analyst("ann")
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it slept"))
+    end, out = time.time() + 0.2, io.StringIO()
+    hand_process.serve(io.StringIO(json.dumps({"do": "answer", "requests": [], "end": end}) + "\n"), out, clinic.config)
+    assert time.time() >= end
+    assert [json.loads(line) for line in out.getvalue().splitlines()] == [{"ready": True}, {"free": True}]
 
 
 def test_10_ones_own_load_provokes_no_overrun(clinic: Clinic) -> None:
@@ -206,11 +260,14 @@ def test_10_ones_own_load_provokes_no_overrun(clinic: Clinic) -> None:
 
 
 def test_12_a_price_is_no_oracle(stand: Stand) -> None:
-    """Prices and rehearsals are made where there is no table at all."""
+    """Prices and rehearsals are made where there is no table at all, and are what the schema alone says."""
+    assert service_file.read(Path(stand.boxes).parent / "serve.toml").tables == {}
     caller = twins.Caller(stand.url, stand.token)
     for how in ("preview", "rehearse"):
         replies = {caller.call("POST", f"/v1/requests?{how}=1", body(mean("0.2")).encode()).body for _ in range(3)}
         assert len(replies) == 1
+    told = json.loads(caller.call("POST", "/v1/requests?preview=1", body(mean("0.2")).encode()).body)
+    assert told["parts"] == [dict(part) for part in price(parse(body(mean("0.2"))), SCHEMA).parts]
     caller.close()
 
 
@@ -313,7 +370,7 @@ def _most_memory(pid: int) -> int:
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 
 
-def test_17_a_flood_is_dammed_for_the_one_who_floods() -> None:
+def test_17_a_flood_is_dammed_for_the_one_who_floods(tmp_path: Path, helpers: Any) -> None:
     rate = Rate(60)
     for number in range(60):
         rate.take(1, number / 100)
@@ -323,6 +380,24 @@ def test_17_a_flood_is_dammed_for_the_one_who_floods() -> None:
         assert caught.value.code == 429
     rate.take(2, 1.0)
     rate.take(1, 60.01)
+    codes: list[int] = []
+    with standing(tmp_path, more="[limits]\nper_minute = 10\n", helpers=helpers) as small:
+
+        def flood() -> None:
+            caller = twins.Caller(small.url, small.token)
+            codes.extend(caller.call("POST", "/v1/requests", body(mean()).encode()).code for _ in range(10))
+            caller.close()
+
+        threads = [threading.Thread(target=flood) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        other = twins.Caller(small.url, small.other)
+        others = [other.call("POST", "/v1/requests", body(mean()).encode()).code for _ in range(10)]
+        other.close()
+        for thread in threads:
+            thread.join()
+    assert sorted(codes) == [202] * 10 + [429] * 30
+    assert others == [202] * 10
 
 
 def test_18_anothers_request_is_not_there(stand: Stand) -> None:
@@ -646,6 +721,13 @@ def test_32_lengths_tell_no_values(stand: Stand) -> None:
         lengths.add(len(json_reply(doc).body))
     assert len(lengths) == 1
     caller = twins.Caller(stand.url, stand.token)
+    asked = [mean(f"0.{number}", where=f"age > {10 * number}") for number in range(1, 6)]
+    refs = [json.loads(caller.call("POST", "/v1/requests", body(ask).encode()).body)["request"] for ask in asked]
+    cookie = {"Cookie": twins.sign_in(caller, stand.token)}
+    for path in ("/v1/requests/{}", "/answers/{}", "/answers/{}/answer.json"):
+        for ref in refs:
+            caller.waited(ref)
+        assert len({len(caller.call("GET", path.format(ref), headers=cookie).body) for ref in refs}) == 1
     for path in ("/health", "/v1/tables", "/v1/none", "/", "/style.css"):
         assert len(caller.call("GET", path).body) % 4096 == 0
     caller.close()

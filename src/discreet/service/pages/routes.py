@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
@@ -14,8 +14,6 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
 
 from discreet.core.categories import Categories
@@ -72,27 +70,26 @@ class Pages:
     def routes(self) -> list[Route]:
         """For the server."""
         both = ["GET", "POST"]
-        return [
-            Route("/", self._endpoint(self._front_door), methods=["GET"]),
-            Route("/sign-in", self._endpoint(self._sign_in), methods=["POST"]),
-            Route("/sign-out", self._endpoint(self._sign_out), methods=["POST"]),
-            Route("/style.css", self._endpoint(self._style), methods=["GET"]),
-            Route("/tables", self._endpoint(self._tables), methods=["GET"]),
-            Route("/tables/{table}", self._endpoint(self._table), methods=["GET"]),
-            Route("/tables/{table}/{what}/{name}", self._endpoint(self._ask), methods=both),
-            Route("/confirm", self._endpoint(self._confirm), methods=["POST"]),
-            Route("/send", self._endpoint(self._send), methods=["POST"]),
-            Route("/rehearse", self._endpoint(self._rehearse), methods=["POST"]),
-            Route("/answers", self._endpoint(self._answers), methods=["GET"]),
-            Route("/answers/{ref}", self._endpoint(self._answer), methods=["GET"]),
-            Route("/answers/{ref}/answer.json", self._endpoint(self._download), methods=["GET"]),
-            Route("/models", self._endpoint(self._models), methods=["GET"]),
-            Route("/queue", self._endpoint(self._queue), methods=["GET"]),
-            Route("/catalogue", self._endpoint(self._catalogue), methods=["GET"]),
+        works: list[tuple[str, Callable[[Call], Reply], list[str]]] = [
+            ("/", self._front_door, ["GET"]),
+            ("/sign-in", self._sign_in, ["POST"]),
+            ("/sign-out", self._sign_out, ["POST"]),
+            ("/style.css", self._style, ["GET"]),
+            ("/tables", self._tables, ["GET"]),
+            ("/tables/{table}", self._table, ["GET"]),
+            ("/tables/{table}/{what}/{name}", self._ask, both),
+            ("/confirm", self._confirm, ["POST"]),
+            ("/send", self._send, ["POST"]),
+            ("/rehearse", self._rehearse, ["POST"]),
+            ("/answers", self._answers, ["GET"]),
+            ("/answers/{ref}", self._answer, ["GET"]),
+            ("/answers/{ref}/answer.json", self._download, ["GET"]),
+            ("/models", self._models, ["GET"]),
+            ("/queue", self._queue, ["GET"]),
+            ("/catalogue", self._catalogue, ["GET"]),
         ]
-
-    def _endpoint(self, work: Callable[[Call], Reply]) -> Callable[[Request], Awaitable[Response]]:
-        return endpoint(work, 2 * self._counter.limits.body, self._told)
+        most = 2 * self._counter.limits.body
+        return [Route(path, endpoint(path, work, most, self._told), methods=methods) for path, work, methods in works]
 
     @cached_property
     def _specs(self) -> dict[str, dict[str, dict[str, Any]]]:
@@ -111,6 +108,7 @@ class Pages:
         who = None if session is None else self._counter.outbox.still(session.token, time.time())
         if session is None or who is None:
             raise Refused(401, "please sign in")
+        call.found["analyst"] = who.analyst
         if call.method == "POST":
             self._check_origin(call)
             if not secrets.compare_digest(forms.one(forms.read(call.body), "csrf").encode(), session.csrf.encode()):
@@ -207,7 +205,9 @@ class Pages:
     def _send(self, call: Call) -> Reply:
         who, _ = self._visitor(call)
         form = forms.read(call.body)
-        ref = self._counter.send(who, forms.one(form, "question").encode(), forms.one(form, "key") or None)
+        ref = call.found["ref"] = self._counter.send(
+            who, forms.one(form, "question").encode(), forms.one(form, "key") or None
+        )
         return _elsewhere(f"/answers/{ref}")
 
     def _rehearse(self, call: Call) -> Reply:
