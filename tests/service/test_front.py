@@ -61,9 +61,10 @@ from discreet.service.front import check_blind
 settings = config.read(sys.argv[1])
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(54322); os.setuid(54321)
-try: check_blind(settings)
-except InvalidRequest as problem: print(problem.key or problem)
-else: print("blind")
+for _ in sys.stdin:
+    try: check_blind(settings)
+    except InvalidRequest as problem: print(problem, flush=True)
+    else: print("blind", flush=True)
 """
 
 
@@ -83,18 +84,23 @@ def test_a_front_that_could_open_a_table_or_a_ledger_does_not_start(tmp_path: Pa
     for path in (*secret, *(p for p in (tmp_path / "private").iterdir() if p not in secret)):
         path.chmod(0o644)
 
-    def said() -> str:
-        command = [sys.executable, "-c", _BLIND, str(tmp_path / "serve.toml")]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    command = [sys.executable, "-c", _BLIND, str(tmp_path / "serve.toml")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as front:
+        assert front.stdin is not None
+        assert front.stdout is not None
 
-    told = []
-    for path in secret:
-        told.append(said())
-        assert str(path) in told[-1], told
-        path.chmod(0o000)
-    for path in (tmp_path / "private").iterdir():
-        path.chmod(0o000)
-    assert said() == "blind"
+        def said() -> str:
+            front.stdin.write("look\n")
+            front.stdin.flush()
+            return front.stdout.readline().strip()
+
+        for path in secret:
+            assert str(path) in said()
+            path.chmod(0o000)
+        for path in (tmp_path / "private").iterdir():
+            path.chmod(0o000)
+        assert said() == "blind"
+        front.stdin.close()
 
 
 def test_one_user_has_to_be_written_down(clinic: Clinic) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -23,7 +22,7 @@ from discreet.service.desk import Office
 from discreet.service.front import application
 from discreet.service.helper import Helper
 from tests.service.conftest import Clinic, make_clinic, rows
-from tests.service.stand import listening
+from tests.service.stand import listener, listening
 
 TABLES = {"base": rows(200), "one less": rows(199), "empty": rows(0)}
 _HIDDEN = ("value", "ref", "request", "signature", "due", "sent", "location", "hash", "made", "predictor", "lower", "upper",
@@ -50,8 +49,8 @@ def running(
 ) -> Iterator[Whole]:
     """A desk and a front of one clinic, for as long as the block lasts."""
     with ExitStack() as stack:
-        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        port = listener.getsockname()[1]
+        ear = stack.enter_context(listener())
+        port = ear.getsockname()[1]
         clinic = make_clinic(folder, slot=slot, budget="{epsilon = 5000, delta = 1e-3}")
         clinic.edit("https://ask.clinic.example", f"http://127.0.0.1:{port}")
         clinic.edit("127.0.0.1:8443", f"127.0.0.1:{port}")
@@ -67,7 +66,7 @@ def running(
         ended = threading.Event()
         desk = threading.Thread(target=_run, args=(office, ended), daemon=True)
         desk.start()
-        stack.enter_context(listening(application(clinic.config, helpers), listener))
+        stack.enter_context(listening(application(clinic.config, helpers), ear))
         try:
             yield Whole(clinic, clinic.config.url, one.secret, other.secret)
         finally:

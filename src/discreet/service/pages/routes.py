@@ -84,6 +84,7 @@ class Pages:
             ("/answers", self._answers, ["GET"]),
             ("/answers/{ref}", self._answer, ["GET"]),
             ("/answers/{ref}/answer.json", self._download, ["GET"]),
+            ("/answers/{ref}/score", self._score, ["POST"]),
             ("/models", self._models, ["GET"]),
             ("/queue", self._queue, ["GET"]),
             ("/catalogue", self._catalogue, ["GET"]),
@@ -98,6 +99,9 @@ class Pages:
         return {
             "ask": {each["name"]: each for each in made["statistics"]},
             "fit": {each["name"]: each for each in made["models"]},
+            "tune": {each["name"]: each for each in made["models"] if each["tuned"]},
+            "together": {"several": made["several"]},
+            "synthesize": {"tables": made["synthetic"]},
         }
 
     # Who is there, and whether a form is one of ours.
@@ -165,7 +169,8 @@ class Pages:
             groups.setdefault(each["group"], []).append(each)
         return self._page(
             call, "table.html.j2", who, table=table, grant=grant, columns=_columns(table), groups=groups,
-            models=list(self._specs["fit"].values()),
+            models=list(self._specs["fit"].values()), whole=[("together", *self._specs["together"].values()),
+                                                             ("synthesize", *self._specs["synthesize"].values())],
         )  # fmt: skip
 
     def _ask(self, call: Call) -> Reply:
@@ -178,12 +183,12 @@ class Pages:
         form = forms.read(call.body) if call.method == "POST" else {}
         facts: dict[str, Any] = {
             "table": table, "grant": grant, "spec": spec, "what": what, "form": form, "columns": _columns(table),
-            "filters": range(1, forms.FILTERS + 1),
+            "filters": range(1, forms.FILTERS + 1), "places": range(1, forms.ROWS + 1),
         }  # fmt: skip
         if call.method == "GET":
             return self._page(call, f"{what}.html.j2", who, problem=None, **facts)
         try:
-            made = forms.statistic(table.name, spec, form) if what == "ask" else forms.model(table.name, spec, form)
+            made = forms.MAKERS[what](table.name, spec, form)
             price = self._counter.price(who[0], forms.text(made).encode())
         except (Refused, DiscreetError) as problem:
             refused = problem if isinstance(problem, Refused) else Refused.of(problem)
@@ -244,7 +249,8 @@ class Pages:
             refresh = None if view.is_final else max(_SOONEST, round(rest + 0.5))
             return self._page(call, "waiting.html.j2", who, refresh=refresh, **facts)
         parts = _drawn(self._counter.shown(view))
-        return self._page(call, "answer.html.j2", who, least=_ANSWER_PAGE, parts=parts, **facts)
+        fitted = bool({"fit", "tune"} & asked.keys())
+        return self._page(call, "answer.html.j2", who, least=_ANSWER_PAGE, parts=parts, fitted=fitted, **facts)
 
     def _download(self, call: Call) -> Reply:
         who, _ = self._visitor(call)
@@ -254,6 +260,17 @@ class Pages:
         body = json.dumps(view.document(), indent=1, ensure_ascii=False).encode()
         name = f'attachment; filename="answer-{view.sent.ref[:8]}.json"'
         return Reply(padded(body), kind="application/json", headers=HEADERS | {"content-disposition": name})
+
+    def _score(self, call: Call) -> Reply:
+        """The price of a fitted model's score."""
+        who = self._visitor(call)
+        view = self._counter.own(who[0], call.named["ref"])
+        if view.answer is None:
+            raise Refused(404, "there is no answer yet", remedy="wait for its moment")
+        table = json.loads(view.sent.body)["table"]
+        made = forms.text(forms.score(table, self._counter.scored(view), forms.read(call.body)))
+        price = self._counter.price(who[0], made.encode())
+        return self._priced(call, who, price, made, f"/answers/{view.sent.ref}")
 
     def _catalogue(self, call: Call) -> Reply:
         who = self._visitor(call)
