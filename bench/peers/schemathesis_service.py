@@ -1,6 +1,6 @@
 """Schemathesis against a front: requests made of its own description, good ones and bad ones, until there are enough.
 
-Arguments: the address, a token, how many requests, a seed. Prints how many were made, by the first digit of the reply's code,
+Arguments: the address, a token, how many requests, a seed. Prints how many were made, by the first digit of the code,
 and the first replies with a code from 500 on, with a body that is no JSON, or with words of a traceback.
 """
 

@@ -32,7 +32,7 @@ def answer(question: Question, document: Mapping[str, Any], schema: Schema, rows
 def score(question: Question, document: Mapping[str, Any], schema: Schema, rows: int | None) -> dict[str, Any]:
     """The design and the coefficients of the classifier that an answer holds: what the question of its score is about."""
     model = question.kind.model(_replayed(question, document, schema, rows)) if question.kind.replays else None
-    fitted = getattr(model, "fitted_", None)
+    fitted: Any = getattr(model, "fitted_", None)
     if not isinstance(model, Scorable) or not hasattr(fitted, "theta"):
         raise InvalidRequest("classifiers that are fitted at once have a score here", remedy="use the client for others")
     return {"design": written(fitted.design), "theta": np.ravel(fitted.theta).tolist()}
