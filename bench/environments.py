@@ -25,6 +25,7 @@ REQUIREMENTS = {
     "anjana": ["anjana"],
     "pycanon": ["pycanon"],
     "lifelines": ["lifelines", "numpy"],
+    "schemathesis": ["schemathesis>=4"],
 }
 NOT_LOCKED = ("torch",)
 # One thread each: a ratio of single-threaded work means the same on every machine.
