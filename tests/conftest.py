@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.servers import NONE, postgres
 
@@ -22,6 +23,11 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 
 
+# How fast examples are made depends on the load of the machine, and no test may.
+settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("anywhere")
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """One local Spark session for all tests of a process: a second would be the same, and stopping it would stop both."""
@@ -29,7 +35,7 @@ def spark() -> Iterator[Any]:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession
 
-    settings = {
+    wanted = {
         "spark.ui.enabled": "false",
         "spark.log.level": "ERROR",
         # Four partitions that are not joined again, small as they are: the empty id and the null id would be apart.
@@ -37,7 +43,7 @@ def spark() -> Iterator[Any]:
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
     }
     builder = SparkSession.builder.master("local[2]")
-    for key, value in settings.items():
+    for key, value in wanted.items():
         builder = builder.config(key, value)
     session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     yield session

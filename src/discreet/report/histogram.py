@@ -8,7 +8,8 @@ from itertools import groupby, pairwise
 
 from markupsafe import Markup
 
-from discreet.report.language import say, spelt
+from discreet.report import dates
+from discreet.report.language import say
 from discreet.report.numbers import shown
 from discreet.report.svg import BAR, Triple, line, rect, step, svg, text
 
@@ -75,8 +76,7 @@ def _written(edges: Sequence[float], places: Sequence[float], y: float) -> list[
         if not at_end and (place - last < _APART or places[-1] - place < _APART):
             continue
         last = place
-        words = spelt(f"{edge:g}").replace("-", "−")
-        parts.append(text(f"{place:.3f}%", y, words, "end" if at_end else "middle", "small"))
+        parts.append(text(f"{place:.3f}%", y, dates.edge(edge), "end" if at_end else "middle", "small"))
     return parts
 
 
