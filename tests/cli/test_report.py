@@ -321,9 +321,9 @@ def test_answers_about_dates_are_dates() -> None:
     assert "is 2017-09-27. The true number of this table lies between 2017-09-27 and" in told("mean", "d")["sentence"]
     assert "is 2017-09-27 00:00." in told("mean", "w")["sentence"]
     assert "days (root mean square)" in told("mean", "w", epsilon=1)["law"]
-    cut = told("histogram", "d", bins=["2015-01-01", "2016-01-01", "2024-12-31"])
-    assert cut["rows"][0] == (["2015-01-01 to below 2016-01-01"], "365", "365", "365")
-    assert ">2016-01-01</text>" in cut["picture"]
+    cut = told("histogram", "d", bins=["2015-01-01", "2019-01-01", "2024-12-31"])
+    assert cut["rows"][0] == (["2015-01-01 to below 2019-01-01"], "1,461", "1,461", "1,461")
+    assert ">2019-01-01</text>" in cut["picture"]
     assert told("histogram", "w", bins=3)["rows"][0][0] == ["2015-01-01 00:00 to below 2018-05-02 08:00"]
     assert told("count", by="bins(d, ['2015-01-01', '2016-01-01'])")["rows"][0][0] == ["2015-01-01 to 2016-01-01"]
 

@@ -41,7 +41,6 @@ def release(
 def summary(doc: dict[str, Any], folder: Path) -> None:
     """What was answered, what it cost, what is left and where it is."""
     from discreet.jobs.release import DOCUMENT, PAGE
-
     from discreet.report import dates
 
     rows, types = [], {name: column["type"] for name, column in doc["declared"]["columns"].items()}

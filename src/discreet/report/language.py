@@ -26,7 +26,9 @@ def phrases() -> dict[str, dict[str, str]]:
     from discreet.hypotheses.words import ENGLISH
 
     found = tomllib.loads(files("discreet.report").joinpath("phrases.toml").read_text(encoding="utf-8"))
-    return found | {"en": found["en"] | ENGLISH}
+    french = found["fr"].items()  # where no line begins with a colon
+    tied = {key: re.sub(r" (?=[:;%»])|(?<=«) ", "\u00a0", text) for key, text in french}
+    return found | {"en": found["en"] | ENGLISH, "fr": tied}
 
 
 @contextmanager
