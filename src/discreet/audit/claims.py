@@ -42,10 +42,10 @@ def audit_exhibit(exhibit: Exhibit, confidence: float = CONFIDENCE) -> Row:
 def everything(quick: bool = False) -> Iterator[Row]:
     """The whole table: laws, statistics under each relation, local reports, models and what they ask, and the museum."""
     for case in law_claims.CASES:
-        yield law_claims.audit_law(case, 50_000 if quick else 2_000_000)
+        yield law_claims.audit_law(case, 20_000 if quick else 2_000_000)
     yield from key_claims.audit_keys(10_000 if quick else 400_000)
     yield from statistic_claims.audit_statistics(quick)
-    yield from local_claims.audit_local(50_000 if quick else 1_000_000)
+    yield from local_claims.audit_local(20_000 if quick else 1_000_000)
     yield from model_claims.audit_fits(quick)
     yield from procedure_claims.audit_procedures(quick)
     for exhibit in museum.EXHIBITS:

@@ -224,7 +224,7 @@ def audit_statistics(quick: bool, confidence: float = CONFIDENCE) -> Iterator[Ro
     """Every statistic of ``ASKED`` under each relation; ``claims.unaudited`` names a registered one that is not there."""
     for name in ASKED:
         for relation in RELATIONS:
-            few = 2_500 if quick else 300_000
+            few = 1_000 if quick else 300_000
             trials = few if name in CHOICES else 4 * few if quick else 400_000
             yield audit_statistic(name, relation, trials, confidence)
             if name in PEOPLE:

@@ -91,6 +91,11 @@ class Distribution(CellReading):
     def compute(self, cells: Floats) -> Floats:
         return np.asarray(cells @ least_squares(self.branches).T)
 
+    def expected_error(self, releases: Sequence[Release]) -> Any:
+        """Exact: a bin's count is linear in what was released, so its variance is that of the weighted noise."""
+        spread = np.sqrt(noise_variance(least_squares(self.branches), releases[0].mechanism))  # type: ignore[arg-type]
+        return plain(np.broadcast_to(spread, (*self.outer, self.bins)).copy())
+
     @property
     def about_population(self) -> bool:
         return True
