@@ -22,10 +22,9 @@ ROOT = Path(__file__).parent.parent
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 
-
-# How fast examples are made depends on the load of the machine, and no test may.
-settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("anywhere")
+# A machine that is busy with other things makes drawing an example slow, which says nothing of the code.
+settings.register_profile("busy machines", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy machines")
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +34,7 @@ def spark() -> Iterator[Any]:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession
 
-    wanted = {
+    facts = {
         "spark.ui.enabled": "false",
         "spark.log.level": "ERROR",
         # Four partitions that are not joined again, small as they are: the empty id and the null id would be apart.
@@ -43,7 +42,7 @@ def spark() -> Iterator[Any]:
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
     }
     builder = SparkSession.builder.master("local[2]")
-    for key, value in wanted.items():
+    for key, value in facts.items():
         builder = builder.config(key, value)
     session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     yield session

@@ -237,7 +237,7 @@ def test_every_language_has_every_phrase() -> None:
         own = {key: set(re.findall(r"{(\w+)}", text)) for key, text in every[name].items()}
         more = {key for key in own if key.startswith(("law.", "method."))}
         assert {key: words for key, words in own.items() if key not in more} == plain
-        assert all(own[key] <= {"draws", "n", "p"} for key in more)
+        assert all(own[key] <= {"draws", "n", "p", "strata"} for key in more)
 
 
 @pytest.mark.parametrize(("name", "words"), [("de", "Die Antworten"), ("fr", "Les réponses")])

@@ -72,6 +72,7 @@ ASKED: dict[str, list[tuple[tuple[str, ...], dict[str, Any]]]] = {
     "pearsonr": [(("xqa", "xqn"), {})],
     "ttest_1samp": [(("xqa",), {"popmean": 1.0})],
     "ttest_ind": [(("xqa",), _TWO)],
+    "two_sample": [(("xqa",), _TWO)],
     "ttest_rel": [(("xqa", "xqn"), {})],
     "mannwhitneyu": [(("xqa",), _TWO)],
     "kruskal": [(("xqa",), {"draws": 99, **_BY})],

@@ -187,7 +187,7 @@ def _method(test: Any) -> str:
     """How a p-value was found: in the page's own words, else the test's, which are English."""
     if not says(f"method.{test.name}"):
         return localised(test.method)
-    numbers = {word: getattr(getattr(test, "equality", test), word, 0) for word in ("draws", "n", "p")}
+    numbers = {word: getattr(getattr(test, "equality", test), word, 0) for word in ("draws", "n", "p", "strata")}
     return say(f"method.{test.name}", **{word: shown(number) for word, number in numbers.items()})
 
 
