@@ -170,7 +170,7 @@ def _second(parts: dict[str, Floats]) -> Floats:
     hour, minute, second = (parts.get(name, zero) for name in ("H", "M", "S"))
     good = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 60)
     months = np.where(good, (year - 1970) * 12 + month - 1, 0).astype(np.int64).astype("datetime64[M]")
-    first, last = (each.astype("datetime64[D]").astype(np.float64) for each in (months, months + 1))
+    first, last = (each.astype("datetime64[D]").astype(np.float64) for each in (months, months + np.timedelta64(1, "M")))
     good &= day <= last - first
     total = (first + day - 1) * _DAY + hour * 3600 + minute * 60 + second + parts.get("f", zero)
     return np.where(good, total, np.nan)
