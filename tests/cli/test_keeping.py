@@ -57,12 +57,7 @@ def test_an_interrupted_command_says_what_was_charged(
         return fold(self, *arguments)
 
     monkeypatch.setattr(FileSource, "fold", strike)
-    # Whoever started the tests in the background of a shell left Ctrl-C ignored.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        ran = run("release", folder / "people.toml")
-    finally:
-        signal.signal(signal.SIGINT, before)
+    ran = run("release", folder / "people.toml")
     assert ran.code == 130
     line = ran.err.strip().splitlines()[-1]
     assert line == "discreet: interrupted; ε=0.5 was charged; every answer is stored: asking the same again is free"
