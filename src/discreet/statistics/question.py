@@ -56,7 +56,7 @@ class Table:
         """The declaration of a column of categories; refuses one of numbers, and labels that are yet to be ``found``."""
         declared = self.schema[column]
         if not isinstance(declared, Categories):
-            raise InvalidRequest(f"column {column!r} holds numbers; grouping and tables need declared Categories")
+            raise InvalidRequest(f"column {column!r} holds numbers; group by bins({column}, [...]), or declare Categories")
         if found and declared.private:
             raise InvalidRequest(
                 f"the labels of column {column!r} are private and have no price; declare price={{'epsilon': ..., 'delta': "
