@@ -27,6 +27,7 @@ from discreet.core.ask import Account
 from discreet.core.price import Price
 from discreet.core.release import Release
 from discreet.errors import BudgetExceeded, DiscreetError
+from discreet.ledger import keeping
 from discreet.service import config as service_file
 from discreet.service import grants, run, signing, tokens
 from discreet.service import hand as hand_process
@@ -676,6 +677,7 @@ def test_30_a_ledger_set_back_pays_for_nothing(clinic: Clinic) -> None:
         assert settle(office, ann.submit(mean("0.1"))) == ["closed"]
         with clinic.custodian() as custodian, pytest.raises(DiscreetError, match="write-off"):
             custodian.reopen("clinic")
+    keeping.adopt(clinic.config.populations["clinic"].ledger)
     with clinic.custodian() as custodian:
         assert custodian.write_off("clinic").epsilon == 2
     assert clinic.spent()["spent"] >= before
