@@ -340,8 +340,8 @@ def _title(view: View) -> str:
     kind = next(word for word in asked if word != "table")
     about = asked[kind]
     words = {"synthesize": "synthetic tables", "score": "score of a model", "tune": f"the best {about.get('kind')} model"}
-    told = words.get(kind, f"{about.get('kind')} model")
-    return told + (f" of {about['target']}" if "target" in about else "")
+    named: str = words.get(kind, f"{about.get('kind')} model")
+    return named + (f" of {about['target']}" if "target" in about else "")
 
 
 def _of(columns: Any) -> str:
