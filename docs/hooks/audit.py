@@ -20,9 +20,9 @@ def table(results: dict[str, Any]) -> str:
     study = results.get("audit")
     if not study:
         return "Run `python -m bench audit` to fill this table."
-    lines = ["| kind | entry | claimed ε | δ | certified ε | verdict |", "|---|---|---:|---:|---:|---|"]
+    lines = ["| kind | entry | claimed | δ | certified | verdict |", "|---|---|---:|---:|---:|---|"]
     for row in study["rows"]:
-        good, bad = ("refuted", "**not refuted**") if row["kind"] == "broken" else ("holds", "**broken**")
+        good, bad = ("refuted", "**not refuted**") if row["kind"] in ("broken", "trap") else ("holds", "**broken**")
         verdict = good if row["holds"] else bad
         name = row["name"].replace("|", "/")
         lines.append(

@@ -25,7 +25,7 @@ def test_a_median_of_eight_bins() -> None:
     counts = np.array([5.0, 10, 20, 30, 20, 10, 4, 1])
     reading: Any = Distribution(tuple(range(9)), (8,)).quantile("0.5")
     release = [Release.of(ds.Laplace(1), counts)]
-    weights = reading._weights[2:3]
+    weights = reading.weights[2:3]
     assert upper_tail(-(weights @ counts), np.array([25.0]), weights, ds.Laplace(1))[0] == pytest.approx(
         0.00270513, abs=1e-8
     )

@@ -19,7 +19,8 @@ _TITLES = {  # what a person calls it; another entry of the registry goes by its
     "equal_variances": "Test of equal variances", "f_oneway": "Analysis of variance", "kruskal": "Kruskal–Wallis test",
     "ks_2samp": "Kolmogorov–Smirnov test", "linregress": "Regression line", "logrank": "Log-rank test",
     "mannwhitneyu": "Mann–Whitney test", "pearsonr": "Test of a correlation", "ttest_1samp": "t-test of one mean",
-    "ttest_ind": "t-test of two groups", "ttest_rel": "t-test of pairs", "wilcoxon": "Wilcoxon signed-rank test",
+    "ttest_ind": "t-test of two groups", "ttest_rel": "t-test of pairs", "two_sample": "Test of two groups",
+    "wilcoxon": "Wilcoxon signed-rank test",
     "survival": "Survival curve",
 }  # fmt: skip
 _MODEL_FIELDS = ("ridge", "fit_intercept", "intervals", "components", "hidden_layer_sizes", "epochs", "expected_rows")
