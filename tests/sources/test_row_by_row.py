@@ -75,6 +75,18 @@ def test_one_date_makes_no_number_and_no_person_vanish() -> None:
         assert kept({"x": [1.0] * 1001, "id": ids}) == 1001
 
 
+@pytest.mark.parametrize("odd", ["x", 10**40, 2.5, None])
+def test_one_id_changes_no_order_of_others(odd: Any) -> None:
+    """People in memory lie by key, and lots are added up in that order: it must not turn with one person's id."""
+    others = [30, 4, 5, -2, "b", "a"]
+    for at in range(len(others) + 1):
+        for rest in (others, others[:4]):
+            keys = identities(cells.objects([*rest[:at], odd, *rest[at:]]), DEFAULT_SALT).keys
+            alone = identities(cells.objects(rest), DEFAULT_SALT).keys
+            found = np.argsort(np.delete(keys, min(at, len(rest))), kind="stable")
+            assert found.tolist() == np.argsort(alone, kind="stable").tolist()
+
+
 def test_an_id_has_one_form_on_every_source(tmp_path: Path, spark: Any) -> None:
     """Bytes, text, numbers and times: as many people in memory as in files and on Spark, whatever a batch holds."""
     same = [["7", b"7", 7, 7.0, np.int8(7)], ["ann", b"ann", np.str_("ann")], [b"\xff"], ["\\xff", b"\\xff"], ["7.0"],
