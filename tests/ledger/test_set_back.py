@@ -308,7 +308,7 @@ def test_a_torn_record_leaves_the_one_before_it(file: str, tmp_path: Path, event
             Desk(People(), ledger, Random(), "add_remove").answer(
                 tuple(Ask(Sevens(f"{before} {place}"), eps("0.01")) for place in range(events))
             )
-        files, last = beside.beside(str(tmp_path / "ledger.db"), fresh=False), ledger.count
+        files, last = beside.beside(str(tmp_path / "ledger.db"), fresh=False, in_use={tmp_path / "ledger.db"}), ledger.count
         assert files.seen(1) == (last, ledger.head)
         head = tmp_path / "ledger.db.head"
         content = bytearray(head.read_bytes())

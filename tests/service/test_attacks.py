@@ -462,6 +462,7 @@ POSTED = b"POST /v1/requests HTTP/1.1\r\nHost: x\r\n"
 HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 SMUGGLED = [
     POSTED + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + HEALTH,
+    HEALTH[:-2] + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + HEALTH,
     POSTED + b"Content-Length: 4\r\nContent-Length: 40\r\n\r\nabcd" + HEALTH,
     POSTED + b"Transfer-Encoding: xchunked\r\n\r\n" + HEALTH,
     b"GET /health HTTP/1.1\r\nHost: x\r\nBad Header: x\r\n\r\n" + HEALTH,

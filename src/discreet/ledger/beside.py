@@ -19,7 +19,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from hashlib import sha256
@@ -245,17 +245,21 @@ _known: dict[Path, Beside] = {}
 _knowing = threading.Lock()
 
 
-def beside(path: str, *, fresh: bool) -> Beside:
+def beside(path: str, *, fresh: bool, in_use: Collection[Path]) -> Beside:
     """What lies beside the ledger at ``path``: one object for the whole process.
 
     With ``fresh``, where nobody in this process has the ledger open or it is gone, the head file is opened anew: it may be
-    another one by now.
+    another one by now. Head files of ledgers that are not ``in_use`` any more are closed: whoever dropped a session without
+    closing it left them open.
     """
     real = Path(os.path.realpath(path))
     with _knowing:
         found = _known.setdefault(real, Beside(real))
         if fresh:
             found.close()
+        for other in _known.values():
+            if other is not found and other.path not in in_use:
+                other.close()
         return found
 
 

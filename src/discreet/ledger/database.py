@@ -20,7 +20,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
@@ -107,8 +107,11 @@ class Database:
         self._settler: Settler | None = None
         if self.sqlite and not self.memory:
             path = str(self.url.database)
-            self.beside = beside.beside(path, fresh=not _at(path) or not Path(path).exists())
+            in_use = _paths()
+            fresh = Path(os.path.realpath(path)) not in in_use or not Path(path).exists()
+            self.beside = beside.beside(path, fresh=fresh, in_use=in_use)
             self._settler = Settler(path, self.beside)
+            weakref.finalize(self, self._settler.finish).atexit = False
         self._engine = self._make_engine()
         self._dialect = self._engine.dialect
         self._errors: Any = self._dialect.loaded_dbapi
@@ -138,11 +141,14 @@ class Database:
             raise LedgerUnavailable(
                 f"a PostgreSQL ledger needs a driver, and {problem}; install psycopg, or discreet with [postgres]"
             ) from problem
-        event.listen(engine, "connect", self._sqlite_connected if self.sqlite else self._postgres_connected)
+        # The pool remembers an open connection, and with it its listeners, while the process lives: one that held on
+        # to this object would keep a ledger that everybody dropped open for good.
+        connected = weakref.WeakMethod(self._sqlite_connected if self.sqlite else self._postgres_connected)
+        event.listen(engine, "connect", lambda raw, _: cast(Any, connected())(raw))
         event.listen(engine, "begin", _sqlite_begin if self.sqlite else _postgres_begin)
         return engine
 
-    def _sqlite_connected(self, raw: Any, _: Any) -> None:
+    def _sqlite_connected(self, raw: Any) -> None:
         raw.isolation_level = None  # the driver must not begin transactions by itself: ``_sqlite_begin`` does
         raw.execute("PRAGMA synchronous=FULL")
         raw.execute("PRAGMA fullfsync=ON")  # where fsync alone does not reach the disk
@@ -160,7 +166,7 @@ class Database:
                     raise
                 time.sleep(0.01)
 
-    def _postgres_connected(self, raw: Any, _: Any) -> None:
+    def _postgres_connected(self, raw: Any) -> None:
         with raw.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, false)", [f"{max(1, round(self.timeout * 1000))}ms"])
             cursor.execute(
@@ -417,10 +423,9 @@ _open: weakref.WeakSet[Database] = weakref.WeakSet()
 _holders: weakref.WeakValueDictionary[int, Database] = weakref.WeakValueDictionary()
 
 
-def _at(path: str) -> list[Database]:
-    """The databases that this process has open at a path."""
-    wanted = os.path.realpath(path)
-    return [d for d in _open if d.beside is not None and not d._gone and str(d.beside.path) == wanted]
+def _paths() -> set[Path]:
+    """The files of the ledgers that this process has open."""
+    return {each.beside.path for each in _open.copy() if each.beside is not None and not each._gone}
 
 
 _forking = threading.Lock()

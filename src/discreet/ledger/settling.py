@@ -53,12 +53,16 @@ class Settler:
 
     def stop(self) -> None:
         """Settle what is left and end the thread."""
+        if (thread := self.finish()) is not None:
+            thread.join()
+
+    def finish(self) -> threading.Thread | None:
+        """Tell the thread to settle what is left and to end; not waited for, since the garbage collector calls this too."""
         with self._changed:
             thread, self._thread = self._thread, None
             self._stopping = True
             self._changed.notify()
-        if thread is not None:
-            thread.join()
+        return thread
 
     def _run(self) -> None:
         address = f"file:{quote(self._path)}?mode=rw"  # a file that is gone must not come back empty

@@ -10,8 +10,10 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.errors import InvalidRequest
 from discreet.service.api import Api
@@ -67,6 +69,26 @@ def _files(path: Path) -> Iterator[Path]:
         yield path
 
 
+class OneLength:
+    """A request that tells its length in two ways is refused, and the connection ends with the reply.
+
+    Two programs in a row that believe different ones of the two see different requests behind it (RFC 9112, section 6.3).
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        named = {name for name, _ in scope.get("headers", ())}
+        if {b"content-length", b"transfer-encoding"} <= named:
+            refused = Refused(422, "a request tells its length once", remedy="send Content-Length or Transfer-Encoding")
+            reply = told_in_json(_NOWHERE, refused).response()
+            reply.headers["connection"] = "close"
+            await reply(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
 def application(config: Config, helpers: tuple[Helper, Helper] | None = None) -> Starlette:
     """The front as an ASGI application; ``helpers`` of another front, one for prices and one for the rest, can be shared."""
     inbox, outbox = Inbox(config.front_boxes, write=True), Outbox(config.front_boxes, write=False)
@@ -86,7 +108,10 @@ def application(config: Config, helpers: tuple[Helper, Helper] | None = None) ->
                 helper.close()
 
     routes = [*Api(counter, visitors).routes(), *Pages(config, counter, visitors).routes()]
-    made = Starlette(routes=routes, lifespan=alive, exception_handlers={HTTPException: _refused, Exception: _failed})
+    made = Starlette(
+        routes=routes, lifespan=alive, middleware=[Middleware(OneLength)],
+        exception_handlers={HTTPException: _refused, Exception: _failed},
+    )  # fmt: skip
     made.router.redirect_slashes = False
     return made
 
