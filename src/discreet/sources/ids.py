@@ -99,7 +99,7 @@ def identities(column: Column, salt: int, missing: Collection[str] = ()) -> Iden
     known: dict[bytes | None, int] = {None: NO_ID}
     names = [*(None if name in nobody else name for name in map(identity, values)), None]
     for name in names:
-        if name not in known:
+        if name is not None and name not in known:
             known[name] = int(name) if _WHOLE_NAME.fullmatch(name) else _FIRST_NAME + len(known)
     keys = np.array([known[name] for name in names], np.int64)
     hashes = np.array([_hash_id(name, salt) for name in names], np.uint64)
