@@ -4,7 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(PYTHON) requirements/install.py
 NEEDED := pyproject.toml requirements/install.py requirements/installer.txt
-TESTS := -m pytest -n 2 --dist loadfile
+# One more than two cores: some tests wait for a server or for a disk.
+TESTS := -m pytest -n 3 --dist loadfile
 
 .PHONY: browser test check demo docs bench study newest oldest wheels lock format clean
 test: $(VENV)/.ready
@@ -14,7 +15,6 @@ check: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The service's pages in Chromium: Debian's, where it is not there and may be installed.
 browser: $(VENV)/.ready

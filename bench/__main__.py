@@ -27,6 +27,8 @@ STUDIES = (
     "inference",
     "service",
     "synthetic",
+    "survival",
+    "population",
 )
 RESULTS = Path(__file__).parent / "results.json"
 

@@ -24,6 +24,8 @@ REQUIREMENTS = {
     "multifreq": ["multi-freq-ldpy==0.2.5", "xxhash<4", "numpy"],
     "anjana": ["anjana"],
     "pycanon": ["pycanon"],
+    "lifelines": ["lifelines", "numpy"],
+    "schemathesis": ["schemathesis>=4"],
 }
 NOT_LOCKED = ("torch",)
 # One thread each: a ratio of single-threaded work means the same on every machine.

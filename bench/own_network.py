@@ -4,7 +4,7 @@
 
 Prints one line of JSON: how far the clipped sums of the two differ at the same parameters, the accuracy of each and rows a
 second; the digits are repeated ``copies`` times, for a GPU. Needs the package, JAX and PyTorch in one environment; with
-Opacus beside them, its rows a second too.
+Opacus or JAX-Privacy beside them, their rows a second too.
 """
 
 from __future__ import annotations
@@ -93,6 +93,36 @@ def opacus(x: Any, y: Any, lot: int) -> float:
     return done / (time.perf_counter() - start)
 
 
+def jax_privacy(x: Any, y: Any, lot: int) -> float:
+    """Rows a second of the same network in JAX-Privacy, with Poisson lots filled up to a multiple of half a lot."""
+    import jax
+    from jax_privacy import batch_selection, clipped_grad
+
+    at = {name: jax.numpy.asarray(p.detach().cpu().numpy()) for name, p in torch_network().named_parameters()}
+    clipped = clipped_grad(jax_value, l2_clip_norm=1.0, batch_argnums=(1, 2), keep_batch_dim=False)
+    rows, goals = jax.numpy.asarray(x), jax.numpy.asarray(y)
+
+    @jax.jit
+    def step(at: Any, speed: Any, key: Any, chosen: Any) -> Any:
+        total = clipped(at, rows[chosen], goals[chosen], is_padding_example=chosen < 0)
+        keys = dict(zip(total, jax.random.split(key, len(total)), strict=True))
+        speed = {k: 0.5 * speed[k] + (v + jax.random.normal(keys[k], v.shape)) / lot for k, v in total.items()}
+        return {k: at[k] - v for k, v in speed.items()}, speed
+
+    def run(steps: int) -> None:
+        speed, here = {k: 0 * v for k, v in at.items()}, at
+        drawn = batch_selection.CyclicPoissonSampling(sampling_prob=lot / len(x), iterations=steps).batch_iterator(len(x), 0)
+        for key, chosen in zip(jax.random.split(jax.random.key(0), steps), drawn, strict=True):
+            here, speed = step(here, speed, key, batch_selection.pad_to_multiple_of(chosen, max(1, lot // 2)))
+        jax.block_until_ready(here)
+
+    steps = 5 * len(x) // lot
+    run(steps)  # what a first call compiles, for every length that a lot has here
+    start = time.perf_counter()
+    run(steps)
+    return steps * lot / (time.perf_counter() - start)
+
+
 def main(lot: int = 256, copies: int = 1) -> dict[str, Any]:
     import jax
     import torch
@@ -125,8 +155,9 @@ def main(lot: int = 256, copies: int = 1) -> dict[str, Any]:
             rows = torch.as_tensor(x[TRAINED:]).to(next(net.parameters()).device)
             guess = torch.func.functional_call(net, model.parameters_, (rows,)).argmax(1).cpu().numpy()
         found[name] = {"accuracy": float(np.mean(guess == y[TRAINED:])), "rows a second": rate}
-    if importlib.util.find_spec("opacus") is not None:
-        found["opacus"] = {"rows a second": opacus(many, goals, lot)}
+    for peer in (opacus, jax_privacy):
+        if importlib.util.find_spec(peer.__name__) is not None:
+            found[peer.__name__] = {"rows a second": peer(many, goals, lot)}
     return found
 
 

@@ -23,7 +23,10 @@ COMPILE = ("pip", "compile", "--quiet", "--upgrade", "--universal", "--generate-
 def compiled(target: Path, *arguments: str, text: str = "") -> None:
     """Resolve and write one lock."""
     command = [str(Path(sys.prefix) / "bin" / "uv"), *COMPILE, "--python-version", OLDEST, "-o", str(target), *arguments]
-    variables = environment(sys.executable)
+    # From the registry alone: a folder of this machine has some files of a release, and the lock would know no others.
+    variables = {
+        key: value for key, value in environment(sys.executable).items() if key not in ("UV_FIND_LINKS", "UV_INDEX")
+    }
     subprocess.run(command, check=True, env=variables, cwd=ROOT, input=text, text=True, stdout=subprocess.DEVNULL)
 
 

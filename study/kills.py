@@ -133,7 +133,7 @@ def _damages(which: str, chance: random.Random, runs: int) -> Counter[str]:
     try:
         with tempfile.TemporaryDirectory() as folder:
             files = damages.written(Path(folder) / "original", which)
-            outcomes = damages.damaged(files, which, Path(folder), chance, runs)
+            outcomes = damages.damaged(files, which, Path(folder) / "original", chance, runs)
     finally:
         del mechanisms._known[Plain.name], queries._known[Sevens.name]
     return Counter(word if word in ("found", "harmless") else "set back" for word in outcomes)

@@ -15,8 +15,15 @@ RUNS, PART = 500, 100
 def run(setting: dict[str, Any], seed: int, runs: int) -> dict[str, float]:
     from tests.service.twins import differences
 
-    with tempfile.TemporaryDirectory() as folder:
-        made, found = differences(Path(folder), None, runs, seed)
+    from discreet.service.helper import Helper
+
+    helpers = Helper(60.0), Helper(60.0)  # patient ones: what is compared is what they say
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            made, found = differences(Path(folder), helpers, runs, seed)
+    finally:
+        for each in helpers:
+            each.close()
     return {"calls": made, "differences": len(found)}
 
 

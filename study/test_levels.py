@@ -1,18 +1,17 @@
 """How often each hypothesis test rejects a true hypothesis at .05, beside the textbook's test of the same noisy numbers.
 
 A run draws a table for which the hypothesis is true, sums its cells, adds the noise of a release, and asks for the p-value.
-Monte Carlo tests draw 199 statistics a run: then p <= .05 has probability .05 exactly where their law is right.
+Monte Carlo tests draw 99 statistics a run: then p <= .05 has probability .05 exactly where their law is right.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
 import discreet as ds
@@ -22,14 +21,12 @@ from discreet.core.release import Release
 from discreet.hypotheses.reading import ScoreTest
 from discreet.models.intervals.wald import Sums, restricted
 from discreet.statistics.bernstein import cell_weights
-from discreet.statistics.equation import Statement, p_values
 from discreet.statistics.question import Question, Table, builder
 from study.harness import Row
+from study.populations import Floats, in_turn, judged, released, share, spread, truth, values
 
-Floats = npt.NDArray[np.float64]
-
-RUNS, PART = 10_000, 250
-_DRAWS = 199
+RUNS, PART = 10_000, 500
+_DRAWS = 99
 _ALPHA = 0.05
 # Sizes, epsilon, data and relation: six for every test, and more where a test has a trap of its own.
 _USUAL = [
@@ -68,14 +65,10 @@ def run(setting: dict[str, Any], seed: int, runs: int) -> dict[str, float]:
     else:
         question = asked(setting)
         law: Any = question.law(Price(epsilon=setting["epsilon"]), setting["relation"])
-        exact = np.concatenate(list(_tables(setting, rng, runs)))
-        size = math.prod(exact.shape[1:])
-        whole = question.query.grid == 1  # type: ignore[attr-defined]
-        flat = exact.reshape(runs, size)
-        noisy = np.asarray(law.release(np.rint(flat).astype(np.int64) if whole else flat, seed=random), np.float64)
-        cells = noisy.reshape(exact.shape)
+        exact = in_turn(setting["n"], runs, lambda some: cells_of(setting, rng, some))
+        cells = released(law, exact, random, question.query.grid == 1)  # type: ignore[attr-defined]
         plain = np.array([_NAIVE[setting["test"]](one, setting) for one in cells])
-        found = _judged(question.reading, cells, law), plain
+        found = p_values_of(question.reading, cells, law), plain
     return {"rejected": float((found[0] <= _ALPHA).sum()), "naive": float((found[1] <= _ALPHA).sum())}
 
 
@@ -102,10 +95,10 @@ def _asked(test: str, n: int, data: str, relation: Any) -> Question:
     }
     table = Table(ds.Schema(columns, neighbors=relation), n if relation == "replace" else None)
     how: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-        "ttest_1samp": (("x",), {"popmean": _mean(data)}),
+        "ttest_1samp": (("x",), {"popmean": truth(data)["mean"]}),
         "ttest_ind": (("x",), {"by": "two"}),
         "ttest_rel": (("x", "y"), {}),
-        "binomtest": (("two",), {"p": _share(data)}),
+        "binomtest": (("two",), {"p": share(data)}),
         "chi2_contingency": (("groups", "many"), {"draws": _DRAWS}),
         "chisquare": (("many",), {"shares": _shares(data, 4), "draws": _DRAWS}),
         "f_oneway": (("x",), {"by": "many" if data == "lognormal, unequal" else "groups", "draws": _DRAWS}),
@@ -123,48 +116,12 @@ def asked(setting: dict[str, Any]) -> Question:
     return _asked(setting["test"], setting["n"], setting["data"], setting["relation"])
 
 
-def _judged(reading: Any, cells: Floats, law: Any) -> Floats:
+def p_values_of(reading: Any, cells: Floats, law: Any) -> Floats:
     """p-values of many releases; statements are judged together, which is what takes the time."""
     releases = [[Release.of(law, one)] for one in cells]
     if not isinstance(reading, ScoreTest):
         return np.array([reading.pvalue(release) for release in releases])
-    found = [reading.statement(release) for release in releases]
-    p = np.ones(len(cells))
-    places = [i for i, one in enumerate(found) if one is not None]
-    if places:
-        p[places] = p_values(_together([one for one in found if one is not None]), law)
-    return p
-
-
-def _together(statements: list[Statement]) -> Statement:
-    spreads = [s.variance_weights for s in statements if s.variance_weights is not None]
-    return Statement(
-        np.concatenate([s.score for s in statements]),
-        np.concatenate([s.variance for s in statements]),
-        np.concatenate([s.weights for s in statements]),
-        np.concatenate(spreads) if spreads else None,
-    )
-
-
-def values(data: str, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Numbers on the scale of [0, 1], clipped as the declared bounds would."""
-    if data == "bernoulli":
-        return (rng.random(shape) < _share(data)).astype(np.float64)
-    if data == "discrete":
-        return rng.choice(5, shape, p=[0.4, 0.3, 0.15, 0.1, 0.05]) / 4.0
-    made = rng.lognormal(0, 1, shape) / 10 if data.startswith("lognormal") else rng.normal(0.5, 1 / 6, shape)
-    return np.clip(made, 0.0, 1.0)
-
-
-@lru_cache
-def _mean(data: str) -> float:
-    u = (np.arange(2_000_000) + 0.5) / 2_000_000
-    made = np.clip(np.exp(stats.norm.ppf(u)) / 10, 0.0, 1.0).mean() if data.startswith("lognormal") else 0.5
-    return {"bernoulli": _share(data), "discrete": 1.1 / 4}.get(data, float(made))
-
-
-def _share(data: str) -> float:
-    return {"bernoulli": 0.1, "lognormal": 0.2, "discrete": 0.3}.get(data, 0.5)
+    return judged([reading.statement(release) for release in releases], law)
 
 
 def _shares(data: str, labels: int) -> tuple[float, ...]:
@@ -173,19 +130,12 @@ def _shares(data: str, labels: int) -> tuple[float, ...]:
     return tuple((made / made.sum()).tolist())
 
 
-def _tables(setting: dict[str, Any], rng: np.random.Generator, runs: int) -> Iterator[Floats]:
-    """Exact cells of ``runs`` tables, some at a time."""
-    some = max(1, min(runs, 200_000 // setting["n"]))
-    for start in range(0, runs, some):
-        yield cells_of(setting, rng, min(some, runs - start))
-
-
 def cells_of(setting: dict[str, Any], rng: np.random.Generator, runs: int) -> Floats:
     """Exact cells of tables for which the hypothesis is true, in the shape of the question."""
     test, n, data = setting["test"], setting["n"], setting["data"]
     shape = asked(setting).reading.shape  # type: ignore[attr-defined]
     if test == "binomtest":
-        yes = rng.binomial(n, _share(data), runs).astype(np.float64)
+        yes = rng.binomial(n, share(data), runs).astype(np.float64)
         return yes[:, None] if shape == (1,) else np.stack([yes, n - yes], -1)
     if test == "chisquare":
         return rng.multinomial(n, _shares(data, 4), runs).astype(np.float64)
@@ -199,22 +149,21 @@ def cells_of(setting: dict[str, Any], rng: np.random.Generator, runs: int) -> Fl
         if shape == (2,):  # the number of rows is public: the sums of u and u**2 / 2
             u = 2 * t - 1
             return np.stack([u.sum(-1), (u**2).sum(-1) / 2], -1)
-        return _spread(t, 2).sum(1)
+        return spread(t, 2).sum(1)
     sizes = np.array([500, 100, 50, 50]) if data == "lognormal, unequal" else np.full(shape[0], n // shape[0])
     ends = np.cumsum(sizes)
-    if test == "ks_2samp":
-        place = np.minimum((t * shape[-1]).astype(int), shape[-1] - 1)
-        spread = (place[..., None] == np.arange(shape[-1])).astype(np.float64)
-    else:
-        spread = _spread(t, shape[-1] - 1)
-    return np.stack([spread[:, end - size : end].sum(1) for size, end in zip(sizes, ends, strict=True)], 1)
+    parts = [t[:, end - size : end] for size, end in zip(sizes, ends, strict=True)]
+    summed = _counts if test == "ks_2samp" else _sums
+    return np.stack([summed(part, shape[-1]) for part in parts], 1)
 
 
-def _spread(t: Floats, degree: int) -> Floats:
-    """The Bernstein cells of every number."""
-    k = np.arange(degree + 1)
-    ways = np.array([math.comb(degree, int(i)) for i in k])
-    return np.asarray(ways * t[..., None] ** k * (1 - t[..., None]) ** (degree - k))
+def _sums(t: Floats, cells: int) -> Floats:
+    return np.asarray(spread(t, cells - 1).sum(1))
+
+
+def _counts(t: Floats, bins: int) -> Floats:
+    place = np.minimum((t * bins).astype(np.intp), bins - 1) + bins * np.arange(len(t))[:, None]
+    return np.bincount(place.ravel(), minlength=len(t) * bins).reshape(len(t), bins).astype(np.float64)
 
 
 def _two_columns(test: str, n: int, data: str, rng: np.random.Generator, runs: int) -> Floats:
@@ -224,7 +173,7 @@ def _two_columns(test: str, n: int, data: str, rng: np.random.Generator, runs: i
     else:
         other = values(data, rng, (runs, n))
     one, two = {"ttest_rel": (2, 2), "pearsonr": (4, 4), "linregress": (4, 2)}[test]
-    return np.asarray(np.swapaxes(_spread(first, one), 1, 2) @ _spread(other, two))
+    return np.asarray(np.swapaxes(spread(first, one), 1, 2) @ spread(other, two))
 
 
 def _linear(setting: dict[str, Any], rng: np.random.Generator, runs: int) -> tuple[Floats, Floats]:
@@ -260,12 +209,12 @@ def _moments(cells: Floats, degree: int) -> tuple[float, float, float]:
 
 
 def _naive_mean(cells: Floats, setting: dict[str, Any]) -> float:
-    truth = _mean(setting["data"])
+    centre = truth(setting["data"])["mean"]
     if len(cells) == 2:
         n, u = setting["n"], float(cells[0]) / setting["n"]
-        return _z((u + 1) / 2 - truth, (2 * float(cells[1]) / n - u * u) / 4 / n)
+        return _z((u + 1) / 2 - centre, (2 * float(cells[1]) / n - u * u) / 4 / n)
     n, mean, variance = _moments(cells, 2)
-    return _z(mean - truth, variance / n)
+    return _z(mean - centre, variance / n)
 
 
 def _naive_groups(cells: Floats, setting: dict[str, Any]) -> float:
@@ -289,7 +238,7 @@ def _naive_pairs(cells: Floats, setting: dict[str, Any]) -> float:
 
 
 def _naive_share(cells: Floats, setting: dict[str, Any]) -> float:
-    n, p = (setting["n"] if len(cells) == 1 else max(float(cells.sum()), 1.0)), _share(setting["data"])
+    n, p = (setting["n"] if len(cells) == 1 else max(float(cells.sum()), 1.0)), share(setting["data"])
     return _z(float(cells[0]) - n * p, n * p * (1 - p))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.servers import NONE, postgres
 
@@ -21,6 +22,10 @@ ROOT = Path(__file__).parent.parent
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 
+# A machine that is busy with other things makes drawing an example slow, which says nothing of the code.
+settings.register_profile("busy machines", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy machines")
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
@@ -29,7 +34,7 @@ def spark() -> Iterator[Any]:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession
 
-    settings = {
+    facts = {
         "spark.ui.enabled": "false",
         "spark.log.level": "ERROR",
         # Four partitions that are not joined again, small as they are: the empty id and the null id would be apart.
@@ -37,7 +42,7 @@ def spark() -> Iterator[Any]:
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
     }
     builder = SparkSession.builder.master("local[2]")
-    for key, value in settings.items():
+    for key, value in facts.items():
         builder = builder.config(key, value)
     session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     yield session

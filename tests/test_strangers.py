@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -13,6 +14,7 @@ import pytest
 
 from discreet.errors import DiscreetWarning
 
+REQUIREMENTS = Path(__file__).parents[1] / "requirements"
 OF_OURS = ["discreet", "discreet.models.solve.newton", "tests.conftest", "bench.noise", "study.harness", "__main__"]
 OF_OTHERS = ["arviz", "pyspark.sql.pandas.utils", "discreetly", "scipy.discreet"]
 
@@ -71,3 +73,10 @@ def test_nobody_hears_arviz(tmp_path: Path, stamp: date | None) -> None:
         "Posterior({'theta': np.zeros((2, 9))}, {}, 'none', False, {}, (), 0.0, 0.0).to_arviz()",
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("lock", sorted(REQUIREMENTS.rglob("*.txt")), ids=lambda path: path.stem)
+def test_a_lock_admits_every_file_of_a_release(lock: Path) -> None:
+    """One hash means one file, whatever the Python: right for what is one source or one wheel for all."""
+    releases = re.split(r"\n(?=[a-z])", lock.read_text())
+    assert {each.split("==")[0] for each in releases if each.count("--hash") < 2} <= {"pyspark", "multi-freq-ldpy"}

@@ -19,7 +19,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 def table(results: dict[str, Any]) -> str:
     """One line for each entry of the audit."""
-    lines = ["| kind | entry | claimed ε | δ | certified ε | verdict |", "|---|---|---:|---:|---:|---|"]
+    lines = ["| kind | entry | claimed | δ | certified | verdict |", "|---|---|---:|---:|---:|---|"]
     alarms = ""
     for part in results["settings"].values():
         rows: dict[int, dict[str, Any]] = {}
@@ -30,7 +30,7 @@ def table(results: dict[str, Any]) -> str:
             place, kind, name, of = json.loads(word)
             rows.setdefault(place, {"kind": kind, "name": name.replace("|", "/")})[of] = value
         for row in rows.values():
-            good, bad = ("refuted", "**not refuted**") if row["kind"] == "broken" else ("holds", "**broken**")
+            good, bad = ("refuted", "**not refuted**") if row["kind"] in ("broken", "trap") else ("holds", "**broken**")
             numbers = f"{row['claim']:.3g} | {row['delta']:g} | {row['certified']:.3f}"
             lines.append(f"| {row['kind']} | {row['name']} | {numbers} | {good if row['holds'] else bad} |")
     return "\n".join([*lines, "", f"Made on {results['date']}. {alarms}".strip()])

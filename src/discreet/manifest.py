@@ -159,6 +159,7 @@ HOMES: dict[str, dict[str, str]] = {
         "ttest_1samp": "hypotheses.ttest",
         "ttest_ind": "hypotheses.ttest",
         "ttest_rel": "hypotheses.ttest",
+        "two_sample": "hypotheses.two_samples",
         "variance": "statistics.variance",
         "wilcoxon": "hypotheses.ranks",
     },

@@ -23,9 +23,10 @@ from discreet.statistics.question import Table, build
 def test_the_quick_audit_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """With two exhibits of the museum: all are refuted one by one in ``test_museum``."""
     monkeypatch.setattr(museum, "EXHIBITS", museum.EXHIBITS[:2])
+    monkeypatch.setattr(museum, "TRAPS", museum.TRAPS[:2])
     rows = list(claims.everything(quick=True))
     assert [r.name for r in rows if not r.holds] == []
-    assert {r.kind for r in rows} == {"law", "statistic", "local", "model", "synthetic", "broken"}
+    assert {r.kind for r in rows} == {"law", "statistic", "local", "model", "synthetic", "broken", "trap"}
     text = page.render(rows, "quick")
     assert text.count("<svg") == len(rows)
     assert "refuted" in text
@@ -96,12 +97,12 @@ def test_concentrated_claims_are_bounded_too() -> None:
 
 
 def test_confidence_limits_are_clopper_pearson() -> None:
-    from discreet.audit.lower_bound import _least, _most
+    from discreet.audit.lower_bound import least_share, most_share
 
     for hits, trials in ((0, 10), (3, 10), (10, 10), (500, 1000)):
         low, high = stats.binomtest(hits, trials).proportion_ci(0.9, method="exact")
-        assert _least(hits, trials, 0.05) == pytest.approx(low, abs=1e-9)
-        assert _most(hits, trials, 0.05) == pytest.approx(high, abs=1e-9)
+        assert least_share(hits, trials, 0.05) == pytest.approx(low, abs=1e-9)
+        assert most_share(hits, trials, 0.05) == pytest.approx(high, abs=1e-9)
 
 
 def test_bits_of_exact_laws_tell_nothing() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.audit import museum
+from discreet.audit import claims, museum, traps
 from discreet.audit.broken import Exhibit
+from discreet.audit.traps import Trap
 
 _SPOKEN = "errors, warnings and what is printed"
 SEEN_IN = {
@@ -26,6 +27,22 @@ def test_the_museum_is_refuted(exhibit: Exhibit) -> None:
     assert found.refutes(exhibit.epsilon)
     assert found.view in SEEN_IN.get(exhibit.name, {found.view})
     assert len(exhibit.why) > 30
+
+
+def test_traps_are_wrong_more_often_than_they_say() -> None:
+    """One audit each at confidence 1 - 1e-6, the smallest level .068; the museum's page tells each level and why."""
+    for trap in museum.TRAPS:
+        row = claims.audit_trap(trap)
+        assert row.holds, trap
+        assert len(trap.why) > 30
+        assert "of 100 tables" in row.note
+    assert len(museum.TRAPS) >= 20
+
+
+def test_a_right_test_is_no_trap() -> None:
+    """A count with the variance of its noise, 20,000 tables: certified at more than .05 with probability 1e-6 at most."""
+    right = Trap("right", "", lambda tables: traps.beyond(traps.binomial(tables, 100) - 50 + traps.noise(5, tables), 75))
+    assert right.audit(trials=20_000).certified < 0.05
 
 
 def test_both_rooms_are_open() -> None:

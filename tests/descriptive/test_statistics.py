@@ -62,6 +62,7 @@ ASKED: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "ttest_1samp": [(("x",), {"popmean": 1.0})],
     "ttest_ind": [(("x",), {"by": "arm"})],
     "ttest_rel": [(("x", "y"), {})],
+    "two_sample": [(("x",), {"by": "arm"})],
     "mannwhitneyu": [(("x",), {"by": "arm"}), (("visits",), {"by": "arm", "alternative": "less"})],
     "kruskal": [(("x",), {"by": "sex"}), (("visits",), {"by": "town", "draws": 99})],
     "wilcoxon": [(("x",), {}), (("x", "y"), {}), (("visits",), {"centre": 3.0})],

@@ -23,3 +23,4 @@ def _hook(name: str) -> ModuleType:
 examples = _hook("examples")
 measured = _hook("measured")
 notebooks = _hook("notebooks")
+studies = _hook("studies")

@@ -9,7 +9,7 @@ import yaml
 
 import discreet as ds
 
-from .hooks import ROOT, notebooks
+from .hooks import ROOT, notebooks, studies
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -44,3 +44,14 @@ def test_notebooks_hold_the_code_of_their_scripts() -> None:
         assert code == notebooks.cells(path.stem), f"run python docs/hooks/notebooks.py {path.stem}"
         assert document["cells"][-1]["outputs"][0]["text"].strip()
     assert sum(p.stat().st_size for p in (ROOT / "examples" / "notebooks").iterdir()) < 1_000_000
+
+
+def test_tables_of_studies_come_from_their_results() -> None:
+    """Every mark of a page has a table, and every table of a study that has run has a line."""
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
+    marks = {found for text in pages for found in studies.MARK.findall(text)}
+    assert marks == set(studies.TABLES)
+    for name in marks:
+        shown = studies.on_page_markdown(f"<!-- study: {name} -->", None, None, None)
+        assert shown.startswith("| ")
+        assert len(shown.splitlines()) > 2 or not studies.entries(name)

@@ -137,12 +137,12 @@ def moved(query: Any, relation: Relation, here: Any, there: Any) -> tuple[float,
 def test_every_small_table(kind: int) -> None:
     """All tables of up to four people beside one more, ties included, and every change of that one: none moves further.
 
-    The others stand at four values (signs: seven about the centre), the one at, between and beyond them: every order. Of
-    three groups up to three others.
+    The others stand at as many values as there are of them (signs: seven about the centre), the one at, between and
+    beyond them: every order. Of three groups up to three others.
     """
     groups = (2, 3, 1)[kind]
-    others_at = [(v, g) for v in ((1, 3, 5, 7) if kind < 2 else range(7)) for g in range(groups)]
-    spots = [(v, g) for v in range(9) for g in range(groups)] if kind < 2 else [(v, 0) for v in range(-1, 8)]
+    others_at = [(v, g) for v in ((1, 3, 5, 7), (1, 3, 5), range(7))[kind] for g in range(groups)]
+    spots = [(v, g) for v in range(9 - 2 * kind) for g in range(groups)] if kind < 2 else [(v, 0) for v in range(-1, 8)]
     asked = {relation: queries_of(relation)[kind] for relation in RELATIONS}
     worst = dict.fromkeys(RELATIONS, 0.0)
     bare = asked["add_remove"]

@@ -141,6 +141,65 @@ def _textbook(times: Any, happened: Any, first: Any) -> float:
     return float(stats.logrank(one, other).pvalue)
 
 
+def strata(cells: Any) -> Result:
+    """The log-rank test of two arms in strata, from cells (arms, strata, 7)."""
+    axes = (("arm", ("a", "b")), ("site", tuple(range(cells.shape[1]))))
+    reading = Survival((0, 1, 2, 3), cells.shape[:2], axes)
+    return Result(reading, (Release.of(ds.Laplace(1), cells),), ds.Laplace(1).cost(1)).logrank()
+
+
+def test_strata_add_up() -> None:
+    """U, V and noise of the strata add up; one without anybody adds nothing; a stratum alone is the plain test."""
+    alone = by_hand().logrank()
+    for cells in (BOTH[:, None], np.stack([BOTH, np.zeros((2, 7))], 1)):
+        assert strata(cells).pvalue == pytest.approx(alone.pvalue, abs=1e-12)
+        assert strata(cells).value == pytest.approx(alone.value)
+    twice = strata(np.stack([BOTH, BOTH[::-1]], 1))
+    assert twice.pvalue == pytest.approx(1)
+    again: Any = strata(np.stack([BOTH, 2 * BOTH], 1))
+    (one, v, w), (other, u, x) = log_rank(BOTH), log_rank(2 * BOTH)
+    statement = again.reading.statement(again.releases)
+    assert (statement.score[0], statement.variance[0]) == pytest.approx((one + other, v + u))
+    assert (statement.weights**2).sum() == pytest.approx((w**2).sum() + (x**2).sum())
+    assert "2 strata" in again.method
+    assert again.value == pytest.approx(math.exp((one + other) / (v + u)))
+
+
+def test_strata_take_away_what_they_explain() -> None:
+    """Two sites of different hazard, arms dealt unevenly: without noise the test is the textbook's, summed over sites."""
+    rng = np.random.default_rng(6)
+    site = rng.integers(0, 2, 2000)
+    first = rng.random(2000) < np.where(site == 1, 0.75, 0.25)
+    life, left = rng.exponential(1 / np.where(site == 1, 0.3, 0.1)), rng.uniform(0, 15, 2000)
+    times, happened = np.minimum(life, left), (life <= left).astype(int)
+    columns = {
+        "t": ds.Real(0, 10),
+        "e": ds.Integer(0, 1),
+        "arm": ds.Categories(["a", "b"]),
+        "site": ds.Categories(["x", "y"]),
+    }
+    table = {"t": times, "e": happened, "arm": np.where(first, "a", "b"), "site": np.where(site == 1, "x", "y")}
+    session = ds.Session(table, ds.Schema(columns), ledger="test", seed=1)
+    asked: Any = {"by": "arm", "bins": 100, "epsilon": math.inf}
+    plain, within = (session.test("logrank", "t", "e", **asked, **more) for more in ({}, {"strata": "site"}))
+    assert plain.pvalue < 1e-6
+    read = session.survival("t", "e", by=("arm", "site"), bins=100, epsilon=math.inf).logrank()
+    assert read.pvalue == within.pvalue
+    score = variance = 0.0
+    for own in (0, 1):
+        for t in np.unique(times[(site == own) & (happened == 1) & (times <= 10)]):
+            risk, died = (site == own) & (times >= t), (site == own) & (times == t)
+            share = (risk & first).sum() / risk.sum()
+            score += (died & first).sum() - share
+            variance += share * (1 - share)
+    assert within.pvalue == pytest.approx(2 * stats.norm.sf(abs(score) / math.sqrt(variance)), abs=0.03)
+    noisy = session.test("logrank", "t", "e", by="arm", strata="site", epsilon=2)
+    assert noisy.cost.epsilon == 2
+    assert noisy.pvalue > 1e-4
+    with pytest.raises(InvalidRequest, match="two labels"):
+        session.test("logrank", "t", "e", by=("arm", "site"), epsilon=1)
+
+
 @pytest.mark.parametrize(
     "cells",
     [np.zeros(7), -np.ones(7), np.array([0, 0, 0, 5, 5, 5, -20.0]), np.array([0, 0, 0, -3, 0, 0, 5.0])],

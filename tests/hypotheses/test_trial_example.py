@@ -36,6 +36,22 @@ def test_the_trial_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "(n without privacy" in words
 
 
+@pytest.mark.usefixtures("_backend")
+def test_the_survey_and_the_real_trial_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The trial's file is not here: one of its form stands in."""
+    (picture,) = runpy.run_path(str(EXAMPLES / "survey.py"))["main"](tmp_path, quick=True)
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    rng = np.random.default_rng(1)
+    lines = ["days,cens,treat,strat,cd420"]
+    lines += [f"{rng.integers(30, 1230)},{i % 3 == 0:d},{i % 2},{1 + i % 3},{rng.integers(20, 900)}" for i in range(300)]
+    (tmp_path / "trial.csv").write_text("\n".join(lines) + "\n")
+    made = runpy.run_path(str(EXAMPLES / "hiv_trial.py"))["main"](tmp_path, tmp_path / "trial.csv", quick=True)
+    assert [path.name for path in made] == ["hiv_survival.png", "hiv_cells.png"]
+    words = capsys.readouterr().out
+    assert "life tables of 3 strata" in words
+    assert words.count("(Holm)") == 2
+
+
 def test_a_few_runs_of_the_study() -> None:
     """150 runs of a few settings: a level of .06 passes .19 and a coverage of .945 falls below .82 once in 10**6 at most."""
     places = {s["test"]: s for s in reversed(study.SETTINGS) if s.get("effect", 0.0) == 0.0 or s["test"] == "survival"}

@@ -159,7 +159,7 @@ def test_functions_that_run_nowhere_are_refused_in_a_line() -> None:
 def test_rare_events_are_drawn_exactly_and_starts_are_taken() -> None:
     seen = ds.Release.of(ds.DiscreteLaplace(1), 0)
     n = 1200
-    found = infer(seen, ds.inference.GammaPoisson(1, 1), n=n, statistic=lambda x: x, draws=400, warmup=100, chains=2, seed=4)
+    found = infer(seen, ds.inference.GammaPoisson(1, 1), n=n, statistic=lambda x: x, draws=150, warmup=50, chains=2, seed=4)
     assert found.sampler != "summary"
     # Exactly: given the rate the total is Poisson; eta is known, so is the posterior of the rate.
     total = np.arange(60.0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -16,8 +19,10 @@ from discreet.core.query import Relation
 from discreet.core.random import Random
 from discreet.core.release import Entry
 from discreet.core.runner import Desk
-from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, NotPrivate
-from discreet.ledger import Ledger, checks
+from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, LedgerCorrupt, NotPrivate
+from discreet.ledger import Ledger
+from discreet.ledger.caps import implies
+from discreet.ledger.events import Terms, hash_of
 
 from .laws import People, Plain, Sevens, eps
 
@@ -232,15 +237,34 @@ def test_a_cap_is_held_against_the_price_in_rationals() -> None:
     paid = replace(Cost.pure(2), epsilon=Fraction(1))
     inside = Cost.pure(1)
     hair = Fraction(1, 10**30)
-    assert checks.implies(inside, paid) is inside
+    implies(inside, paid)
     for cap in (replace(inside, epsilon=1 + hair), replace(inside, epsilon=None)):
         with pytest.raises(InvalidRequest, match="imply"):
-            checks.implies(cap, paid)
+            implies(cap, paid)
     rho = zcdp_within(1, "1e-6")
-    spent = replace(Cost.zcdp(rho), epsilon=Fraction(1), delta=Fraction(1, 10**6))
-    assert checks.implies(Cost.zcdp(rho), spent)
-    least = Fraction(epsilon(Cost.zcdp(rho), Fraction(1, 10**6)))
-    assert checks.implies(Cost.zcdp(rho), replace(spent, epsilon=least))
-    for price in (replace(spent, epsilon=least - hair), replace(spent, delta=Fraction(0)), replace(spent, rho=rho - hair)):
+    cap = Cost.zcdp(rho)
+    spent = replace(cap.padded(), epsilon=Fraction(1), delta=Fraction(1, 10**6))
+    implies(cap, spent)
+    least = Fraction(epsilon(cap.padded(), Fraction(1, 10**6)))
+    implies(cap, replace(spent, epsilon=least))
+    lower = replace(spent, curve=(*cap.curve[:-1], cap.curve[-1]))  # without what ``<=`` will allow draws beyond the cap
+    less = (replace(spent, epsilon=least - hair), replace(spent, delta=Fraction(0)), replace(spent, rho=rho - hair), lower)
+    for price in less:
         with pytest.raises(InvalidRequest, match="imply"):
-            checks.implies(Cost.zcdp(rho), price)
+            implies(cap, price)
+
+
+def test_verify_decides_again_whether_a_cap_implies_its_price(file: str, tmp_path: Path) -> None:
+    """Someone who may write to the database raises the cap of an opening and writes every hash and total anew."""
+    with Ledger(file, Budget(epsilon=1)) as ledger:
+        ledger.open(Open(Cost.pure("0.1"), parts=2), "add_remove")
+        assert ledger.verify() == 1
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as forger, forger:
+        forger.row_factory = sqlite3.Row
+        row = dict(forger.execute("SELECT * FROM discreet_events").fetchone())
+        row["terms"] = Terms(Cost.pure("0.9"), 2).to_json()
+        forger.execute("UPDATE discreet_events SET terms = ?, hash = ?", (row["terms"], hash_of(row)))
+        forger.execute("UPDATE discreet_ledgers SET head = ?", (hash_of(row),))
+    (tmp_path / "ledger.db.head").unlink()  # and leaves no other trace
+    with Ledger(file) as ledger, pytest.raises(LedgerCorrupt, match=r"event 1 should never have been written: .*imply"):
+        ledger.verify()

@@ -24,6 +24,7 @@ from discreet.core.release import Release
 from discreet.core.runner import Bill, Desk
 from discreet.errors import BudgetExceeded, InvalidRequest, LedgerUnavailable, Withheld
 from discreet.ledger import Ledger, tally
+from discreet.ledger.tables import all_pending
 from discreet.ledger.told import Told
 
 from .laws import People, Plain, Sevens, eps
@@ -143,9 +144,9 @@ def test_what_is_handed_out_is_what_a_read_of_the_store_returns(make: Make, monk
     ledger = make(Budget(epsilon=1))
     find = type(ledger._journal).find_release
 
-    def other(self: Any, work: Any, key: str) -> Any:
-        found = find(self, work, key)
-        return None if found is None else (found[0].replace('"value": 7', '"value": 9'), found[1])
+    def other(self: Any, work: Any, key: str, *known: Any) -> Any:
+        found = find(self, work, key, *known)
+        return None if found is None else found._replace(document=found.document.replace('"value": 7', '"value": 9'))
 
     monkeypatch.setattr(type(ledger._journal), "find_release", other)
     assert answer(ledger, ASK)[0].value == 9
@@ -198,6 +199,8 @@ def test_an_interrupt_right_after_the_charge_leaves_no_claim_behind(
         with pytest.raises(KeyboardInterrupt):
             answer(ledger, ASK, OTHER)
     assert ledger.unanswered() == [(1, "paid"), (2, "paid")]
+    with ledger._database.transaction(write=False) as connection:  # nor for other processes, while this one lives
+        assert [row.holder for row in connection.execute(all_pending, {"of_ledger": 1})] == [0, 0]
     assert [release.entry.number for release in answer(ledger, ASK, OTHER)] == [1, 2]
 
 

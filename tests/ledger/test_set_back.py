@@ -181,8 +181,9 @@ def judged(folder: Path, truth: float) -> str:
 def test_damages_are_found_or_harmless(file: str, tmp_path: Path, which: str) -> None:
     """Twelve here, a hundred of each in the study of kills. Deterministic: any "set back" is a defect."""
     files = written(tmp_path / "original", which)
-    outcomes = damaged(files, which, tmp_path, random.Random(7), 12)
+    outcomes = damaged(files, which, tmp_path / "original", random.Random(7), 12)
     assert set(outcomes) <= {"found", "harmless"}, outcomes
+    assert "harmless" in damaged(files, "nothing", tmp_path / "original", random.Random(7), 1)
 
 
 def written(folder: Path, which: str) -> dict[str, bytes]:
@@ -199,16 +200,48 @@ def written(folder: Path, which: str) -> dict[str, bytes]:
 
 
 def damaged(files: dict[str, bytes], which: str, folder: Path, chance: random.Random, times: int) -> list[str]:
-    """What became of ``times`` damages to one of the files of a ledger that spent 0.06."""
+    """What became of ``times`` damages to one of the files of a ledger that spent 0.06; in place, as nothing else is one."""
     outcomes = []
-    for turn in range(times):
-        there = folder / f"damage{turn}"
-        there.mkdir()
+    for _ in range(times):
+        for there in folder.iterdir():
+            if there.name not in files:
+                there.unlink()
         for name, content in files.items():
-            (there / name).write_bytes(damage(content, chance) if name == which else content)
-        outcomes.append(judged(there, 0.06))
-        shutil.rmtree(there)
+            (folder / name).write_bytes(damage(content, chance) if name == which else content)
+        outcomes.append(judged(folder, 0.06))
     return outcomes
+
+
+@pytest.mark.parametrize("asked", [0, 1])
+def test_a_folder_copied_whole_is_read_and_not_spent(file: str, tmp_path: Path, asked: int) -> None:
+    """Head, key and all: two of them would spend one budget twice. A folder that was renamed is the same one."""
+    with Ledger(file, Budget(epsilon=1)) as ledger, Ledger(file, Budget(epsilon=1), name="other") as other:
+        ask(ledger, "one")
+        for _ in range(asked):
+            ask(other, "one")
+    home = tmp_path / "home"
+    home.mkdir()
+    for each in list(tmp_path.glob("ledger.db*")):
+        each.rename(home / each.name)
+    shutil.copytree(home, tmp_path / "copy")
+    with Ledger(f"sqlite:///{home}/ledger.db", name="default") as ledger:
+        ask(ledger, "two")
+    url = f"sqlite:///{tmp_path}/copy/ledger.db"
+    with Ledger(url, name="default") as copy:
+        assert copy.verify() == 2
+        for _ in range(2):
+            with pytest.raises(LedgerCorrupt, match=r"is a copy, or it was restored.*adopt.*Nothing was charged"):
+                ask(copy, "two")
+    if not asked:
+        with Ledger(url, name="other") as empty:  # nothing of it is spent: it begins here, and frees no other
+            ask(empty, "one")
+        with Ledger(url, name="default") as copy, pytest.raises(LedgerCorrupt, match="is a copy"):
+            ask(copy, "two")
+    keeping.adopt(url)
+    for name in ("default", "other"):
+        with Ledger(url, name=name) as adopted:
+            ask(adopted, "two")
+            adopted.verify()
 
 
 def test_a_backup_is_of_one_moment_and_is_adopted_only_by_word(file: str, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from discreet.core.cost import Cost
 from discreet.core.price import Price
 from discreet.core.random import system
 from discreet.core.runner import Desk
-from discreet.errors import AccountClosed, BudgetExceeded
+from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest
 from discreet.ledger import Ledger
 from discreet.mechanisms import Laplace
 from discreet.sources import open_source
@@ -52,6 +52,22 @@ def test_a_cap_is_exact_and_others_have_theirs(make: Callable[..., Ledger]) -> N
     with pytest.raises(BudgetExceeded):
         put(book, 0.7)  # all of the budget is allotted
     assert book.verify()
+
+
+def test_a_share_pays_by_hand_too_and_does_nothing_of_the_custodians(make: Callable[..., Ledger]) -> None:
+    """A charge by hand went past the cap, to the ledger itself."""
+    book = make(ds.Budget(epsilon=1))
+    account = book.reserve(Cost.pure("0.5"), "ann")
+    mine = book.drawing(account, "ann")
+    mine.charge(Laplace(scale=5), 1, "by hand")
+    with pytest.raises(BudgetExceeded, match="capped"):
+        mine.charge(Laplace(scale=2), 1, "by hand")
+    for act in (lambda: mine.reserve(Cost.pure("0.1"), ""), lambda: mine.cancel(account), lambda: mine.redeem(1)):
+        with pytest.raises(InvalidRequest, match="ask the custodian"):
+            act()
+    assert str(mine.spent()) == "ε=0.2"
+    assert str(book.spent()) == "ε=0.5"
+    assert book.verify() == 2
 
 
 def test_what_somebody_else_asked_is_not_cheaper_and_costs_the_people_nothing(make: Callable[..., Ledger]) -> None:

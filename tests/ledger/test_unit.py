@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,16 +93,48 @@ def test_events_say_which_rows_were_asked_about(make: Make) -> None:
     ledger.verify()
 
 
-def test_a_read_only_folder_is_told_in_one_line(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/ledger.db"
-    Ledger(url, ds.Budget(epsilon=1)).close()
-    os.chmod(tmp_path / "ledger.db.head", 0o400)
-    os.chmod(tmp_path, 0o500)
-    try:
-        if os.access(tmp_path, os.W_OK):
-            return  # the superuser is refused nothing
-        with Ledger(url) as ledger, pytest.raises(LedgerUnavailable, match="Nothing was charged") as told:
-            ledger.charge(ds.Laplace(scale=10))
-        assert "\n" not in str(told.value)
-    finally:
-        os.chmod(tmp_path, 0o700)
+def _as_anybody(act: Callable[[], str]) -> str:
+    """What ``act`` returns in a process that is not the superuser's, whom no file refuses anything."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.getuid() == 0:
+                os.setgid(65534)
+                os.setuid(65534)
+            os.write(write, act().encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as told:
+        said = told.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@pytest.mark.parametrize("which", ["folder", "new", "head"])
+def test_what_cannot_be_written_is_told_in_one_line(which: str) -> None:
+    """A folder that is read-only, one in which a new ledger is made, and a head file of somebody else."""
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home)
+        url = f"sqlite:///{folder}/{'new' if which == 'new' else 'ledger'}.db"
+        with Ledger(f"sqlite:///{folder}/ledger.db", ds.Budget(epsilon=1)) as ledger:
+            before = ledger.head
+        for each in folder.iterdir():
+            each.chmod(0o444 if which == "folder" or each.suffix == ".head" else 0o666)
+        folder.chmod(0o777 if which == "head" else 0o555)
+
+        def act() -> str:
+            try:
+                with Ledger(url, ds.Budget(epsilon=1)) as ledger:
+                    ledger.charge(ds.Laplace(scale=10))
+            except LedgerUnavailable as refusal:
+                return str(refusal)
+            return "it was charged"
+
+        said = _as_anybody(act)
+        assert said.endswith(("Nothing was charged", "Nothing was charged and nothing was looked at")), said
+        assert "\n" not in said
+        folder.chmod(0o700)
+        with Ledger(f"sqlite:///{folder}/ledger.db") as ledger:
+            assert ledger.head == before

@@ -109,7 +109,7 @@ def test_a_contrast_at_each_groups_own_mean() -> None:
     means = read(PopulationMean(0, 1, (2, 3), labels), [[30, 40, 30], [20, 40, 40]])
     difference = means.difference("a", "b")
     assert isinstance(difference.reading, Contrast)
-    groups = difference.reading._groups(means.releases)
+    groups = difference.reading.groups(np.asarray(means.releases[0].value))
     statement = difference.reading.statement(groups, np.zeros(1))
     assert statement.variance[0] == pytest.approx(0.0009)
     assert plain_p(statement) == pytest.approx(0.0028198, abs=1e-7)

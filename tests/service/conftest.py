@@ -182,13 +182,32 @@ class Inline(Errands):
             ledger.close()
 
 
+class Slots:
+    """A clock that stands at the beginning of a slot until it is sent on: no test waits for it, or fails for being slow."""
+
+    def __init__(self, slot: float) -> None:
+        self._slot, self._number = slot, int(time.time() / slot) + 1
+
+    def __call__(self) -> float:
+        return self._number * self._slot
+
+    def next(self) -> float:
+        self._number += 1
+        return self()
+
+
 def run_until(office: Office, done: Callable[[], bool]) -> None:
-    """Tick at the beginning of every slot until something is so."""
+    """Tick at the beginning of every slot until something is so; with a hand of its own process, slots take their time."""
     slot, end = float(office.config.slot), time.time() + FOREVER
+    if isinstance(office.errands, Inline) and not isinstance(office.clock, Slots):
+        office.clock = Slots(slot)
     while not done():
         assert time.time() < end, "waited too long"
-        office.tick(time.time())
-        time.sleep(max(0.0, (int(time.time() / slot) + 1) * slot - time.time()))
+        if isinstance(office.clock, Slots):
+            office.tick(office.clock.next())
+        else:
+            office.tick(time.time())
+            time.sleep(max(0.0, (int(time.time() / slot) + 1) * slot - time.time()))
 
 
 def settle(office: Office, *refs: str) -> list[str]:

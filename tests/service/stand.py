@@ -150,14 +150,21 @@ def set_up(folder: Path) -> tuple[str, str, str, Signer]:
     return boxes, given[0], given[1], signer
 
 
+def listener() -> socket.socket:
+    """A socket on this machine whose replies leave at once, as those of a server that makes its own."""
+    made = socket.create_server(("127.0.0.1", 0))
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio sets it where the protocol of a socket is named
+    return made
+
+
 @contextmanager
-def listening(front: Any, listener: socket.socket) -> Iterator[None]:
+def listening(front: Any, ear: socket.socket) -> Iterator[None]:
     """A front that listens, for as long as the block lasts."""
     settings = uvicorn.Config(
         front, http="h11", ws="none", lifespan="on", log_level="critical", server_header=False, date_header=False
     )
     server = uvicorn.Server(settings)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [ear]}, daemon=True)
     thread.start()
     until = time.monotonic() + 60
     while not server.started and time.monotonic() < until:
@@ -173,8 +180,8 @@ def listening(front: Any, listener: socket.socket) -> Iterator[None]:
 def standing(folder: Path, slot: float = 0.1, more: str = "", helpers: Any = None) -> Iterator[Stand]:
     """A front with its stand-in desk, for as long as the block lasts."""
     boxes, token, other, signer = set_up(folder)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    with listener() as ear:
+        port = ear.getsockname()[1]
         file = folder / "serve.toml"
         here = f'url = "http://127.0.0.1:{port}"\nlisten = "127.0.0.1:{port}"'
         file.write_text(f'[service]\n{here}\nboxes = "boxes"\none_user = true\ncustodians = ["analyst 1"]\n{more}')
@@ -183,7 +190,7 @@ def standing(folder: Path, slot: float = 0.1, more: str = "", helpers: Any = Non
         desk = PretendDesk(boxes, signer, people(), slot)
         desk.start()
         try:
-            with listening(front, listener):
+            with listening(front, ear):
                 yield Stand(config.url, token, other, signer.public, desk.outbox, boxes)
         finally:
             desk.end()

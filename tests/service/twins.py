@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -23,7 +22,7 @@ from discreet.service.desk import Office
 from discreet.service.front import application
 from discreet.service.helper import Helper
 from tests.service.conftest import Clinic, make_clinic, rows
-from tests.service.stand import listening
+from tests.service.stand import listener, listening
 
 TABLES = {"base": rows(200), "one less": rows(199), "empty": rows(0)}
 _HIDDEN = ("value", "ref", "request", "signature", "due", "sent", "location", "hash", "made", "predictor", "lower", "upper",
@@ -50,8 +49,8 @@ def running(
 ) -> Iterator[Whole]:
     """A desk and a front of one clinic, for as long as the block lasts."""
     with ExitStack() as stack:
-        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        port = listener.getsockname()[1]
+        ear = stack.enter_context(listener())
+        port = ear.getsockname()[1]
         clinic = make_clinic(folder, slot=slot, budget="{epsilon = 5000, delta = 1e-3}")
         clinic.edit("https://ask.clinic.example", f"http://127.0.0.1:{port}")
         clinic.edit("127.0.0.1:8443", f"127.0.0.1:{port}")
@@ -67,7 +66,7 @@ def running(
         ended = threading.Event()
         desk = threading.Thread(target=_run, args=(office, ended), daemon=True)
         desk.start()
-        stack.enter_context(listening(application(clinic.config, helpers), listener))
+        stack.enter_context(listening(application(clinic.config, helpers), ear))
         try:
             yield Whole(clinic, clinic.config.url, one.secret, other.secret)
         finally:
@@ -116,7 +115,7 @@ class Caller:
     def __init__(self, url: str, token: str = "") -> None:
         parts = urlsplit(url)
         self.url, self._token = url, token
-        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=300)
 
     def close(self) -> None:
         self._connection.close()
@@ -226,14 +225,26 @@ def differences(folders: Path, helpers: tuple[Helper, Helper] | None, calls: int
             whole = stack.enter_context(running(folder, helpers, table))
             twins.append(Caller(whole.url, whole.token))
             stack.callback(twins[-1].close)
-        made = 0
+        made, sent = 0, []
         for method, path, body, headers, waits in script(calls, seed):
+            if not waits:  # what is left of a grant is shown: all that was asked has to be paid
+                found += _outcomes(twins, sent)
             replies = [twin.call(method, path, body, headers) for twin in twins]
-            if waits:
-                replies = [_outcome(twin, reply) for twin, reply in zip(twins, replies, strict=True)]
             made += 1
-            found += _compared(f"{method} {path} {(body or b'')[:80]!r}", replies)
+            what = f"{method} {path} {(body or b'')[:80]!r}"
+            found += _compared(what, replies)
+            sent += [(what, replies)] if waits else []
+        found += _outcomes(twins, sent)
     return made, found
+
+
+def _outcomes(twins: Sequence[Caller], sent: list[tuple[str, list[Seen]]]) -> list[str]:
+    """What came of the questions that were sent, compared."""
+    found = []
+    while sent:
+        what, replies = sent.pop(0)
+        found += _compared(what, [_outcome(twin, reply) for twin, reply in zip(twins, replies, strict=True)])
+    return found
 
 
 def _outcome(twin: Caller, sent: Seen) -> Seen:

@@ -141,6 +141,26 @@ def mean_that_fails_on_a_missing_value(values: tuple[float, ...], runs: int) -> 
     return _text([round(v, 1) for v in np.mean(values) + laplace(runs)])
 
 
+_LOW, _HIGH = tuple(range(20)), tuple(range(20, 40))
+
+
+def _rank_sum(first: tuple[float, ...], second: tuple[float, ...]) -> float:
+    """The sum of the first group's ranks, centred: half of what the pairs of both groups say."""
+    return 0.5 * float(np.sign(np.subtract.outer(first, second)).sum())
+
+
+@exhibit(epsilon=1.0, a=(_LOW, _HIGH), b=((*_LOW, 50), _HIGH), trials=2_000)
+def rank_sum_that_is_not_divided(groups: tuple[tuple[float, ...], tuple[float, ...]], runs: int) -> Any:
+    """One person more is compared with everybody of the other group: undivided, the sum of ranks has no bound."""
+    return _rank_sum(*groups) + laplace(runs)
+
+
+@exhibit(epsilon=1.0, a=((-1,), _LOW), b=((50,), _LOW), trials=20_000)
+def rank_sum_under_replace_at_the_scale_of_joining(groups: tuple[tuple[float, ...], tuple[float, ...]], runs: int) -> Any:
+    """Divided by n it moves by one half when somebody joins, and by one when somebody's value goes from last to first."""
+    return _rank_sum(*groups) / sum(map(len, groups)) + laplace(runs, 0.5)
+
+
 @exhibit(epsilon=1.0, a=100.0, b=0.0)
 def tuning_on_an_unclipped_loss(outlier: float, runs: int) -> Any:
     """The exponential mechanism on squared errors, its sensitivity taken from bounds that nothing enforces."""

@@ -82,7 +82,7 @@ def lower_bound(
     best = max((_learnt(view, half, delta, target) for view in views(seen, half, score)), key=lambda found: found.promise)
     one, other = best.view.cells[::-1] if best.swapped else best.view.cells
     hits = [int(np.isin(c[half:runs], best.cells).sum()) for c in (one, other)]
-    p, q = _least(hits[0], runs - half, (1 - confidence) / 2), _most(hits[1], runs - half, (1 - confidence) / 2)
+    p, q = least_share(hits[0], runs - half, (1 - confidence) / 2), most_share(hits[1], runs - half, (1 - confidence) / 2)
     epsilon = math.log((p - delta) / q) if p - delta > q else 0.0
     rho = _bernoulli_kl(p, q) if p > q else 0.0
     return LowerBound(epsilon, delta, rho, p, q, runs, confidence, best.view.name)
@@ -139,13 +139,15 @@ def _learnt(view: View, half: int, delta: float, target: str) -> _Learnt:
     return best
 
 
-def _least(hits: int, trials: int, miss: float) -> float:
+def least_share(hits: int, trials: int, miss: float) -> float:
+    """What a probability is at least, given how often it hit (Clopper and Pearson); false with probability ``miss``."""
     from scipy.special import betaincinv
 
     return float(betaincinv(hits, trials - hits + 1, miss)) if hits else 0.0
 
 
-def _most(hits: int, trials: int, miss: float) -> float:
+def most_share(hits: int, trials: int, miss: float) -> float:
+    """What a probability is at most, likewise."""
     from scipy.special import betaincinv
 
     return float(betaincinv(hits + 1, trials - hits, 1 - miss)) if hits < trials else 1.0

@@ -33,10 +33,10 @@ _DRAW = 0.08  # milliseconds for a draw beside an exact value, where a fit takes
 
 
 def parts(quick: bool) -> list[tuple[str, Callable[[], Iterator[Row]]]]:
-    """Every exam; with ``quick`` each question gets a twentieth of a second, otherwise four, and whole runs sixteen."""
+    """Every exam; with ``quick`` each question gets a thirtieth of a second, otherwise four, and whole runs sixteen."""
     made: list[tuple[str, Callable[[], Iterator[Row]]]] = []
     for exam in exams.EXAMS:
-        seconds, most = (0.06, 2_500) if quick else (16.0 if exam.whole else 4.0, 200_000)
+        seconds, most = (0.03, 2_500) if quick else (16.0 if exam.whole else 4.0, 200_000)
         trials = int(min(max(40, 500 * seconds / exam.cost), most))
         made.append((exam.name, partial(_whole if exam.whole else audit_questions, exam, trials)))
     return made

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+MUSEUM = ("broken", "trap")  # kinds of entry that the auditor has to refute
+
 
 @dataclass(frozen=True)
 class Row:
-    """One claim: what is promised, what is certified, and whether they agree. ``margin`` is certified over claimed."""
+    """One claim: what is promised, what is certified, and whether they agree. ``margin`` is certified over claimed.
+
+    Claims are of an epsilon; that of a ``trap`` is how often it is wrong.
+    """
 
     kind: str
     name: str
@@ -23,6 +28,12 @@ class Row:
     def margin(self) -> float:
         """How much of the claim the auditor reached."""
         return self.certified / self.claim if self.claim else 0.0
+
+    @property
+    def verdict(self) -> str:
+        """What came of it, in a word."""
+        good, bad = ("refuted", "NOT REFUTED") if self.kind in MUSEUM else ("holds", "BROKEN")
+        return good if self.holds else bad
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"margin": self.margin}

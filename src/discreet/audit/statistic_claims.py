@@ -55,6 +55,7 @@ ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "ttest_1samp": (("x",), {"popmean": 0.5}),
     "ttest_ind": (("x",), {"by": "arm"}),
     "ttest_rel": (("x", "y"), {}),
+    "two_sample": (("x",), {"by": "arm"}),
     "binomtest": (("arm",), {}),
     "chi2_contingency": (("g", "arm"), {}),
     "chisquare": (("arm",), {}),
@@ -192,7 +193,7 @@ def extremes(name: str, relation: Relation) -> Iterator[tuple[neighbours.Rows, n
     if name == "pooled_covariance" and relation == "replace":
         camps = [_at("a", 0, -1)] * 3 + [_at("b", 1, -1)] * 3
         yield [*camps, _at("a", 1, 1)], [*camps, _at("b", 0, 1)]
-    if name in ("mannwhitneyu", "kruskal", "wilcoxon"):
+    if name in ("mannwhitneyu", "two_sample", "kruskal", "wilcoxon"):
         # All others in one group with one value, and one at either end of the ranks in a group of their own.
         others = [_at("b", 0.5, -0.5)] * 199  # the more, the closer to the bound of the proof
         if relation == "add_remove":
@@ -239,7 +240,7 @@ def parts(quick: bool) -> list[tuple[str, Callable[[], Iterator[Row]]]]:
 
 
 def _part(name: str, relation: Relation, quick: bool) -> Iterator[Row]:
-    few = 2_500 if quick else 300_000
+    few = 1_000 if quick else 300_000
     trials = few if name in CHOICES else 4 * few if quick else _MORE.get(name, 400_000)
     yield audit_statistic(name, relation, trials)
     if name in PEOPLE:

@@ -47,7 +47,7 @@ def audit(
                 f"{r.claim:.3g}",
                 f"{r.certified:.3f}",
                 f"{r.margin:.0%}",
-                _verdict(r.kind, r.holds),
+                r.verdict,
                 f"{r.seconds:.1f}",
             ]
             for r in rows
@@ -57,8 +57,3 @@ def audit(
     wrong = [r.name for r in rows if not r.holds]
     if wrong:
         raise NotPrivate(f"the audit must confirm every claim, and does not for {', '.join(wrong)}; do not release with it")
-
-
-def _verdict(kind: str, holds: bool) -> str:
-    good, bad = ("refuted", "NOT REFUTED") if kind == "broken" else ("holds", "BROKEN")
-    return good if holds else bad

@@ -20,7 +20,6 @@ from functools import lru_cache
 from typing import Any
 
 from discreet.core import numbers
-from discreet.core.codec import fields_written
 from discreet.core.numbers import Number
 from discreet.core.smoothness import Smoothness
 from discreet.errors import InvalidRequest, UnsupportedFormat
@@ -265,7 +264,13 @@ class Cost:
         return "; ".join(parts) or ("a Rényi curve" if self.is_finite else "no guarantee")
 
     def to_dict(self) -> dict[str, Any]:
-        return fields_written(self) | {"curve": [v if math.isfinite(v) else None for v in self.curve]}
+        return {
+            "epsilon": None if self.epsilon is None else numbers.write(self.epsilon),
+            "delta": numbers.write(self.delta),
+            "rho": None if self.rho is None else numbers.write(self.rho),
+            "slack": numbers.write(self.slack),
+            "curve": [v if v < math.inf else None for v in self.curve],
+        }
 
     @staticmethod
     def from_dict(doc: dict[str, Any]) -> Cost:

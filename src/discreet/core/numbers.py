@@ -107,8 +107,9 @@ def square_root_up(value: Fraction, bits: int = 64) -> Fraction:
 
 def floor_log2(value: Fraction) -> int:
     """The largest e with 2**e at most ``value``."""
-    e = value.numerator.bit_length() - value.denominator.bit_length()
-    return e if Fraction(2) ** e <= value else e - 1
+    top, bottom = value.numerator, value.denominator
+    e = top.bit_length() - bottom.bit_length()
+    return e if bottom << max(e, 0) <= top << max(-e, 0) else e - 1
 
 
 def is_power_of_two(value: Fraction) -> bool:

@@ -408,7 +408,8 @@ class Result:
         """The result a JSON document describes, read again from its releases."""
         made = Result.from_dict(parsed(text))
         with reading("a result"), np.errstate(divide="raise", invalid="raise", over="raise"):
-            made.rows()  # a reading that does not fit its releases is found here, and not where it is shown
+            # A reading, or a query, that does not fit its releases is found here, and not where it is shown.
+            made.rows(), made.caution
         return made
 
     @staticmethod

@@ -1,6 +1,17 @@
 """Hypothesis tests from private releases, in SciPy's habit, one family a file. Importing this package registers them."""
 
-from discreet.hypotheses import anova, association, chi_square, distributions, logrank, ranks, shares, ttest, variances
+from discreet.hypotheses import (
+    anova,
+    association,
+    chi_square,
+    distributions,
+    logrank,
+    ranks,
+    shares,
+    ttest,
+    two_samples,
+    variances,
+)
 from discreet.hypotheses.functions import (
     binomtest,
     chi2_contingency,
@@ -16,6 +27,7 @@ from discreet.hypotheses.functions import (
     ttest_1samp,
     ttest_ind,
     ttest_rel,
+    two_sample,
     wilcoxon,
 )
 from discreet.hypotheses.multiplicity import Holm, holm
@@ -52,6 +64,8 @@ __all__ = [
     "ttest_1samp",
     "ttest_ind",
     "ttest_rel",
+    "two_sample",
+    "two_samples",
     "variances",
     "wilcoxon",
 ]

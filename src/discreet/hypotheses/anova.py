@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,7 +15,7 @@ from discreet.core.result import Axes, Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.draws import noise, normals, stream_of
 from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
-from discreet.hypotheses.reading import LEAST_DRAWS, HypothesisTest
+from discreet.hypotheses.reading import LEAST_DRAWS, HypothesisTest, off_centre
 from discreet.hypotheses.ttest import Welch
 from discreet.statistics.equation import noise_variance
 from discreet.statistics.mean import PopulationMean, mean_of_population
@@ -77,6 +78,16 @@ class OneWay(MonteCarloTest):
     def statistic(self, releases: Sequence[Release]) -> float:
         parts = self._parts(self.cells(releases), releases[0].mechanism)
         return 0.0 if parts is None else float(_between(parts.score, parts.spread + parts.quiet, parts.sizes))
+
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
+        """One mean's distance from all others, of groups as large as these are on average."""
+        parts = self._parts(self.cells(releases), releases[0].mechanism)
+        if parts is None:
+            return None
+        groups, size = len(parts.sizes), float(parts.sizes.mean())
+        spread = float((parts.spread + parts.quiet).mean())
+        width = float(self.means.hi - self.means.lo)
+        return width * math.sqrt(off_centre(groups - 1) * spread / (1 - 1 / groups)) / size
 
     def under_hypothesis(self, cells: Floats, law: Any) -> Floats | None:
         parts = self._parts(cells, law)
@@ -173,6 +184,9 @@ class Comparison(HypothesisTest):
 
     def pvalue(self, releases: Sequence[Release]) -> float:
         return self.equality.pvalue(releases)
+
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
+        return self.equality.seen_effect(releases)
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         return self.means.population_interval(releases, level, strict)

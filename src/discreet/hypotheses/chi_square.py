@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.draws import multinomial, noise, stream_of, uniforms
 from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
-from discreet.hypotheses.reading import LEAST_DRAWS
+from discreet.hypotheses.reading import LEAST_DRAWS, off_centre
 from discreet.statistics.cells import Cells
 from discreet.statistics.joint import Bundle
 from discreet.statistics.question import Question, Table, statistic
@@ -67,6 +68,18 @@ class _ChiSquare(MonteCarloTest):
     def expected(self, cells: Floats) -> Floats:
         """The counts expected under the hypothesis, for released counts (leading axes: many of them)."""
 
+    @property
+    @abstractmethod
+    def freedom(self) -> int:
+        """The degrees of freedom."""
+
+    def cohens_w(self, releases: Sequence[Any]) -> float:
+        """The deviation from the hypothesis, Cohen's w over even cells, that is found with probability .8."""
+        law: Any = releases[0].mechanism
+        people, cells = float(self.expected(self.cells(releases)).sum()), math.prod(self.shape)
+        spread = self.rows * people / cells + float(np.mean(law.expected_error)) ** 2
+        return math.sqrt(off_centre(self.freedom) * spread * cells) / people
+
     def with_noise(self, cells: Floats, variance: float) -> Floats:
         """Q, for noise of that variance."""
         expected = self.expected(cells)
@@ -103,6 +116,14 @@ class Independence(_ChiSquare):
         if len(self.shape) != 2 or min(self.shape) < 2:
             raise InvalidRequest(f"independence is of two columns with at least 2 labels each, got a table of {self.shape}")
 
+    @property
+    def freedom(self) -> int:
+        return (self.shape[0] - 1) * (self.shape[1] - 1)
+
+    def seen_effect(self, releases: Sequence[Any]) -> float | None:
+        """Cramér's V."""
+        return min(1.0, self.cohens_w(releases) / math.sqrt(min(self.shape) - 1))
+
     def expected(self, cells: Floats) -> Floats:
         lines, columns = np.maximum(cells.sum(-1), 0.5), np.maximum(cells.sum(-2), 0.5)
         total = (lines.sum(-1) + columns.sum(-1)) / 2
@@ -129,6 +150,15 @@ class GoodnessOfFit(_ChiSquare):
         if len(self.shape) != 1:
             raise InvalidRequest(f"a test of fit is of the counts of one column, got a table of {self.shape}")
         object.__setattr__(self, "shares", check_shares(self.shares, self.shape[0]))
+
+    @property
+    def freedom(self) -> int:
+        return self.shape[0] - 1
+
+    def seen_effect(self, releases: Sequence[Any]) -> float | None:
+        """The distance of one label's share, where the others make up for it evenly and all shares are even."""
+        labels = self.shape[0]
+        return min(1.0, self.cohens_w(releases) * math.sqrt((labels - 1) / labels**2))
 
     def expected(self, cells: Floats) -> Floats:
         return np.asarray(np.maximum(cells.sum(-1), 0.5)[..., None] * np.array(self.shares))

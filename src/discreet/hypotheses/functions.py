@@ -134,6 +134,11 @@ def ttest_rel(x: Any, y: Any, *, bounds: Bounds, alternative: str = "two-sided",
     return ask_of_arrays(columns, setting, "ttest_1samp", "x", popmean=0.0, alternative=alternative)
 
 
+def two_sample(x: Any, y: Any, *, bounds: Bounds, alternative: str = "two-sided", **setting: Unpack[Setting]) -> Result:
+    """Whether the populations of ``x`` and ``y`` differ, by the test that finds most at its price (ranks)."""
+    return ask_of_arrays(_samples((x, y), bounds), setting, "two_sample", "value", by="group", alternative=alternative)
+
+
 def wilcoxon(x: Any, y: Any = None, *, bounds: Bounds, alternative: str = "two-sided", **setting: Unpack[Setting]) -> Result:
     """Whether ``x``, or x - y for pairs, is spread evenly about 0, by signed ranks; ``bounds`` are of x - y."""
     values = numbers_of(x)

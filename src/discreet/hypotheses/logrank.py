@@ -1,10 +1,10 @@
-"""The log-rank test of two survival curves, from the release that the curves are read off."""
+"""The log-rank test of two survival curves, plain or stratified, from the release that the curves are read off."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -31,13 +31,18 @@ def logrank(
     happened: Any = None,
     bins: int | Sequence[float] = 10,
     alternative: str = "two-sided",
+    strata: str | Sequence[str] | None = None,
 ) -> Question:
-    """Whether two groups have the same survival, from the counts of ``survival``; ``by`` is a category of two labels."""
+    """Whether two groups have the same survival, from the counts of ``survival``; ``by`` is a category of two labels.
+
+    Within ``strata``, further categories, the groups are compared label by label: hazards may differ between strata.
+    """
     check_alternative(alternative)
-    query = lifetimes(table, time, event, happened, bins, by)
-    if query.shape[:-1] != (2,):
+    within = () if strata is None else (strata,) if isinstance(strata, str) else tuple(strata)
+    if not isinstance(by, str) or len(table.groups(by)[0].labels) != 2:
         raise InvalidRequest(f"the log-rank test compares two groups; {by!r} must be one category of two labels")
-    return Question(query, LogRank(Survival(query.edges, (2,), axes(query.groups)), alternative))
+    query = lifetimes(table, time, event, happened, bins, (by, *within))
+    return Question(query, LogRank(Survival(query.edges, query.shape[:-1], axes(query.groups)), alternative))
 
 
 @readings("logrank")
@@ -48,29 +53,45 @@ class LogRank(ScoreTest):
     With r and d of the groups, pi = r1 / r and the pooled hazard h = d / r: U = sum of (1 - pi)(d1 - h r1) - pi (d0 - h r0),
     V = sum of h (1 - h) pi (1 - pi) r. Bins from the first on in which a group has nobody left are left out. The ratio is
     exp(U / V) (Peto), good near 1, between 1/100 and 100. ``alternative="greater"``: the first group has the larger hazard.
+
+    Of curves by further categories the first is compared and the others are strata: U and V are the sums of theirs, each
+    stratum with a hazard of its own (Mantel 1966). The strata's noise adds up, so many small ones cost power.
     """
 
     survival: Survival
     alternative: str = "two-sided"
 
     def __post_init__(self) -> None:
-        if self.survival.outer != (2,):
-            raise InvalidRequest("the log-rank test compares two groups; ask for survival by one category of two labels")
+        if self.survival.outer[:1] != (2,):
+            raise InvalidRequest(
+                "the log-rank test compares two groups; ask for survival by a category of two labels, then by the strata"
+            )
         check_alternative(self.alternative)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.survival.shape
 
-    method: ClassVar[str] = "asymptotic: log-rank score of a life table, noise included"
+    @property
+    def method(self) -> str:
+        strata = int(np.prod(self.survival.outer[1:], dtype=int))
+        words = "of a life table" if strata == 1 else f"of the life tables of {strata} strata"
+        return f"asymptotic: log-rank score {words}, noise included"
+
+    def _scored(self, cells: Floats) -> tuple[Floats, Floats, Floats]:
+        """U, V and the weights, summed over the strata."""
+        axes = len(self.survival.outer)
+        score, variance, weights = log_rank(np.moveaxis(cells, -axes - 1, -2))
+        strata = tuple(range(-axes + 1, 0))
+        return score.sum(strata), variance.sum(strata), np.moveaxis(weights, -2, -axes - 1)
 
     def compute(self, cells: Floats) -> Floats:
-        score, variance, _ = log_rank(cells)
+        score, variance, _ = self._scored(cells)
         return np.asarray(_ratio(np.where(variance > 0, score / np.where(variance > 0, variance, 1.0), 0.0)))
 
     def statement(self, releases: Sequence[Release]) -> Statement | None:
         """U, V and the weights of U on the cells; None where no bin is left that both groups are seen in."""
-        score, variance, weights = log_rank(self.cells(releases))
+        score, variance, weights = self._scored(self.cells(releases))
         if not weights.any():
             return None
         return Statement(np.array([score]), np.array([variance]), weights.reshape(1, -1))

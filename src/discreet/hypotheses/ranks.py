@@ -7,6 +7,7 @@ with many ties the tests are conservative.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +21,7 @@ from discreet.errors import InvalidRequest
 from discreet.hypotheses.draws import noise, normals
 from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
 from discreet.hypotheses.rank_sums import RankSums
-from discreet.hypotheses.reading import AT_POWER, ScoreTest, check_alternative, deviation
+from discreet.hypotheses.reading import AT_POWER, ScoreTest, check_alternative, deviation, off_centre
 from discreet.hypotheses.signed_rank_sum import SignedRankSum
 from discreet.statistics.equation import Statement, interval, noise_variance
 from discreet.statistics.question import Question, Table, statistic
@@ -166,6 +167,15 @@ class KruskalWallis(MonteCarloTest):
 
     def statistic(self, releases: Sequence[Release]) -> float:
         return float(self._q(self.cells(releases), self._noise(releases[0].mechanism)))
+
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
+        """How far one group's P(X > Y) is from 1/2 against all others, of groups as large as these are on average."""
+        size = float(self._sizes(self.cells(releases)).mean())
+        if size <= 0:
+            return None
+        shape = (1 - 1 / self.groups) ** 2 + (self.groups - 1) / self.groups**2
+        spread = size / 12 + float(self._noise(releases[0].mechanism).mean())
+        return min(math.sqrt(off_centre(self.groups - 1) * spread / shape) / size, 0.5)
 
     def under_hypothesis(self, cells: Floats, law: Any) -> Floats | None:
         sizes = self._sizes(cells)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.statistics.equation import Statement, noise_variance, p_values
 from discreet.statistics.reading import CellReading, Floats
+from discreet.statistics.score import Score
 
 ALTERNATIVES = ("two-sided", "less", "greater")
 LEAST_DRAWS = 999
@@ -59,6 +61,20 @@ class HypothesisTest(CellReading):
     def cells(self, releases: Sequence[Release]) -> Floats:
         """The released cells in their own shape."""
         return np.asarray(releases[0].value, np.float64).reshape(self.shape)
+
+
+@lru_cache
+def off_centre(freedom: int) -> float:
+    """The noncentrality at which a chi-squared test at .05 rejects with probability .8."""
+    from scipy.special import chdtri, chndtrinc
+
+    return float(chndtrinc(chdtri(freedom, 0.05), freedom, 0.2))
+
+
+def seen_shift(score: Score, at: float, cells: Floats, noise: Any) -> float | None:
+    """How far from ``at`` theta must be for its test to reject with probability .8; None where nobody is left."""
+    slope = score.slope(cells)
+    return None if slope <= 0 else AT_POWER * deviation(score.equation(cells)(np.array([at])), noise) / slope
 
 
 def z_score(statement: Statement, noise: Any) -> float:

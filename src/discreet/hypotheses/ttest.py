@@ -11,7 +11,7 @@ import numpy as np
 from discreet.core.release import Release
 from discreet.core.result import readings
 from discreet.errors import InvalidRequest
-from discreet.hypotheses.reading import AT_POWER, ScoreTest, check_alternative, deviation
+from discreet.hypotheses.reading import AT_POWER, ScoreTest, check_alternative, deviation, seen_shift
 from discreet.statistics.equation import Statement
 from discreet.statistics.mean import mean_of_population
 from discreet.statistics.population import Contrast, MeanReading
@@ -50,9 +50,16 @@ class OneMean(ScoreTest):
     def compute(self, cells: Floats) -> Floats:
         return self.mean.compute(cells)
 
+    @property
+    def _share(self) -> float:
+        return (self.popmean - self.mean.lo) / (self.mean.hi - self.mean.lo)
+
     def statement(self, releases: Sequence[Release]) -> Statement:
-        share = (self.popmean - self.mean.lo) / (self.mean.hi - self.mean.lo)
-        return self.mean.score.equation(self.cells(releases))(np.array([share]))
+        return self.mean.score.equation(self.cells(releases))(np.array([self._share]))
+
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
+        found = seen_shift(self.mean.score, self._share, self.cells(releases), releases[0].mechanism)
+        return None if found is None else float(self.mean.hi - self.mean.lo) * found
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         return self.mean.population_interval(releases, level, strict)
@@ -174,6 +181,9 @@ class Paired(ScoreTest):
 
     def statement(self, releases: Sequence[Release]) -> Statement:
         return self._score.equation(self.cells(releases))(np.zeros(1))
+
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
+        return seen_shift(self._score, 0.0, self.cells(releases), releases[0].mechanism)
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         cells, law = self.cells(releases), releases[0].mechanism

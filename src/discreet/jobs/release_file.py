@@ -219,9 +219,11 @@ def item_of(number: int, doc: Any, place: Place) -> Item:
     if "statistic" not in doc:
         raise UnsupportedFormat(f'{at}an ask needs a statistic, got none; write statistic = "mean"')
     columns = doc.get("columns", [])
+    for key in ("columns", "by"):
+        given = doc.get(key, [])
+        if not isinstance(given, str) and any(not isinstance(name, str) for name in given):
+            raise UnsupportedFormat(f"{place('ask', number, key)}{key} must be names of columns, got {given!r}")
     names = [columns] if isinstance(columns, str) else columns
-    if any(not isinstance(name, str) for name in names):
-        raise UnsupportedFormat(f"{place('ask', number, 'columns')}columns must be names, got {columns!r}")
     if len(set(names)) < len(names):
         raise UnsupportedFormat(f"{place('ask', number, 'columns')}columns must differ, got {columns!r}; name each once")
     spend = {key: doc[key] for key in SPENDING if key in doc}

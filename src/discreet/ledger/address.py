@@ -1,4 +1,4 @@
-"""Where a ledger's file lies: a relative path must mean one file, in whichever folder a program is run.
+"""A ledger's address, and where its file lies: a relative path must mean one file, in whichever folder a program is run.
 
 A budget belongs to people, and so to their table: a relative path is taken from where the table's file lies. Taken from the
 current folder, the same program run in two folders would make two ledgers and spend the budget twice.
@@ -7,11 +7,12 @@ current folder, the same program run in two folders would make two ledgers and s
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from discreet.errors import InvalidRequest
@@ -73,3 +74,28 @@ def _plain_parent(path: Path) -> Path:
         if not any(sign in str(parent) for sign in "*?["):
             return parent
     return path.parent
+
+
+def without_password(text: str) -> str:
+    """An address as it may be shown, also one that cannot be read: whatever stands before the host is left out."""
+    return re.sub(r"://.*@", "://***@", text, flags=re.DOTALL)
+
+
+def parse(text: str) -> URL:
+    """The address of a database we know how to lock."""
+    known = "'sqlite:///file.db', 'sqlite://' (in memory), 'postgresql://user@host/database' or 'test'"
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        file = "" if ":" in text else f"; for a file write 'sqlite:///{text}'"
+        raise InvalidRequest(f"a ledger's address must be {known}, got {without_password(text)!r}{file}") from None
+    if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername in ("sqlite", "sqlite+pysqlite"):
+        if url.query or (url.database or "").startswith("file:"):
+            # Options such as nolock=1 or immutable=1 would turn off what keeps two writers apart.
+            shown = without_password(text)
+            raise InvalidRequest(f"an SQLite ledger takes a plain path without options, got {shown!r}; drop the options")
+        # Connections are opened anew later on, perhaps after a change of folder: they must find the same file.
+        return url if url.database in (None, "", ":memory:") else url.set(database=os.path.abspath(url.database))
+    raise InvalidRequest(f"a ledger's address must be {known}, got one for {url.drivername!r}")

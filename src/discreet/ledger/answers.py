@@ -34,7 +34,7 @@ if it kills, e is withheld.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,11 +47,11 @@ from discreet.core.runner import Bill, Paid
 from discreet.errors import InvalidRequest, LedgerError, LedgerUnavailable, Withheld
 from discreet.ledger import tables, tally, told
 from discreet.ledger.books import Books, on_account
-from discreet.ledger.database import Work
 from discreet.ledger.events import Draft, canonical, read_cost
 from discreet.ledger.journal import Journal
-from discreet.ledger.releases import seal, stored
+from discreet.ledger.releases import StoredRow, seal, stored
 from discreet.ledger.told import Told
+from discreet.ledger.work import Work
 
 PAID, LOOKED = "paid", "looked"
 _PAUSE = 0.005  # between two looks at an entry that somebody else is answering
@@ -114,6 +114,7 @@ class Answers:
         uses: list[Draft] = []
         with self._claiming(taken):
             with database.work(write=True, durable=durable) as work:
+                work.undone.append(partial(self._forget, taken))
                 books = journal.lock(work)
                 bound = bind(books.unit)
                 holder = database.claim()
@@ -146,7 +147,7 @@ class Answers:
     def _foretell(self, work: Work, entries: Sequence[Entry], wanted: Sequence[Wanted]) -> None:
         """What is true of these payments if something fails from now on, for errors and for the tally."""
         repeats = all(each.key is not None for each in wanted)
-        work.told = told.bought([str(w.bill.cost) for w in wanted], [e.number for e in entries], repeats=repeats)
+        work.told = told.bought([w.bill.cost for w in wanted], [e.number for e in entries], repeats=repeats)
         for entry, each in zip(entries, wanted, strict=True):
             tally.paying(self.journal.place, entry.number, each.bill.cost, repeats=each.key is not None)
             work.undone.append(partial(tally.stored, self.journal.place, entry.number))
@@ -158,8 +159,13 @@ class Answers:
         try:
             yield
         except BaseException:
-            self.journal.database.working.difference_update(taken)
+            self._let_go(taken)
             raise
+
+    def _forget(self, taken: set[int]) -> None:
+        """Nothing was written, and the numbers of the entries may be another's by now."""
+        self.journal.database.working.difference_update(taken)
+        taken.clear()
 
     def _drafts(self, work: Work, books: Books, wanted: list[Wanted], bound: str | None) -> list[Draft]:
         """The events of what has to be paid; of a ledger without a unit the first binds it."""
@@ -184,7 +190,7 @@ class Answers:
         for key in (each.key, each.older):
             found = None if key is None else self.journal.find_release(work, key)
             if found is not None:
-                release = Release.from_json(found[0])
+                release = Release.from_json(found.document)
                 assert release.entry is not None
                 return Paid(release.entry, release)
         return None
@@ -244,31 +250,31 @@ class Answers:
                 )
             fresh.append((wanted, bought.entry, release))
         once = {entry.number: (self.key_of(each, entry), each, entry, release) for each, entry, release in fresh}
-        documents = {number: release.to_json() for number, (_, _, _, release) in once.items()}
         if not once:
             return [p.release for p in paid if p.release is not None]
-        prices = [str(each.bill.cost) for _, each, _, _ in once.values()]
+        rows = {number: StoredRow.of(key, number, release.to_json()) for number, (key, _, _, release) in once.items()}
+        prices = [each.bill.cost for _, each, _, _ in once.values()]
         words = told.kept(prices, list(once), repeats=all(each.key is not None for _, each, _, _ in once.values()))
         try:
-            self._write(once, documents, words)
+            self._write(once, rows, words)
         except LedgerUnavailable:
             # The commit may have been made although we were not told, or only the head may not have been noted, which is a
             # lower bound and misses nothing that was charged: only a read says.
-            if not self._is_stored(once, documents):
+            if not self._is_stored(once, rows):
                 raise
         self._free(once)
         read: dict[int, Release] = {}
-        with self.journal.database.work(write=False, told=Told(*[words.after] * 3)) as work:
+        with self.journal.database.work(write=False, told=words.whenever) as work:
             for number, (key, wanted, _, release) in once.items():
-                found = self.journal.find_release(work, key)
+                found = self.journal.find_release(work, key, rows[number])
                 if found is None:
                     raise Withheld(withheld(self.journal, number, wanted.bill.cost))
-                read[number] = release if found[0] == documents[number] else Release.from_json(found[0])
+                read[number] = release if found == rows[number] else Release.from_json(found.document)
         return [read[p.entry.number] if p.release is None else p.release for p in paid]
 
-    def _write(self, once: dict[int, tuple[str, Wanted, Entry, Release]], documents: dict[int, str], words: Told) -> None:
+    def _write(self, once: dict[int, tuple[str, Wanted, Entry, Release]], rows: dict[int, StoredRow], words: Told) -> None:
         journal, database = self.journal, self.journal.database
-        rows, drafts = [], []
+        drafts = []
         with database.work(write=True, told=words) as work:
             books = journal.lock(work)
             for number, (key, each, _, release) in once.items():
@@ -276,22 +282,18 @@ class Answers:
                     mine = {"of_ledger": journal.id, "of_number": number, "old_state": LOOKED, "old_holder": database.holder}
                     if not work.write(tables.answer_pending, mine):
                         raise Withheld(withheld(journal, number, each.bill.cost))
-                document = documents[number]
-                rows.append(
-                    {"ledger": journal.id, "key": key, "number": number, "document": document,
-                     "hash": seal(key, number, document)}
-                )  # fmt: skip
-                drafts.append(_stored(key, number, document, release.relation or each.draft.relation))
-            work.write_all(tables.insert_release, rows)
+                drafts.append(_stored(key, number, rows[number].document, release.relation or each.draft.relation))
+            values = [{"ledger": journal.id, "key": once[n][0], **row._asdict()} for n, row in rows.items()]
+            work.write_all(tables.insert_release, values)
             journal.post(work, books, drafts)
 
-    def _is_stored(self, once: dict[int, tuple[str, Wanted, Entry, Release]], documents: dict[int, str]) -> bool:
+    def _is_stored(self, once: dict[int, tuple[str, Wanted, Entry, Release]], rows: dict[int, StoredRow]) -> bool:
         try:
             with self.journal.database.work(write=False) as work:
                 found = {number: self.journal.find_release(work, key) for number, (key, _, _, _) in once.items()}
         except LedgerUnavailable:
             return False
-        return all(found[number] == (documents[number], number) for number in once)
+        return found == rows
 
     def _free(self, numbers: Iterable[int]) -> None:
         numbers = list(numbers)
@@ -304,11 +306,16 @@ class Answers:
 
         Returns what became of them, in one line.
         """
-        journal, database = self.journal, self.journal.database
         numbers = self._claimed(paid)
-        became = partial(tally.of, journal.place, [p.entry.number for p in paid if p.release is None])
+        became = partial(tally.of, self.journal.place, [p.entry.number for p in paid if p.release is None])
+        self._let_go(numbers)
+        return became()
+
+    def _let_go(self, numbers: Collection[int]) -> None:
+        """Claim entries no longer, those that were written and are claimed here; for other processes as for this one."""
+        journal, database = self.journal, self.journal.database
         if not numbers:
-            return became()
+            return
         try:
             with database.work(write=True) as work:
                 for number in numbers:
@@ -320,7 +327,6 @@ class Answers:
             pass  # the claim dies with this process
         finally:
             database.working.difference_update(numbers)  # not before: another thread would take it under the same number
-        return became()
 
     def _claimed(self, paid: Sequence[Paid]) -> list[int]:
         working = self.journal.database.working

@@ -7,6 +7,10 @@ all it has to be. An event is noted once the disk has it, so no power cut leaves
 not yet on the disk was not looked for, and is lost without harm. The same file carries the locks: one byte for whoever
 writes, and one for each living claimant.
 
+The file begins with its own number on its disk (the inode and its generation), which no copy has. So a folder that was
+copied or restored whole, head and all, is told from the one that counts, and is not spent until it is adopted. One that was
+renamed is the same.
+
 ``ledger.db.key`` is the key of the digests by which stored answers are found (``Keys``).
 
 Both are readable by their owner alone.
@@ -16,7 +20,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Collection, Iterator
@@ -28,8 +34,9 @@ from pathlib import Path
 from discreet.errors import LedgerCorrupt, LedgerUnavailable
 from discreet.ledger.told import CHARGED, Told
 
-_MAGIC = b"discreet heads 1\n".ljust(128)
 _RECORD = 128
+_BEGINS = re.compile(rb"discreet heads 2, file \d+ \d+\n *")
+_GET_GENERATION = 0x80087601  # FS_IOC_GETVERSION of Linux
 _WRITER = 1 << 40  # the byte that a writer locks; claimants lock bytes further out, and nothing is ever written there
 _CLAIMS = 1 << 61
 _KEY_BYTES = 32
@@ -49,6 +56,7 @@ class Beside:
         self.key = path.with_name(path.name + ".key")
         self._threads = threading.Lock()
         self._descriptor: int | None = None
+        self._begins = b""  # how the head file begins that is open
         self._process = 0
 
     def close(self) -> None:
@@ -69,6 +77,7 @@ class Beside:
                     f"the head file {self.head} must be readable and writable: {problem.strerror}; check its owner and the "
                     f"folder. {told.before}"
                 ) from None
+            self._begins = f"discreet heads 2, file {_identity(self._descriptor)}\n".encode().ljust(_RECORD)
         return self._descriptor
 
     @contextmanager
@@ -138,17 +147,22 @@ class Beside:
         return False
 
     def seen(self, ledger: int, told: Told = CHARGED) -> tuple[int, str] | None:
-        """The last event of a ledger that was noted here; None where none ever was."""
-        head, records = self._records(ledger)
-        if not head:
-            return None
+        """The last event of a ledger that was noted in this very file; None where none ever was."""
+        own, newest = self.tells_of(ledger, told)
+        return newest if own else None
+
+    def tells_of(self, ledger: int, told: Told = CHARGED) -> tuple[bool, tuple[int, str] | None]:
+        """The last event of a ledger that the head file tells of, and whether it was noted here or came with a copy."""
+        start, records = self._records(ledger)
+        if not start:
+            return True, None
         known = [f for f in _read_both(records, ledger) if f is not None]
-        if head != _MAGIC or (not known and records.strip(b"\0")):
+        if (not known and records.strip(b"\0")) or not (start == self._begins or _BEGINS.fullmatch(start)):
             raise LedgerCorrupt(
                 f"the head file {self.head} is damaged; check the ledger against a head noted elsewhere (discreet ledger "
                 f"verify --head), and then run: discreet ledger adopt {self.path}. {told.before}"
             )
-        return max(known, default=None)
+        return start == self._begins, max(known, default=None)
 
     def _records(self, ledger: int) -> tuple[bytes, bytes]:
         """How the head file begins, which is nothing where it is empty, and the two records of a ledger."""
@@ -161,9 +175,7 @@ class Beside:
     def note(self, ledger: int, number: int, head: str) -> None:
         """Note the last event of a ledger, in a writer's turn. What is known never falls: the larger record stays."""
         descriptor = self._file()
-        start, records = self._records(ledger)
-        if not start:
-            os.pwrite(descriptor, _MAGIC, 0)
+        records = self._own_records(ledger)
         # By turns, not by number: a transaction may have an even number of events, and would write over the last record.
         first, second = _read_both(records, ledger)
         turn = first is not None and (second is None or first > second)
@@ -171,9 +183,21 @@ class Beside:
 
     def forget(self, ledger: int) -> None:
         """Take out what was noted of a ledger, so that ``note`` may begin anew."""
+        self._own_records(ledger)
+        os.pwrite(self._file(), bytes(2 * _RECORD), _place(ledger, 0))
+
+    def _own_records(self, ledger: int) -> bytes:
+        """The two records of a ledger, in a file that was made or adopted here; of a copy nothing is kept.
+
+        What it tells of other ledgers is not kept either: they are adopted one by one.
+        """
         descriptor = self._file()
-        os.pwrite(descriptor, _MAGIC, 0)
-        os.pwrite(descriptor, bytes(2 * _RECORD), _place(ledger, 0))
+        start, records = self._records(ledger)
+        if start == self._begins:
+            return records
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, self._begins, 0)
+        return b""
 
     def flush(self) -> None:
         """See to it that the head is on the disk."""
@@ -216,6 +240,17 @@ def write_private(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _identity(descriptor: int) -> str:
+    """What tells a file from its copies: the number of its inode, and which of the files that had the number it is.
+
+    Some systems do not say the latter; a copy made after the original was deleted may then pass for it.
+    """
+    generation = bytearray(8)
+    with suppress(OSError):
+        fcntl.ioctl(descriptor, _GET_GENERATION, generation)
+    return f"{os.fstat(descriptor).st_ino} {int.from_bytes(generation[:4], sys.byteorder)}"
 
 
 def _place(ledger: int, turn: int) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from discreet.accounting.filters import Filter
 from discreet.core.cost import Cost
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest
+from discreet.ledger.caps import implies
 from discreet.ledger.events import Draft, Terms
 
 PLAN, PARTS, RESERVED, CANCELLED = "plan", "parts", "reserved", "cancelled"
@@ -116,7 +117,9 @@ class Books:
         )
 
     def _admit_open(self, draft: Draft) -> None:
-        """An opening is paid by the ledger, or drawn on the reservation that it names."""
+        """An opening is paid by the ledger, or drawn on the reservation that it names; a cap on parts implies its price."""
+        if draft.terms is not None and draft.terms.parts is not None:
+            implies(draft.terms.cap, draft.cost)
         if draft.account is None:
             self._admit_payment(draft)
             return

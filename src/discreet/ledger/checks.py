@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
-from discreet.accounting.conversions import epsilon
 from discreet.accounting.filters import Filter
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
@@ -18,6 +16,7 @@ from discreet.core.query import Relation, check_relation
 from discreet.core.unit import Unit
 from discreet.errors import InvalidRequest, NotPrivate, RelationMismatch, UnitMismatch, UnsupportedFormat
 from discreet.ledger import tables
+from discreet.ledger.events import canonical
 from discreet.ledger.replay import read_filter
 
 
@@ -43,7 +42,7 @@ def law(mechanism: Mechanism) -> Mechanism:
 def cost(value: Cost, test: bool) -> Cost:
     """A cost that is a number and not negative in every part: adding it can only raise a total."""
     exact = (value.epsilon, value.delta, value.rho, value.slack)
-    if any(v is not None and v < 0 for v in exact) or not all(v >= 0 for v in value.curve):
+    if any(v is not None and v < 0 for v in exact) or not all(map((0.0).__le__, value.curve)):
         raise InvalidRequest(f"a cost must be a number that is not negative in every part, got {value!r}")
     if not (test or value.is_finite):
         raise NotPrivate(
@@ -64,23 +63,6 @@ def plan(price: Cost, steps: int) -> None:
             f"a plan must cost more than nothing, got {price} for {steps} steps; give the cost of all its steps "
             "together, or ask without an account what is free by itself"
         )
-
-
-def implies(cap: Cost, price: Cost) -> Cost:
-    """The cap of accounts on parts, where it implies what is paid for them; refused where it does not.
-
-    Proof: ``price`` without its claim is held against ``cap`` part by part. Its claim is the cap's own, compared as the
-    rationals they are, or follows from the rest of the cap by a conversion, whose double is compared as the rational it is.
-    """
-    rest = replace(price, epsilon=None)
-    if not cap <= rest or not (cap <= price or _converts(cap, price)):
-        raise InvalidRequest(f"what accounts are held to must imply what is paid for them, got {cap} for {price}")
-    return cap
-
-
-def _converts(cap: Cost, price: Cost) -> bool:
-    found = epsilon(replace(cap, epsilon=None), price.delta)
-    return price.epsilon is not None and found < math.inf and Fraction(found) <= price.epsilon
 
 
 def relation(asked: Relation, kept: Relation, name: str) -> Relation:
@@ -115,6 +97,13 @@ def same(row: Mapping[Any, Any], budget: Budget | None, neighbors: Relation | No
     return kept, rules
 
 
+@lru_cache(maxsize=64)
+def write_unit(unit: Unit) -> str:
+    """A unit as a ledger's row holds it."""
+    return canonical(unit.to_dict())
+
+
+@lru_cache(maxsize=64)
 def read_unit(text: str) -> Unit:
     """The unit a ledger's row holds."""
     try:

@@ -20,6 +20,7 @@ from discreet.ledger import keys, tables
 from discreet.ledger.database import Database
 from discreet.ledger.events import canonical, founded, origin, write_cost
 from discreet.ledger.journal import now
+from discreet.ledger.layout import create_tables
 
 DEFAULT = "default"  # what a ledger made without a name is called
 
@@ -40,7 +41,7 @@ def find_or_create(
         others = f" (there are: {_in_words(known)})" if known else ""
         raise NoSuchLedger(f"called {name or DEFAULT!r} at {database}", others)
     with database.transaction(write=True) as connection:
-        database.create_tables(connection)
+        create_tables(connection)
         # Another process may have made it since we looked; whoever was first decides, and the caller compares.
         found = _find(connection, name, database)
         if found is None:
@@ -57,7 +58,7 @@ def _note(database: Database, row: dict[str, Any]) -> None:
     """Note the new ledger in the head file, unless that tells of one that was here before."""
     if database.beside is None:
         return
-    seen = database.beside.seen(row["id"])
+    _, seen = database.beside.tells_of(row["id"])  # a copy's head too: what it tells of was spent somewhere
     if seen is not None and seen[0]:
         raise LedgerCorrupt(
             f"the head file {database.beside.head} tells of a ledger with {seen[0]} events at {database.beside.path}, which "

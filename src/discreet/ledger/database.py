@@ -12,65 +12,25 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import secrets
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, inspect, text
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.pool import NullPool
-from sqlalchemy.schema import CreateIndex, CreateTable
 
-from discreet.errors import InvalidRequest, LedgerCorrupt, LedgerUnavailable
+from discreet.errors import LedgerCorrupt, LedgerUnavailable
 from discreet.ledger import beside
+from discreet.ledger.address import parse
 from discreet.ledger.settling import Settler
-from discreet.ledger.tables import ADDED, metadata
 from discreet.ledger.told import CHARGED, READ, Told
-
-_CREATION_LOCK = 0x64697363  # any fixed number: creators of tables on one PostgreSQL server queue up behind it
-
-
-class Work:
-    """A transaction on the driver itself, for what every ask does: statements are compiled once and no rows are wrapped."""
-
-    def __init__(self, raw: Any, compiled: Callable[[Any], str], told: Told) -> None:
-        self._raw = raw
-        self._compiled = compiled
-        self.told = told
-        self.durable: list[Callable[[], None]] = []  # what is done once the disk has it, in a writer's turn
-        self.committed: bool | None = False  # None: not known
-        self.after: list[Callable[[], None]] = []  # what is done once it has committed, before another writer's turn
-        self.undone: list[Callable[[], None]] = []  # what is done where nothing of it was written
-
-    def rows(self, statement: Any, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """All rows that a statement finds."""
-        found: list[tuple[Any, ...]] = self._raw.execute(self._compiled(statement), values).fetchall()
-        return found
-
-    def row(self, statement: Any, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
-        """The row that a statement finds, if there is one."""
-        found: tuple[Any, ...] | None = self._raw.execute(self._compiled(statement), values).fetchone()
-        return found
-
-    def write(self, statement: Any, values: Mapping[str, Any]) -> int:
-        """Run a statement that changes rows; how many it changed."""
-        count: int = self._raw.execute(self._compiled(statement), values).rowcount
-        return count
-
-    def write_all(self, statement: Any, values: Sequence[Mapping[str, Any]]) -> None:
-        """Run a statement once for each of several rows."""
-        if len(values) == 1:
-            self._raw.execute(self._compiled(statement), values[0])
-        elif values:
-            self._raw.cursor().executemany(self._compiled(statement), values)
-
+from discreet.ledger.work import Work
 
 _serials = itertools.count()
 
@@ -90,7 +50,7 @@ class Database:
     """
 
     def __init__(self, url: str, timeout: float) -> None:
-        self.url = _parse(url)
+        self.url = parse(url)
         self.serial = next(_serials)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self.memory = self.sqlite and self.url.database in (None, "", ":memory:")
@@ -324,28 +284,6 @@ class Database:
             return False
         return True
 
-    def create_tables(self, connection: Connection) -> None:
-        """Make what is missing, inside a writing transaction; of several creators one does and the others see it."""
-        if not self.sqlite:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
-        for table in metadata.sorted_tables:
-            connection.execute(CreateTable(table, if_not_exists=True))
-            self.add_columns(connection, table)
-            for index in table.indexes:
-                connection.execute(CreateIndex(index, if_not_exists=True))
-
-    def add_columns(self, connection: Connection, table: Table) -> None:
-        """Give a table of an earlier schema the columns that came later."""
-        wanted = ADDED.get(table, ())
-        if not wanted:
-            return
-        there = {column["name"] for column in inspect(connection).get_columns(table.name)}
-        for name in wanted:
-            if name not in there:
-                kind = table.c[name].type.compile(self._dialect)
-                quoted = self._dialect.identifier_preparer.quote(name)
-                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {quoted} {kind}")
-
     def close(self) -> None:
         """Close the connection for good."""
         with self._lock:
@@ -381,31 +319,6 @@ class Database:
             self._lock = threading.Lock()  # the parent's thread held it, and there is no such thread here
             return
         self._lock.release()
-
-
-def without_password(text: str) -> str:
-    """An address as it may be shown, also one that cannot be read: whatever stands before the host is left out."""
-    return re.sub(r"://.*@", "://***@", text, flags=re.DOTALL)
-
-
-def _parse(text: str) -> URL:
-    """The address of a database we know how to lock."""
-    known = "'sqlite:///file.db', 'sqlite://' (in memory), 'postgresql://user@host/database' or 'test'"
-    try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):
-        file = "" if ":" in text else f"; for a file write 'sqlite:///{text}'"
-        raise InvalidRequest(f"a ledger's address must be {known}, got {without_password(text)!r}{file}") from None
-    if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
-        return url.set(drivername="postgresql+psycopg")
-    if url.drivername in ("sqlite", "sqlite+pysqlite"):
-        if url.query or (url.database or "").startswith("file:"):
-            # Options such as nolock=1 or immutable=1 would turn off what keeps two writers apart.
-            shown = without_password(text)
-            raise InvalidRequest(f"an SQLite ledger takes a plain path without options, got {shown!r}; drop the options")
-        # Connections are opened anew later on, perhaps after a change of folder: they must find the same file.
-        return url if url.database in (None, "", ":memory:") else url.set(database=os.path.abspath(url.database))
-    raise InvalidRequest(f"a ledger's address must be {known}, got one for {url.drivername!r}")
 
 
 def _sqlite_begin(connection: Connection) -> None:

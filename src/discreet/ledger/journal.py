@@ -13,9 +13,10 @@ from discreet.core.release import Entry
 from discreet.errors import AccountClosed, LedgerCorrupt
 from discreet.ledger import tables
 from discreet.ledger.books import Books, Standing
-from discreet.ledger.database import Database, Work
+from discreet.ledger.database import Database
 from discreet.ledger.events import Draft, Terms, read_cost, write_cost, write_row
-from discreet.ledger.releases import seal
+from discreet.ledger.releases import StoredRow
+from discreet.ledger.work import Work
 
 
 def now() -> str:
@@ -83,7 +84,10 @@ class Journal:
                     f"discreet ledger adopt {beside.path}. {work.told.before}"
                 )
             return
-        number, head = seen
+        self.check_contains(work, books, *seen)
+
+    def check_contains(self, work: Work, books: Books, number: int, head: str) -> None:
+        """Refuse a ledger that does not hold the event ``number`` with the hash ``head``."""
         if number == books.number:
             found: str | None = books.head
         elif number > books.number:
@@ -94,8 +98,8 @@ class Journal:
             found = None if event is None else event[0]
         if found != head:
             raise LedgerCorrupt(
-                f"the ledger {self.name!r} at {beside.path} was set back or replaced: it has {books.number} events, and "
-                f"{number} were seen (head {head}); restore the newest copy and run: discreet ledger adopt {beside.path}. "
+                f"the ledger {self.name!r} at {self.database} was set back or replaced: it has {books.number} events, and "
+                f"{number} were seen (head {head}); restore the newest copy and run: discreet ledger adopt LEDGER. "
                 f"{work.told.before}"
             )
 
@@ -184,15 +188,15 @@ class Journal:
                 return
             after = page[-1]["key"]
 
-    def find_release(self, work: Work, key: str) -> tuple[str, int] | None:
-        """A stored release and the event that paid for it, checked against its hash; only ``verify`` checks the chain."""
+    def find_release(self, work: Work, key: str, known: StoredRow | None = None) -> StoredRow | None:
+        """A stored release, checked against its hash unless it is the row ``known``; ``verify`` alone checks the chain."""
         found = work.row(tables.find_document, {"of_ledger": self.id, "of_key": key})
         if found is None:
             return None
-        document, number, sealed = found
-        if sealed != seal(key, number, document):
-            raise LedgerCorrupt(f"the stored release of event {number} was altered; run verify() and restore a copy")
-        return document, number
+        row = StoredRow(*found)
+        if row != known and row != StoredRow.of(key, row.number, row.document):
+            raise LedgerCorrupt(f"the stored release of event {row.number} was altered; run verify() and restore a copy")
+        return row
 
 
 def _standing(row: tuple[Any, ...]) -> Standing:

@@ -27,6 +27,7 @@ from discreet.ledger.beside import write_private
 from discreet.ledger.creation import names_at
 from discreet.ledger.database import Database
 from discreet.ledger.events import Draft, canonical, founded
+from discreet.ledger.layout import create_tables
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.replay import verify
 
@@ -140,7 +141,7 @@ def upgrade(url: str, copy: Path | None) -> list[str]:
                 raise InvalidRequest(f"an upgrade begins with a backup in a new file, got {copy}; choose another name")
             _copy(database, copy)
         with database.transaction(write=True) as connection:
-            database.create_tables(connection)
+            create_tables(connection)
             keyed = keys.fingerprint(keys.find_or_make(database, connection))
             old = connection.execute(select(tables.ledgers).where(tables.ledgers.c.schema < tables.SCHEMA)).mappings().all()
             for row in old:

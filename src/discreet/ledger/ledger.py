@@ -17,15 +17,17 @@ from discreet.core.query import Relation, check_relation
 from discreet.core.release import Entry, Release
 from discreet.core.runner import Bill, Paid
 from discreet.core.unit import Unit
-from discreet.errors import AccountClosed, InvalidRequest
-from discreet.ledger import checks, keys, tables, tally
+from discreet.errors import InvalidRequest
+from discreet.ledger import checks, prepaid, tables, tally
 from discreet.ledger.answers import Answers, Wanted
 from discreet.ledger.books import RESERVED, Standing, on_account
 from discreet.ledger.creation import find_or_create
-from discreet.ledger.database import Database, Work
-from discreet.ledger.events import Draft, Event, Terms, canonical, digest, founding, read_cost
+from discreet.ledger.database import Database
+from discreet.ledger.drafting import Drafting
+from discreet.ledger.events import Draft, Event, canonical, founding
 from discreet.ledger.journal import Journal
 from discreet.ledger.replay import verify
+from discreet.ledger.work import Work
 
 
 @dataclass(frozen=True)
@@ -85,17 +87,15 @@ class Ledger:
             row = find_or_create(self._database, wanted_name, budget, wanted or "add_remove", unit, test=self.test)
             self.name: str = row["name"]
             self.relation, self.filter = checks.same(row, budget, wanted)
-            self._founded = founding(row)["schema"]
+            founded = founding(row)["schema"]
             self._unit = None if row["unit"] is None else checks.read_unit(row["unit"])
             self._unit_draft(unit)
         except BaseException:
             self._database.close()
             raise
-        self._keyed: str | None = row["keyed"]
-        self._key_bytes: bytes | None = None
         self._journal = Journal(self._database, row["id"], self.name, self.filter, self.test, self.who)
         self._answers = Answers(self._journal)
-        self._reservation: Account | None = None
+        self._drafting = Drafting(self._database, self.test, founded, row["keyed"])
 
     def drawing(self, reservation: Account, who: str) -> Ledger:
         """The same ledger for somebody with a share of it: payments are drawn on the reservation, in the name of ``who``.
@@ -108,7 +108,7 @@ class Ledger:
         made.who = checks.text(who, "who")
         made._journal = replace(self._journal, who=made.who)
         made._answers = Answers(made._journal)
-        made._reservation = reservation
+        made._drafting = replace(self._drafting, share=reservation)
         return made
 
     def close(self) -> None:
@@ -153,7 +153,11 @@ class Ledger:
             sensitivity=canonical(distance.to_dict()),
         )
         with self._database.work(write=True) as work:
-            return self._journal.post(work, self._journal.lock(work), [draft])[0]
+            books = self._journal.lock(work)
+            if (share := self._share) is not None:
+                standing = self._journal.load(work, books, share)
+                draft = on_account(replace(draft, account=share.number, part=share.part), standing)
+            return self._journal.post(work, books, [draft])[0]
 
     def pay(self, asks: Sequence[tuple[Ask, Distance, Cost]], relation: Relation, unit: Unit | None = None) -> list[Entry]:
         """Pay for several asks in one transaction, each by the account it names or else by the ledger.
@@ -168,12 +172,12 @@ class Ledger:
         for each in asks:
             if id(each) not in made:
                 ask, distance, cost = each
-                made[id(each)] = self._draft(ask, distance, checks.cost(cost, self.test), relation)
+                made[id(each)] = self._drafting.draft(ask, distance, checks.cost(cost, self.test), relation)
         drafts = [made[id(each)] for each in asks]
         with self._database.work(write=True) as work:
             books = self._journal.lock(work)
             for place, (ask, _, _) in enumerate(asks):
-                account = self._payer(ask)
+                account = self._drafting.payer(ask)
                 if account is not None:
                     standing = self._journal.load(work, books, account)
                     drafts[place] = on_account(drafts[place], standing)
@@ -184,7 +188,7 @@ class Ledger:
         """Find, redeem or pay each, in one transaction, and claim what is to be answered; see ``ledger.answers``."""
         self._check_relation(relation)
         binding = self._unit_draft(unit)
-        wanted = [self._want(bill, relation) for bill in bills]
+        wanted = [self._drafting.want(bill, relation) for bill in bills]
         return self._answers.buy(wanted, lambda known: self._bound(known, unit, binding))
 
     def look(self, paid: Sequence[Paid]) -> None:
@@ -201,6 +205,7 @@ class Ledger:
 
     def redeem(self, number: int, *, forgo: bool = False) -> Cost:
         """The custodian's decision on an entry that was looked for and not answered: once more, or never; what it cost."""
+        self._check_whole("redeem")
         return self._answers.forgo(number) if forgo else self._answers.redeem(number)
 
     def unanswered(self) -> list[tuple[int, str]]:
@@ -219,85 +224,38 @@ class Ledger:
         """
         self._check_relation(relation)
         binding = self._unit_draft(unit)
-        cost = checks.cost(account.cost, self.test)
-        if account.plan is not None:
-            checks.plan(cost, account.steps)
-            distance = account.plan.query.distance(relation)
-            step = checks.cost(account.plan.mechanism.cost(distance), self.test)
-            plan = self._draft(replace(account.plan, account=None, ahead=1), distance, cost, relation)
-            terms = Terms(step, plan=plan.plan, steps=account.steps)
-            draft = replace(plan, kind="open", terms=terms)
-        else:
-            cap = cost if account.cap is None else checks.implies(checks.cost(account.cap, self.test), cost)
-            question = f"{account.parts} accounts on disjoint people, each up to {cap}"
-            draft = Draft(
-                kind="open", question=question, relation=relation, cost=cost.padded(), terms=Terms(cap, account.parts)
-            )
+        draft = prepaid.opening(self._drafting, account, relation)
         with self._database.work(write=True) as work:
             books = self._journal.lock(work)
             bound = replace(draft, unit=self._bound(books.unit, unit, binding))
-            if self._reservation is not None:
-                self._journal.load(work, books, self._reservation)
-                bound = replace(bound, account=self._reservation.number, part=self._reservation.part)
+            if self._share is not None:
+                self._journal.load(work, books, self._share)
+                bound = replace(bound, account=self._share.number, part=self._share.part)
             entry = self._journal.post(work, books, [bound])[0]
             work.after.insert(0, lambda: tally.opened(self._journal.place, entry.number, bound.cost))
         return [Account(entry.number, part, account.parts, entry.hash) for part in range(account.parts or 1)]
 
     def reopen(self, request: Reopen, relation: Relation) -> int:
         """How many steps the account of a plan has left, at most those asked for; refuses another ledger or another plan."""
-        account, plan = request.account, replace(request.plan, account=None, ahead=1)
-        wanted = self._draft(plan, plan.query.distance(self._check_relation(relation)), Cost.nothing(), relation).plan
-        with self._database.work(write=False) as work:
-            opened = self._journal.opening(work, account)
-            if opened != account.seal:
-                raise AccountClosed(
-                    f"a run continues at the ledger that was paid for it, and {self.name!r} has no account {account.number} "
-                    "with that seal; open the ledger the run began with"
-                )
-            standing = self._journal.load(work, self._journal.read_books(work), account)
-        if standing.terms.plan != wanted:
-            raise AccountClosed(
-                f"account {account.number} was opened for another plan: the columns, the model, the clip norm, the noise "
-                "or the rate differ; continue with the settings the run began with"
-            )
-        return min(standing.left, request.steps)
+        return prepaid.steps_left(self._journal, self._drafting, request, self._check_relation(relation))
 
     def reserve(self, cost: Cost, question: str) -> Account:
         """Set an amount aside that nobody else can take; asks that name the account draw on it."""
-        draft = Draft(
-            kind="reserve",
-            question=checks.text(question, "question", empty=True),
-            relation=self.relation,
-            cost=checks.cost(cost, self.test).padded(),
-            terms=Terms(cost),
-        )
+        self._check_whole("reserve")
+        draft = prepaid.reserving(checks.cost(cost, self.test), checks.text(question, "question", empty=True), self.relation)
         with self._database.work(write=True) as work:
             return Account(self._journal.post(work, self._journal.lock(work), [draft])[0].number)
 
     def cancel(self, account: Account) -> Entry:
         """Close a reservation: what was drawn stays spent, and what was never drawn is free again."""
-        draft = Draft(
-            kind="cancel",
-            question="",
-            relation=self.relation,
-            cost=Cost.nothing(),
-            account=account.number,
-            part=account.part,
-        )
-        with self._database.work(write=True) as work:
-            books = self._journal.lock(work)
-            self._journal.load_reservations(work, books)
-            standing = self._journal.load(work, books, account)
-            place = {"of_ledger": self._journal.id, "of_account": account.number}
-            costs = [read_cost(row[0]) for row in work.rows(tables.paid_of_account, place)]
-            standing.paid = sum(costs, Cost.nothing())
-            return self._journal.post(work, books, [draft])[0]
+        self._check_whole("cancel")
+        return prepaid.cancel(self._journal, account, self.relation)
 
     def preview(self, what: Cost | Mechanism, sensitivity: Sensitivity = 1) -> Preview:
         """Whether a cost, or a law at a sensitivity, would fit now; changes nothing."""
         cost = checks.cost(what if isinstance(what, Cost) else checks.law(what).cost(Distance.of(sensitivity)), self.test)
-        if self._reservation is not None:
-            held = self.reserved(self._reservation)
+        if self._share is not None:
+            held = self.reserved(self._share)
             fits = held.status == RESERVED and held.drawn + cost <= held.terms.cap
             return Preview(cost, fits, Remaining.of(held.terms.cap, held.drawn + cost if fits else held.drawn))
         books = self._journal.read()
@@ -315,7 +273,7 @@ class Ledger:
         total, seen = Cost.nothing(), set()
         with self._database.work(write=False) as work:
             for bill in bills:
-                each = self._want(bill, relation)
+                each = self._drafting.want(bill, relation)
                 if each.key is not None and (each.key in seen or self._known(work, each)):
                     continue
                 seen.add(each.key)
@@ -329,12 +287,12 @@ class Ledger:
 
     def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
         """The stored release of the identical question on the identical version of the data; asking again is free."""
-        wanted = self._keys(self._draft(ask, Distance.of(1), Cost.nothing(), relation), source)
+        wanted = self._drafting.keys(self._drafting.draft(ask, Distance.of(1), Cost.nothing(), relation), source)
         with self._database.work(write=False) as work:
             for key in wanted:
                 found = self._journal.find_release(work, key)
                 if found is not None:
-                    return Release.from_json(found[0])
+                    return Release.from_json(found.document)
         return None
 
     def held(self, source: Any, relation: Relation) -> list[Release]:
@@ -345,36 +303,13 @@ class Ledger:
         known = {r.entry.number: r for r in found if r is not None and r.entry is not None}
         return [known[number] for number in sorted(known)]
 
-    def _keys(self, draft: Draft, source: Any) -> list[str]:
-        """The keyed digest of question and version; and for a ledger that 0.1.0 made, the one of then.
-
-        The digest is of ``canonical([ask.question, relation, source.version])``, put together from what is written already.
-        """
-        if self._key_bytes is None:
-            self._key_bytes = keys.find(self._database, self._keyed)
-        end = canonical([draft.relation, source.version])
-        text = f'[{{"mechanism":{draft.law},"query":{draft.question}}},{end[1:]}'
-        keyed = keys.digest_with(self._key_bytes, text)
-        return [keyed, digest(text)] if self._founded == 1 else [keyed]
-
-    def _want(self, bill: Bill, relation: Relation) -> Wanted:
-        draft = self._draft(bill.ask, bill.distance, checks.cost(bill.cost, self.test), relation)
-        found = [*self._keys(draft, bill.source), None] if bill.repeats else [None, None]
-        restricted = getattr(bill.source, "restriction", ())
-        rows = canonical({column: list(labels) for column, labels in restricted}) if restricted else None
-        return Wanted(bill, replace(draft, rows=rows, key=found[0]), found[0], found[1], self._payer(bill.ask))
-
-    def _payer(self, ask: Ask) -> Account | None:
-        """The account that pays for an ask: its own, or the reservation of whoever asks."""
-        return ask.account or self._reservation
-
     def _unit_draft(self, unit: Unit | None) -> str | None:
         """The unit as it is written down; refuses another than the ledger's, where it has one."""
         if unit is None:
             return None
         if self._unit is not None:
             checks.unit(unit, self._unit, self.name)
-        return canonical(unit.to_dict())
+        return checks.write_unit(unit)
 
     def _bound(self, known: str | None, unit: Unit | None, binding: str | None) -> str | None:
         """What the first event of a transaction binds: the unit asked about, where the ledger has none yet."""
@@ -397,11 +332,11 @@ class Ledger:
 
     def spent(self) -> Cost:
         """What counts against the budget: everything paid and everything set aside; of a share, what was drawn on it."""
-        return self._journal.read().total if self._reservation is None else self.reserved(self._reservation).drawn
+        return self._journal.read().total if self._share is None else self.reserved(self._share).drawn
 
     def remaining(self) -> Remaining | None:
         """What is left; None where nothing is limited."""
-        if self._reservation is not None:
+        if self._share is not None:
             return self.preview(Cost.nothing()).remaining
         return None if self.filter is None else self.filter.remaining(self.spent())
 
@@ -429,22 +364,20 @@ class Ledger:
         with self._database.transaction(write=False) as connection:
             count = verify(connection, self._journal.id, head)
         beside = self._database.beside
-        if beside is not None and beside.head.exists() and beside.seen(self._journal.id) is not None:
+        _, told = beside.tells_of(self._journal.id) if beside is not None and beside.head.exists() else (True, None)
+        if told is not None:  # also by the head of a copy
             with self._database.work(write=False) as work:
-                self._journal.check_head(work, self._journal.read_books(work))
+                self._journal.check_contains(work, self._journal.read_books(work), *told)
         return count
 
-    def _draft(self, ask: Ask, distance: Distance, cost: Cost, relation: Relation) -> Draft:
-        return Draft(
-            kind="charge",
-            question=canonical(ask.subject),
-            relation=relation,
-            cost=cost,
-            law=canonical(checks.law(ask.mechanism).to_dict()),
-            sensitivity=canonical(distance.to_dict()),
-            account=None if (payer := self._payer(ask)) is None else payer.number,
-            part=None if payer is None else payer.part,
-        )
+    @property
+    def _share(self) -> Account | None:
+        return self._drafting.share
+
+    def _check_whole(self, act: str) -> None:
+        """Refuse to whoever has a share what only the holder of the whole may do."""
+        if self._share is not None:
+            raise InvalidRequest(f"whoever has a share of a ledger draws on it and no more, got {act}; ask the custodian")
 
     def _check_relation(self, relation: Relation) -> Relation:
         return checks.relation(check_relation(relation), self.relation, self.name)

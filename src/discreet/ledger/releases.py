@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.core.cost import Cost
 from discreet.errors import DiscreetError
@@ -18,6 +18,19 @@ from discreet.ledger.events import canonical, digest, read_cost
 def seal(key: str, number: int, document: str) -> str:
     """The hash of a stored release: its document, the question it answers and the event that paid for it."""
     return digest(canonical({"key": key, "number": number, "document": document}))
+
+
+class StoredRow(NamedTuple):
+    """What the row of a stored release holds beside its key."""
+
+    document: str
+    number: int
+    hash: str
+
+    @staticmethod
+    def of(key: str, number: int, document: str) -> StoredRow:
+        """The row of a document, with its hash."""
+        return StoredRow(document, number, seal(key, number, document))
 
 
 def stored(key: str, number: int, document: str) -> str:

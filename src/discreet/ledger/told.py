@@ -2,65 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+
+from discreet.core.cost import Cost
 
 
-class Told(NamedTuple):
-    """The last sentence of an error, by the moment of the failure: before the commit, while it is made, and after it."""
+class Told:
+    """The last sentence of an error, by the moment of the failure: before the commit, while it is made, and after it.
 
-    before: str  # nothing of the transaction was written
-    during: str  # all of it was written, or nothing
-    after: str  # all of it was written
+    Sentences are put together where something fails: every ask foretells three of them, and nearly always nobody hears one.
+    """
+
+    def __init__(self, sentences: Callable[[], tuple[str, str, str]]) -> None:
+        self._sentences = sentences
+
+    @property
+    def before(self) -> str:
+        """Nothing of the transaction was written."""
+        return self._sentences()[0]
+
+    @property
+    def during(self) -> str:
+        """All of it was written, or nothing."""
+        return self._sentences()[1]
+
+    @property
+    def after(self) -> str:
+        """All of it was written."""
+        return self._sentences()[2]
+
+    @property
+    def whenever(self) -> Told:
+        """What is true once all was written, for whatever fails later."""
+        return Told(lambda: (self.after, self.after, self.after))
 
 
 CHARGED = Told(
-    "Nothing was charged and nothing was looked at",
-    "Nothing was looked at; whether it was charged is not known: discreet ledger show tells",
-    "It was charged, and nothing was looked at",
+    lambda: (
+        "Nothing was charged and nothing was looked at",
+        "Nothing was looked at; whether it was charged is not known: discreet ledger show tells",
+        "It was charged, and nothing was looked at",
+    )
 )
-READ = Told(*["Nothing was charged"] * 3)
+READ = Told(lambda: ("Nothing was charged",) * 3)
 _FREE = "asking the same again is free"
 _AGAIN = "asking again is charged again: its answer serves once"
 
 
-def bought(prices: Sequence[str], numbers: Sequence[int], *, repeats: bool) -> Told:
+def bought(prices: Sequence[Cost], numbers: Sequence[int], *, repeats: bool) -> Told:
     """Paying for questions; ``repeats`` where each can be asked for again."""
     if not numbers:
         return READ
     once = "asking the same again charges it once in all" if repeats else _AGAIN
     return Told(
-        CHARGED.before,
-        f"Nothing was looked at; whether {_prices(prices)} was charged is not known: {once}",
-        f"{_prices(prices)} was charged ({_entries(numbers)}) and nothing was looked at: {_FREE if repeats else _AGAIN}",
+        lambda: (
+            CHARGED.before,
+            f"Nothing was looked at; whether {_prices(prices)} was charged is not known: {once}",
+            f"{_prices(prices)} was charged ({_entries(numbers)}) and nothing was looked at: {_FREE if repeats else _AGAIN}",
+        )
     )
 
 
 def marked(numbers: Sequence[int]) -> Told:
     """Marking entries that are paid, before anything is looked at."""
-    paid = f"Nothing was looked at; {_entries(numbers)} stays paid"
-    whole = f"{paid}: {_FREE}"
-    return Told(whole, f"{paid}: {_FREE}, or, if the mark was written, {_redeem(numbers)}", whole)
+
+    def sentences() -> tuple[str, str, str]:
+        whole = f"Nothing was looked at; {_entries(numbers)} stays paid: {_FREE}"
+        return whole, f"{whole}, or, if the mark was written, {_redeem(numbers)}", whole
+
+    return Told(sentences)
 
 
-def kept(prices: Sequence[str], numbers: Sequence[int], *, repeats: bool) -> Told:
+def kept(prices: Sequence[Cost], numbers: Sequence[int], *, repeats: bool) -> Told:
     """Storing answers and reading them back."""
-    paid = f"{_entries(numbers)} ({_prices(prices)}) stays paid"
-    lost = f"{paid}, and {_redeem(numbers)}" if repeats else f"{paid}, and {_AGAIN}"
-    stored = f"The answer of {_entries(numbers)} ({_prices(prices)}) is stored: {_FREE if repeats else _AGAIN}"
-    return Told(
-        f"The answer was not stored and is withheld; {lost}",
-        f"Whether the answer was stored is not known. If it was, {_FREE if repeats else _AGAIN}; otherwise {lost}",
-        stored,
-    )
+
+    def sentences() -> tuple[str, str, str]:
+        again = _FREE if repeats else _AGAIN
+        paid = f"{_entries(numbers)} ({_prices(prices)}) stays paid"
+        lost = f"{paid}, and {_redeem(numbers) if repeats else _AGAIN}"
+        return (
+            f"The answer was not stored and is withheld; {lost}",
+            f"Whether the answer was stored is not known. If it was, {again}; otherwise {lost}",
+            f"The answer of {_entries(numbers)} ({_prices(prices)}) is stored: {again}",
+        )
+
+    return Told(sentences)
 
 
 def _entries(numbers: Sequence[int]) -> str:
     return f"{'entry' if len(numbers) == 1 else 'entries'} {', '.join(map(str, numbers))}"
 
 
-def _prices(prices: Sequence[str]) -> str:
-    return ", ".join(prices)
+def _prices(prices: Sequence[Cost]) -> str:
+    return ", ".join(map(str, prices))
 
 
 def _redeem(numbers: Sequence[int]) -> str:

@@ -11,7 +11,8 @@ from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError
 
 from discreet.errors import InvalidRequest
-from discreet.ledger.database import Database, without_password
+from discreet.ledger.address import without_password
+from discreet.ledger.database import Database
 
 # SQLite gives what it makes beside a database the mode of the database; the head and the key are the ledger's.
 BESIDE = ("", "-wal", "-shm", "-journal", ".head", ".key")

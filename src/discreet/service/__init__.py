@@ -31,6 +31,7 @@ is the desk's child and the only one that looks: pay, look, speak.
 ``heads``        what was seen of ledgers, kept elsewhere
 ``desk``         from the inbox to the outbox
 ``keeping``      backup, upgrade, calibrate, check; ``registry`` what is said of a deployment in public
+``access_log``   what the front notes of calls
 ``run``          starts the parts, each as its own user
 ===============  ==========================================================================================
 """

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from discreet.service.access_log import note
 from discreet.service.calls import Call, Refused, Reply, attempt, endpoint, json_reply, received, told_in_json
 from discreet.service.counter import HELD, Counter, View
 from discreet.service.described import description
@@ -30,20 +31,21 @@ class Api:
 
     def routes(self) -> list[Route]:
         """For the server."""
+        works: dict[str, Callable[[Call], Reply]] = {
+            "/v1/tables": self._tables,
+            "/v1/left": self._left,
+            "/v1/catalogue": self._catalogue,
+            "/v1/limits": self._limits,
+            "/v1/key": self._key,
+            "/v1/openapi.json": self._described,
+            "/health": lambda call: json_reply({"service": "discreet"}),
+        }
+        one, all_of = "/v1/requests/{ref}", "/v1/requests"
         return [
-            Route("/v1/requests", self._endpoint(self._requests), methods=["GET", "POST"]),
-            Route("/v1/requests/{ref}", self._waiting(), methods=["GET"]),
-            Route("/v1/tables", self._endpoint(self._tables), methods=["GET"]),
-            Route("/v1/left", self._endpoint(self._left), methods=["GET"]),
-            Route("/v1/catalogue", self._endpoint(self._catalogue), methods=["GET"]),
-            Route("/v1/limits", self._endpoint(self._limits), methods=["GET"]),
-            Route("/v1/key", self._endpoint(self._key), methods=["GET"]),
-            Route("/v1/openapi.json", self._endpoint(self._described), methods=["GET"]),
-            Route("/health", self._endpoint(lambda call: json_reply({"service": "discreet"})), methods=["GET"]),
+            Route(all_of, endpoint(all_of, self._requests, self._most), methods=["GET", "POST"]),
+            Route(one, self._waiting(one), methods=["GET"]),
+            *(Route(path, endpoint(path, work, self._most), methods=["GET"]) for path, work in works.items()),
         ]
-
-    def _endpoint(self, work: Callable[[Call], Reply]) -> Callable[[Request], Awaitable[Response]]:
-        return endpoint(work, self._most)
 
     def _requests(self, call: Call) -> Reply:
         who = self._visitors.of_header(call)
@@ -58,15 +60,17 @@ class Api:
             return json_reply(self._counter.rehearse(who, call.body))
         if call.query:
             raise Refused(422, "a question is sent plainly, or with preview=1 or rehearse=1", remedy="correct the address")
-        ref = self._counter.send(who, call.body, call.headers.get("idempotency-key"))
+        ref = call.found["ref"] = self._counter.send(who, call.body, call.headers.get("idempotency-key"))
         return json_reply({"request": ref, "state": "sent"}, 202, {"location": f"/v1/requests/{ref}"})
 
-    def _waiting(self) -> Callable[[Request], Awaitable[Response]]:
+    def _waiting(self, route: str) -> Callable[[Request], Awaitable[Response]]:
         """One request: at once or, with ``wait=1``, when its public moment has come."""
 
         def look(call: Call) -> View:
             who: Identity = self._visitors.of_header(call)
-            return self._counter.own(who, call.named["ref"])
+            view = self._counter.own(who, call.named["ref"])
+            call.found["ref"] = view.sent.ref
+            return view
 
         async def answered(request: Request) -> Response:
             call, refused = await received(request, self._most)
@@ -81,6 +85,7 @@ class Api:
                 reply = await to_thread.run_sync(attempt, work, told_in_json, call, refused)
                 left = until - time.monotonic()
                 if reply.code != 200 or found[0].is_final or left <= 0 or await request.is_disconnected():
+                    note(request.scope, route=route, **call.found)
                     return reply.response()
                 due = found[0].due
                 rest = _LOOKED if due is None else max(due + HELD - time.time(), 0.02)

@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from discreet.errors import DiscreetError
+from discreet.service.access_log import note
 from discreet.service.boxes import Unavailable
 
 PAD = 4096
@@ -38,6 +39,7 @@ class Call:
     cookies: Mapping[str, str]
     body: bytes
     named: Mapping[str, str] = field(default_factory=dict)  # the parts of the path that have names
+    found: dict[str, Any] = field(default_factory=dict)  # whose call it is and which request it is about, for the log
 
 
 @dataclass(frozen=True)
@@ -103,12 +105,13 @@ def told_in_json(call: Call, refused: Refused) -> Reply:
     return json_reply(refused.document(), refused.code, headers)
 
 
-def endpoint(work: Work, most: int, told: Told = told_in_json) -> Callable[[Request], Awaitable[Response]]:
+def endpoint(route: str, work: Work, most: int, told: Told = told_in_json) -> Callable[[Request], Awaitable[Response]]:
     """What the server calls: reads the body, does the work in a thread, and tells a refusal in its way."""
 
     async def answered(request: Request) -> Response:
         call, refused = await received(request, most)
         reply = await to_thread.run_sync(attempt, work, told, call, refused)
+        note(request.scope, route=route, **call.found)
         return reply.response()
 
     return answered

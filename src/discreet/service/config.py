@@ -28,7 +28,7 @@ _AMOUNT = {"epsilon": _NUMBER, "delta": _NUMBER, "rho": _NUMBER}
 _TOP = {"service": (dict,), "limits": (dict,), "population": (dict,), "table": (dict,)}
 _SERVICE = {
     "url": (str,), "listen": (str,), "boxes": (str, dict), "private": (str,), "slot": _NUMBER, "heads_file": (str,),
-    "users": (dict,), "one_user": (bool,), "custodians": (list,), "title": (str,),
+    "users": (dict,), "one_user": (bool,), "custodians": (list,), "title": (str,), "access_log": (str,),
 }  # fmt: skip
 _USERS = {"front": (str,), "desk": (str,), "group": (str,)}
 _POPULATION = {"ledger": (str,), "budget": (dict,), "approve_above": (dict,), "registry": (dict,)}
@@ -81,6 +81,7 @@ class Config:
     users: Mapping[str, str]
     one_user: bool
     custodians: tuple[str, ...]  # analysts who are shown the queue on a page
+    access_log: Path | None  # of the front; None is standard output
     limits: Limits
     populations: Mapping[str, Population]
     tables: Mapping[str, Served]
@@ -106,6 +107,7 @@ def read(path: str | Path) -> Config:
     front, desk = _boxes(service["boxes"], folder, place("service", "boxes"))
     host, port = _listen(service["listen"], place("service", "listen"))
     local = None if desk.startswith("postgresql") else Path(desk)
+    beside = None if local is None else local / "front" / "access.log"
     try:
         limits = Limits.of(doc.get("limits", {}))
     except DiscreetError as problem:
@@ -132,6 +134,7 @@ def read(path: str | Path) -> Config:
         users=dict(service.get("users", {})),
         one_user=service.get("one_user", False),
         custodians=tuple(map(str, service.get("custodians", ()))),
+        access_log=folder / service["access_log"] if "access_log" in service else beside,
         limits=limits,
         populations=populations,
         tables=tables,

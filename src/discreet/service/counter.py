@@ -130,6 +130,12 @@ class Counter:
         parts: list[dict[str, Any]] = self._rehearsing.do(job, self._declared()[1])["parts"]
         return parts
 
+    def scored(self, view: View) -> dict[str, Any]:
+        """What the question for the score of a fitted model is about."""
+        assert view.answer is not None
+        job = {"do": "scored", "text": view.sent.body, "document": view.answer[0], "limits": self._limits}
+        return self._rehearsing.do(job, self._declared()[1])
+
     def statistics(self) -> dict[str, Any]:
         """The statistics and models of the registry, with the fields of their forms."""
         return self._rehearsing.do({"do": "statistics"})

@@ -26,7 +26,7 @@ _ASK: dict[str, Any] = {
 }
 _MODEL: dict[str, Any] = {
     "type": "object",
-    "required": ["kind", "features", "target"],
+    "required": ["kind", "features"],
     "properties": {"kind": {"type": "string"}, "features": _NAMES, "target": {"type": "string"}, "where": _WHERE, **_PRICE},
 }
 _KINDS: dict[str, Any] = {
@@ -39,6 +39,18 @@ _KINDS: dict[str, Any] = {
     "fit": _MODEL,
     "tune": _MODEL | {"required": ["kind", "features", "target", "candidates"]},
     "score": {"type": "object", "required": ["design", "theta"]},
+    "synthesize": {
+        "type": "object",
+        "properties": {
+            "columns": _NAMES,
+            "rows": {"type": "integer"},
+            "tables": {"type": "integer"},
+            "bins": {"type": "object"},
+            "impossible": _NAMES,
+            "where": _WHERE,
+            **_PRICE,
+        },
+    },
 }
 _QUESTION: dict[str, Any] = {
     "oneOf": [

@@ -62,6 +62,7 @@ class Office:
     delivery: Delivery
     served: dict[int, int] = field(default_factory=dict)
     turn: Turn | None = None
+    clock: Callable[[], float] = time.time
     _measuring: str | None = None
     _beat: float = 0.0
 
@@ -101,9 +102,9 @@ class Office:
     def run(self, until: float | None = None) -> None:
         """Tick at the beginning of every slot."""
         slot = float(self.config.slot)
-        while until is None or time.time() < until:
-            self.tick(time.time())
-            time.sleep(max(0.0, (int(time.time() / slot) + 1) * slot - time.time()))
+        while until is None or self.clock() < until:
+            self.tick(self.clock())
+            time.sleep(max(0.0, (int(self.clock() / slot) + 1) * slot - self.clock()))
 
     def tick(self, now: float) -> None:
         """Deliver what is due, take what came, and give the next turn."""
@@ -180,7 +181,7 @@ class Office:
             if row.weight < 0 and not self._weigh(row):
                 return
         slot = self.config.slot
-        here = math.ceil(time.time() / float(slot) - _LATE_START)
+        here = math.ceil(self.clock() / float(slot) - _LATE_START)
         waiting = [Waiting(r.ref, r.analyst, int(r.at / float(slot)), r.weight) for r in rows if r.weight >= 0]
         turn = next_turn(waiting, self.served, here, slot)
         if turn is None:

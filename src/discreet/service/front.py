@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.errors import InvalidRequest
+from discreet.service.access_log import AccessLog
 from discreet.service.api import Api
 from discreet.service.calls import KINDS, Call, Refused, told_in_json
 from discreet.service.config import Config
@@ -109,7 +110,7 @@ def application(config: Config, helpers: tuple[Helper, Helper] | None = None) ->
 
     routes = [*Api(counter, visitors).routes(), *Pages(config, counter, visitors).routes()]
     made = Starlette(
-        routes=routes, lifespan=alive, middleware=[Middleware(OneLength)],
+        routes=routes, lifespan=alive, middleware=[Middleware(AccessLog, path=config.access_log), Middleware(OneLength)],
         exception_handlers={HTTPException: _refused, Exception: _failed},
     )  # fmt: skip
     made.router.redirect_slashes = False

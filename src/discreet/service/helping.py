@@ -65,8 +65,19 @@ class Helping:
         return {"parts": shown.answer(question, json.loads(job["document"]), schema, rows)}
 
     def statistics(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        """Every statistic with the fields of its form."""
-        return {"statistics": fields.statistics(), "models": fields.models()}
+        """Every statistic and model with the fields of its form."""
+        return {
+            "statistics": fields.statistics(),
+            "models": fields.models(),
+            "several": fields.several(),
+            "synthetic": fields.synthetic(),
+        }
+
+    def scored(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        """The question for the score of a fitted model that an answer holds: its design, and its coefficients."""
+        question = parse(job["text"], Limits.of(job["limits"]))
+        schema, rows = self._tables[question.table]
+        return shown.score(question, json.loads(job["document"]), schema, rows)
 
     def nothing(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """Be ready."""
@@ -88,6 +99,7 @@ JOBS: dict[str, Callable[[Helping, Mapping[str, Any]], dict[str, Any]]] = {
     "rehearse": Helping.rehearse,
     "show": Helping.show,
     "statistics": Helping.statistics,
+    "scored": Helping.scored,
     "nothing": Helping.nothing,
 }
 

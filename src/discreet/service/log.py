@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,17 @@ class Log:
         row = {"time": round(time.time(), 3), "ref": ref, "analyst": analyst, "step": step, "state": state}
         if seconds is not None:
             row["seconds"] = round(seconds, 4)
-        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(handle, (json.dumps(row) + "\n").encode())
-        finally:
-            os.close(handle)
+        append(self.path, row, 0o600)
 
     def alarm(self, what: str) -> None:
         """Something that the custodian has to look at."""
         self.write("", 0, "alarm", what)
+
+
+def append(path: Path, row: Mapping[str, Any], mode: int) -> None:
+    """One line more; the file is opened each time, so that it can be taken away and begun anew."""
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
+    try:
+        os.write(handle, (json.dumps(row) + "\n").encode())
+    finally:
+        os.close(handle)

@@ -12,7 +12,7 @@ from discreet.core.result import Result
 from discreet.core.runner import Procedure
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.jobs.fit_file import model_of
+from discreet.jobs.fit_file import UNSUPERVISED, model_of
 from discreet.jobs.release_file import check_keys
 from discreet.service.kind import PRICE, Kind, named_in, nowhere, spent
 from discreet.service.limits import Limits
@@ -42,14 +42,14 @@ class _OfColumns(Kind):
     where: Mapping[str, Any] | str
 
     def names(self) -> Iterator[str]:
-        yield from (*self.features, self.target)
-        yield from (name for name in (self.weight, self.propensity) if name is not None)
+        yield from self.features
+        yield from (name for name in (self.target, self.weight, self.propensity) if name)
         yield from named_in(self.where)
 
     def columns(self, schema: Schema, rows: int | None) -> Any:
         from discreet.models.protocol import Columns
 
-        goal = schema[self.target]
+        goal = schema[self.target] if self.target else None
         if isinstance(goal, Categories) and goal.private:
             raise InvalidRequest(f"the classes of a target must be known, got {self.target!r}, whose labels are private")
         public = None if self.where else rows
@@ -57,15 +57,19 @@ class _OfColumns(Kind):
 
 
 def _columns(doc: Mapping[str, Any], limits: Limits) -> tuple[tuple[str, ...], str, str | None, str | None, Any]:
-    for key in ("features", "target"):
+    """The columns that a model is about; the target is empty for a model that predicts none."""
+    predicts = doc.get("kind") not in UNSUPERVISED
+    for key in ("features", "target") if predicts else ("features",):
         if not doc.get(key):
             raise UnsupportedFormat(f"a model needs {key!r}, got none; add it", key=key)
+    if not predicts and doc.get("target"):
+        raise InvalidRequest(f"{doc['kind']} predicts no target, got {doc['target']!r}; leave it out", key="target")
     features = doc["features"]
     if len(features) > limits.features or not all(isinstance(name, str) and name for name in features):
         raise UnsupportedFormat(f"features are the names of at most {limits.features} columns", key="features")
     propensity = doc.get("propensity")
     column = propensity if isinstance(propensity, str) else None
-    return tuple(features), doc["target"], doc.get("weight"), column, doc.get("where", {})
+    return tuple(features), doc.get("target", ""), doc.get("weight"), column, doc.get("where", {})
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class Fitted(_OfColumns):
         return []
 
     def titles(self) -> list[str]:
-        return [f"{self.made_of[0]} model of {self.target}"]
+        return [f"{self.made_of[0]} model of {self.target or ', '.join(self.features)}"]
 
     def model(self, returned: Any) -> Any:
         return returned
@@ -129,8 +133,10 @@ class Tuned(_OfColumns):
                 f"tune has 1 to {limits.asks} candidates, each an object of parameters", key="candidates"
             )
         kind = doc.get("kind", "")
-        if kind in ("sgd", "network"):
-            raise InvalidRequest(f"models that are fitted step by step are not tuned, got {kind!r}", key="kind")
+        if kind in ("sgd", "network", *UNSUPERVISED):
+            raise InvalidRequest(
+                f"models that are fitted step by step, or predict nothing, are not tuned, got {kind!r}", key="kind"
+            )
         for each in candidates:
             if not isinstance(each, dict):
                 raise UnsupportedFormat(f"a candidate is an object of parameters, got {each!r:.100}", key="candidates")

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from discreet.core.schema import Schema
 from discreet.service.boxes import Box
@@ -106,22 +106,27 @@ class Outbox:
     def __init__(self, address: str, *, write: bool) -> None:
         self.t = Tables(address.startswith("postgresql"))
         self.box = Box(address, "desk", self.t.metadata, SCHEMA, write=write)
+        # Statements of every call are made once.
+        k, a, g, s = self.t.tokens, self.t.analysts, self.t.grants, self.t.statements
+        who = select(k.c.n, a.c.n.label("analyst"), a.c.name, k.c.expires, k.c.revoked, a.c.active)
+        who = who.join(a, a.c.n == k.c.analyst)
+        self._identities = {name: who.where(k.c[name] == bindparam("value")) for name in ("sha256", "n")}
+        granted = select(g, s.c.spent, s.c.left_json).outerjoin(s, s.c.grant_id == g.c.n).order_by(g.c.n)
+        self._grants_of = {True: granted, False: granted.where(g.c.analyst == bindparam("analyst"))}
 
     def close(self) -> None:
         self.box.close()
 
     def identify(self, sha256: str, now: float) -> Identity | None:
         """Whose token it is; None where it is unknown, expired or revoked, or the analyst is."""
-        return self._identity(self.t.tokens.c.sha256 == sha256, now)
+        return self._identity("sha256", sha256, now)
 
     def still(self, token: int, now: float) -> Identity | None:
         """The same, by the number of the token."""
-        return self._identity(self.t.tokens.c.n == token, now)
+        return self._identity("n", token, now)
 
-    def _identity(self, which: Any, now: float) -> Identity | None:
-        k, a = self.t.tokens, self.t.analysts
-        wanted = select(k.c.n, a.c.n.label("analyst"), a.c.name, k.c.expires, k.c.revoked, a.c.active)
-        found = self.box.read(wanted.join(a, a.c.n == k.c.analyst).where(which))
+    def _identity(self, column: str, value: Any, now: float) -> Identity | None:
+        found = self.box.unchanged((column, value), self._identities[column], {"value": value})
         if not found or found[0].revoked or not found[0].active or _past(found[0].expires, now):
             return None
         return Identity(found[0].n, found[0].analyst, found[0].name)
@@ -129,16 +134,17 @@ class Outbox:
     def tokens_of(self, analyst: int) -> list[int]:
         """The numbers of an analyst's tokens, past ones too: what they submitted is the analyst's history."""
         k = self.t.tokens
-        return [row.n for row in self.box.read(select(k.c.n).where(k.c.analyst == analyst))]
+        wanted = select(k.c.n).where(k.c.analyst == analyst)
+        return [row.n for row in self.box.unchanged(("tokens", analyst), wanted)]
 
     def tables(self) -> list[Published]:
         """Every table of the service."""
-        return [_published(row) for row in self.box.read(self._tables().order_by(self.t.tables.c.name))]
+        wanted = self._tables().order_by(self.t.tables.c.name)
+        return [_published(row) for row in self.box.unchanged("tables", wanted)]
 
     def table(self, name: str) -> Published | None:
         """The table of that name."""
-        found = self.box.read(self._tables().where(self.t.tables.c.name == name))
-        return _published(found[0]) if found else None
+        return next((table for table in self.tables() if table.name == name), None)
 
     def _tables(self) -> Any:
         t, p = self.t.tables, self.t.populations
@@ -147,9 +153,8 @@ class Outbox:
 
     def grants(self, analyst: int | None = None) -> list[Grant]:
         """The grants of an analyst, or all."""
-        g, s = self.t.grants, self.t.statements
-        wanted = select(g, s.c.spent, s.c.left_json).outerjoin(s, s.c.grant_id == g.c.n).order_by(g.c.n)
-        return [_grant(row) for row in self.box.read(wanted if analyst is None else wanted.where(g.c.analyst == analyst))]
+        found = self.box.unchanged(("grants", analyst), self._grants_of[analyst is None], {"analyst": analyst})
+        return [_grant(row) for row in found]
 
     def grant_for(self, analyst: int, table: str, now: float) -> Grant | None:
         """The grant that pays for an analyst's questions to a table: the newest that holds."""

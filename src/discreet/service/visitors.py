@@ -27,6 +27,7 @@ class Visitors:
             raise Refused(
                 401, "a token of this service is needed", remedy="send Authorization: Bearer and a token that holds"
             )
+        call.found["analyst"] = who.analyst
         return who
 
     def of_token(self, token: str) -> Identity | None:

@@ -78,7 +78,7 @@ def _tune(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _about(given: Mapping[str, Any]) -> dict[str, Any]:
     named = {key: given[key] for key in ("features", "target", "weight", "propensity")}
-    return {key: _plain(value, key) for key, value in named.items() if value is not None}
+    return {key: _plain(value, key) for key, value in named.items() if value not in (None, "")}
 
 
 def _score(given: Mapping[str, Any]) -> dict[str, Any]:

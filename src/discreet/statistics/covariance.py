@@ -109,14 +109,14 @@ class PopulationCovariance(Covariance, PopulationReading):
         return 3 if self.pooled else 2
 
     def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
-        found = _covariance_score(cells.reshape(-1, *cells.shape[-2:]), noise, self.rows)
+        found = covariance_score(cells.reshape(-1, *cells.shape[-2:]), noise, self.rows)
         ends = (-0.25, 0.25)
         if found is not None:
             ends = found[0].interval(cells, noise, found[1], (-0.25, 0.25), level, strict)
         return self.area * ends[0], self.area * ends[1]
 
 
-def _covariance_score(groups: Floats, noise: Any, rows: int) -> tuple[Score, float] | None:
+def covariance_score(groups: Floats, noise: Any, rows: int) -> tuple[Score, float] | None:
     """The score of a covariance within groups and its root; None where a group has no rows left."""
     first, size = _moments(groups, 1), groups[0].size
     totals = groups.sum((-1, -2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,11 @@ class Distribution(CellReading):
     def compute(self, cells: Floats) -> Floats:
         return np.asarray(cells @ least_squares(self.branches).T)
 
+    def expected_error(self, releases: Sequence[Release]) -> Any:
+        """Exact: a bin's count is linear in what was released, so its variance is that of the weighted noise."""
+        spread = np.sqrt(noise_variance(least_squares(self.branches), releases[0].mechanism))  # type: ignore[arg-type]
+        return plain(np.broadcast_to(spread, (*self.outer, self.bins)).copy())
+
     @property
     def about_population(self) -> bool:
         return True
@@ -129,11 +134,9 @@ class Distribution(CellReading):
         rows, middle = float(counts.sum()), monotone_curve(counts)
         if rows < 1:
             return np.zeros(self.bins + 1), np.ones(self.bins + 1)
-        stream = Random(seed=len(nodes))
-        drawn = np.asarray(noise.release(np.zeros((_DRAWS, len(nodes))), seed=stream), np.float64)
+        drawn, normal = _redraws(noise, len(nodes), self.bins)
         fitted = np.diff(middle) * rows
         if sampled:
-            normal = np.asarray(Gaussian(1).release(np.zeros((_DRAWS, self.bins)), seed=stream), np.float64)
             steps = normal * np.sqrt(self.rows * fitted)
             fitted = fitted + steps - steps.sum(-1, keepdims=True) * (fitted / rows)
         redrawn = monotone_curve(fitted + self.compute(drawn))
@@ -161,6 +164,14 @@ class Distribution(CellReading):
         if not 0 < level < 1:
             raise InvalidRequest(f"q must lie strictly between 0 and 1 to be read off a distribution, got {q}")
         return QuantileOf(self, float(level))
+
+
+@lru_cache(maxsize=4)
+def _redraws(noise: Any, nodes: int, bins: int) -> tuple[Floats, Floats]:
+    """Noise for the nodes and normal numbers for the bins, from a public stream: reading twice reads the same."""
+    stream = Random(seed=nodes)
+    drawn = np.asarray(noise.release(np.zeros((_DRAWS, nodes)), seed=stream), np.float64)
+    return drawn, np.asarray(Gaussian(1).release(np.zeros((_DRAWS, bins)), seed=stream), np.float64)
 
 
 def monotone_curve(counts: Floats) -> Floats:
@@ -198,7 +209,7 @@ class QuantileOf(GroupReading):
         return self.distribution.groups
 
     @cached_property
-    def _weights(self) -> Floats:
+    def weights(self) -> Floats:
         """Of C - q N on the nodes, for every edge between bins."""
         bins = self.distribution.bins
         below = np.tri(bins - 1, bins) - self.q
@@ -219,14 +230,14 @@ class QuantileOf(GroupReading):
         return low, high
 
     def _one(self, nodes: Floats, noise: Any, tail: float, sampled: bool) -> tuple[float, float]:
-        score = self._weights @ nodes
+        score = self.weights @ nodes
         rows = max(float(self.distribution.compute(nodes).sum()), 0.0)
         variance = self.distribution.rows * rows * self.q * (1 - self.q) if sampled else 0.0
         # Of the table the noise alone counts, a whole number of steps, and P(X >= score) holds the score: half a step less.
-        step = 0.0 if variance else float(noise.grid) * np.abs(self._weights).max(-1) / 2
+        step = 0.0 if variance else float(noise.grid) * np.abs(self.weights).max(-1) / 2
         edges = self.distribution.edges
-        below = self._rejected(-score - step, variance, self._weights, noise, tail)
-        above = self._rejected((score - step)[::-1], variance, self._weights[::-1], noise, tail)
+        below = self._rejected(-score - step, variance, self.weights, noise, tail)
+        above = self._rejected((score - step)[::-1], variance, self.weights[::-1], noise, tail)
         return edges[below], edges[len(edges) - 1 - above]
 
     def _rejected(self, score: Floats, variance: float, weights: Floats, noise: Any, tail: float) -> int:

@@ -163,6 +163,7 @@ def strict_p_values(statement: Statement, noise: Noise, alpha: float, far: float
 
 def noise_quantile(weights: Floats, noise: Noise, beta: float) -> Floats:
     """What weights . noise passes with probability ``beta``, for each row of weights."""
+    weights, place = np.unique(weights, axis=0, return_inverse=True)
     spread = np.sqrt(noise_variance(weights, noise))
     low, high = np.zeros(len(spread)), np.full(len(spread), math.log(1 / beta))
 
@@ -171,7 +172,7 @@ def noise_quantile(weights: Floats, noise: Noise, beta: float) -> Floats:
         return np.asarray(math.log(beta) - np.log(np.maximum(tail, 1e-30)))
 
     units = _crossing(depth, low, high, depth(low), depth(high), 1e-4)
-    return (units + 1e-3) * spread  # a thousandth of a deviation beyond: never below
+    return np.asarray(((units + 1e-3) * spread)[place.ravel()])  # a thousandth of a deviation beyond: never below
 
 
 def interval(

@@ -146,7 +146,7 @@ class Contrast(Reading):
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         low, high = self.range
-        groups = self._groups(releases)
+        groups = self.groups(np.asarray(releases[0].value, np.float64))
         if groups is None:
             return low, high
         noise = releases[0].mechanism
@@ -156,12 +156,11 @@ class Contrast(Reading):
 
         return interval(equation, noise, float(self.value(releases)), low, high, level, strict)  # type: ignore[arg-type]
 
-    def _groups(self, releases: Sequence[Release]) -> list[tuple[float, float, Floats, Floats, Floats]] | None:
+    def groups(self, cells: Floats) -> list[tuple[float, float, Floats, Floats, Floats]] | None:
         """Of every group the number of rows, its mean, its cells and the weights of score and spread at that mean."""
         reading = self.means
-        cells = np.asarray(releases[0].value, np.float64).reshape(-1, reading.shape[-1])
         made = []
-        for own, c in zip(cells, self.coefficients, strict=True):
+        for own, c in zip(cells.reshape(-1, reading.shape[-1]), self.coefficients, strict=True):
             rows = float(own.sum())
             if c and rows <= 0:
                 return None

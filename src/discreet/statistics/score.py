@@ -56,6 +56,10 @@ class Score:
 
         return statement
 
+    def slope(self, cells: Floats) -> float:
+        """How far L falls where theta grows by 1."""
+        return -float(self.b @ np.ravel(cells)) - self.constant[1]
+
     def interval(
         self, cells: Floats, noise: Noise, estimate: float, within: tuple[float, float], level: float, strict: bool
     ) -> tuple[float, float]:

@@ -77,6 +77,11 @@ class Total(PopulationReading):
     def compute(self, cells: Floats) -> Floats:
         return np.asarray(cells @ cell_weights(np.array([self.lo, self.hi - self.lo]), (2,)))
 
-    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+    @property
+    def score(self) -> Score:
+        """The score of tau."""
         made = Score.of(np.array([self.lo, self.hi - self.lo]), np.array([0.0]), (2,), self.rows)
-        return total_interval(Score(made.a, made.b, made.squares, (0.0, -1.0), rows=self.rows), cells, noise, level, strict)
+        return Score(made.a, made.b, made.squares, (0.0, -1.0), rows=self.rows)
+
+    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+        return total_interval(self.score, cells, noise, level, strict)

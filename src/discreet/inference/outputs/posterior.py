@@ -316,7 +316,9 @@ class Posterior:
             for name, kind in _PLAIN.items():
                 if not isinstance(plain[name], kind) or (isinstance(plain[name], bool) and kind is not bool):
                     raise UnsupportedFormat(f"{name} of a posterior is garbled, got {plain[name]!r:.60}")
-            return Posterior(draws, stats, releases=releases, **plain)
+            made = Posterior(draws, stats, releases=releases, **plain)
+            repr(made), made.cost  # what does not fit is found here, and not where it is shown
+            return made
 
 
 def check_level(level: float) -> float:

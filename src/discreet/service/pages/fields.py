@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 import discreet.hypotheses  # noqa: F401  whose tests are statistics too
-from discreet.jobs.fit_file import KINDS, model_of
+from discreet.jobs.fit_file import KINDS, UNSUPERVISED, model_of
 from discreet.statistics import discovery
 from discreet.statistics.question import builder, names
 
@@ -19,7 +19,8 @@ _TITLES = {  # what a person calls it; another entry of the registry goes by its
     "equal_variances": "Test of equal variances", "f_oneway": "Analysis of variance", "kruskal": "Kruskal–Wallis test",
     "ks_2samp": "Kolmogorov–Smirnov test", "linregress": "Regression line", "logrank": "Log-rank test",
     "mannwhitneyu": "Mann–Whitney test", "pearsonr": "Test of a correlation", "ttest_1samp": "t-test of one mean",
-    "ttest_ind": "t-test of two groups", "ttest_rel": "t-test of pairs", "wilcoxon": "Wilcoxon signed-rank test",
+    "ttest_ind": "t-test of two groups", "ttest_rel": "t-test of pairs", "two_sample": "Test of two groups",
+    "wilcoxon": "Wilcoxon signed-rank test",
     "survival": "Survival curve",
 }  # fmt: skip
 _MODEL_FIELDS = ("ridge", "fit_intercept", "intervals", "components", "hidden_layer_sizes", "epochs", "expected_rows")
@@ -38,8 +39,35 @@ def models() -> list[dict[str, Any]]:
         parameters = inspect.signature(model).parameters.values()
         offered = [_option(p) for p in parameters if p.name in _MODEL_FIELDS]
         said = (inspect.getdoc(model) or "").partition("\n")[0]
-        made.append({"name": kind, "title": model.__name__, "says": _plain(said), "options": offered})
+        made.append(
+            {
+                "name": kind,
+                "title": model.__name__,
+                "says": _plain(said),
+                "options": offered,
+                "supervised": kind not in UNSUPERVISED,
+                "tuned": kind not in (*UNSUPERVISED, "sgd", "network"),
+            }
+        )
     return made
+
+
+def several() -> dict[str, Any]:
+    """The form of several statistics for one price: those that take no column or one."""
+    asked = [each for each in statistics() if each["group"] == "Statistics" and not _more_than_one(each)]
+    said = "Several statistics for one price: their noise is calibrated together, which costs less than one by one."
+    return {"name": "several", "title": "Several at once", "says": said, "statistics": asked}
+
+
+def _more_than_one(spec: dict[str, Any]) -> bool:
+    needed = [option for option in spec["options"] if option["needed"]]
+    return len(spec["columns"]) > 1 or any(column["many"] for column in spec["columns"]) or bool(needed)
+
+
+def synthetic() -> dict[str, Any]:
+    """The form of synthetic tables."""
+    said = "Tables of made-up people who are, in pairs of columns, like those of the table; conclusions know of the noise."
+    return {"name": "tables", "title": "Synthetic tables", "says": said}
 
 
 def _statistic(name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 from discreet.service.calls import Refused
 
 FILTERS = 2  # filters by labels that a form has room for
+ROWS = 5  # statistics that the form of several has room for
 _PRICE = ("epsilon", "delta", "rho")
 Form = Mapping[str, Sequence[str]]
 
@@ -50,9 +51,55 @@ def statistic(table: str, spec: Mapping[str, Any], form: Form) -> dict[str, Any]
 
 def model(table: str, spec: Mapping[str, Any], form: Form) -> dict[str, Any]:
     """The question that the form of a model asks."""
-    named = {"kind": spec["name"], "features": list(form.get("features", ())), "target": one(form, "target")}
-    more = {word: one(form, word) for word in ("weight", "propensity") if one(form, word)}
-    return {"table": table, "fit": named | more | _options(spec["options"], form) | _rows(form) | _spent(form)}
+    return {"table": table, "fit": _of_columns(spec, form) | _options(spec["options"], form) | _rows(form) | _spent(form)}
+
+
+def tuning(table: str, spec: Mapping[str, Any], form: Form) -> dict[str, Any]:
+    """The question for the best of several models of a kind: a candidate a line, as ``ridge = 1, intervals = true``."""
+    lines = [line for line in one(form, "candidates").splitlines() if line.strip()]
+    asked = _of_columns(spec, form) | {"candidates": [_parameters(line) for line in lines]}
+    return {"table": table, "tune": asked | _rows(form) | _spent(form)}
+
+
+def together(table: str, spec: Mapping[str, Any], form: Form) -> dict[str, Any]:
+    """The question for several statistics at one price."""
+    questions = []
+    for number in range(1, ROWS + 1):
+        chosen, column = one(form, f"statistic-{number}"), one(form, f"column-{number}")
+        questions += [[chosen, column] if column else [chosen]] if chosen else []
+    return {"table": table, "together": {"questions": questions} | _rows(form) | _spent(form)}
+
+
+def synthetic(table: str, spec: Mapping[str, Any], form: Form) -> dict[str, Any]:
+    """The question for synthetic tables."""
+    columns = {"columns": list(form["columns"])} if form.get("columns") else {}
+    sizes = {word: _value(one(form, word)) for word in ("rows", "tables") if one(form, word)}
+    named = {name.removeprefix("bins-"): _value(one(form, name)) for name in form if name.startswith("bins-")}
+    bins = {name: many for name, many in named.items() if name in form.get("columns", named)}
+    return {"table": table, "synthesize": columns | sizes | ({"bins": bins} if bins else {}) | _rows(form) | _spent(form)}
+
+
+def score(table: str, about: Mapping[str, Any], form: Form) -> dict[str, Any]:
+    """The question for the score of a model, of which ``about`` has the design and the coefficients."""
+    return {"table": table, "score": dict(about) | _spent(form)}
+
+
+MAKERS = {"ask": statistic, "fit": model, "tune": tuning, "together": together, "synthesize": synthetic}
+
+
+def _of_columns(spec: Mapping[str, Any], form: Form) -> dict[str, Any]:
+    named = {"kind": spec["name"], "features": list(form.get("features", ()))}
+    return named | {word: one(form, word) for word in ("target", "weight", "propensity") if one(form, word)}
+
+
+def _parameters(line: str) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for each in line.split(","):
+        name, equals, value = (word.strip() for word in each.partition("="))
+        if not equals or not name:
+            raise Refused(422, f"a candidate is written as name = value, got {line[:100]!r}", remedy="one candidate a line")
+        made[name] = {"true": True, "false": False}.get(value.lower(), _value(value))
+    return made
 
 
 def _options(specs: Sequence[Mapping[str, Any]], form: Form) -> dict[str, Any]:
@@ -103,23 +150,36 @@ def python(url: str, question: Mapping[str, Any]) -> list[str]:
         rest = {key: value for key, value in asked.items() if key not in ("statistic", "columns", "options", "title")}
         words = [*asked.get("columns", ())], rest | asked.get("options", {})
         lines.append(f"session.ask({_call([asked['statistic'], *words[0]], words[1])})")
-    for kind in ("fit", "tune", "score", "together"):
+    for kind in ("fit", "tune", "score", "together", "synthesize"):
         if kind in question:
             lines.append(_whole(kind, question[kind]))
     return lines
 
 
 def _whole(kind: str, asked: Mapping[str, Any]) -> str:
-    if kind == "fit":
-        from discreet.jobs.fit_file import KINDS
+    about = {key: asked[key] for key in ("features", "target", "weight", "where") if key in asked}
+    rest = {
+        key: value
+        for key, value in asked.items()
+        if key not in (*about, "kind", "candidates", "questions", "design", "theta")
+    }
+    match kind:
+        case "fit":
+            return f"session.fit({_model(asked['kind'], rest)}, {_call([], about)})"
+        case "tune":
+            tried = ", ".join(_model(asked["kind"], each) for each in asked["candidates"])
+            return f"session.tune([{tried}], {_call([], about | rest)})"
+        case "together":
+            return f"session.together({[tuple(each) for each in asked['questions']]!r}, {_call([], about | rest)})"
+        case "synthesize":
+            return f"session.synthesize({_call([], about | rest)})"
+    return f"session.score(model, {_call([], about | rest)})  # the model that session.fit gave"
 
-        about = {key: asked[key] for key in ("features", "target", "weight", "where") if key in asked}
-        made = {key: value for key, value in asked.items() if key not in (*about, "kind")}
-        return f"session.fit(ds.models.{KINDS[asked['kind']]}({_call([], made)}), {_call([], about)})"
-    if kind == "together":
-        rest = {key: value for key, value in asked.items() if key != "questions"}
-        return f"session.together({[tuple(each) for each in asked['questions']]!r}, {_call([], rest)})"
-    return f"session.{kind}(...)"
+
+def _model(kind: str, parameters: Mapping[str, Any]) -> str:
+    from discreet.jobs.fit_file import KINDS
+
+    return f"ds.models.{KINDS[kind]}({_call([], parameters)})"
 
 
 def _call(positional: Sequence[Any], named: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
@@ -14,8 +14,6 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
 
 from discreet.core.categories import Categories
@@ -72,27 +70,27 @@ class Pages:
     def routes(self) -> list[Route]:
         """For the server."""
         both = ["GET", "POST"]
-        return [
-            Route("/", self._endpoint(self._front_door), methods=["GET"]),
-            Route("/sign-in", self._endpoint(self._sign_in), methods=["POST"]),
-            Route("/sign-out", self._endpoint(self._sign_out), methods=["POST"]),
-            Route("/style.css", self._endpoint(self._style), methods=["GET"]),
-            Route("/tables", self._endpoint(self._tables), methods=["GET"]),
-            Route("/tables/{table}", self._endpoint(self._table), methods=["GET"]),
-            Route("/tables/{table}/{what}/{name}", self._endpoint(self._ask), methods=both),
-            Route("/confirm", self._endpoint(self._confirm), methods=["POST"]),
-            Route("/send", self._endpoint(self._send), methods=["POST"]),
-            Route("/rehearse", self._endpoint(self._rehearse), methods=["POST"]),
-            Route("/answers", self._endpoint(self._answers), methods=["GET"]),
-            Route("/answers/{ref}", self._endpoint(self._answer), methods=["GET"]),
-            Route("/answers/{ref}/answer.json", self._endpoint(self._download), methods=["GET"]),
-            Route("/models", self._endpoint(self._models), methods=["GET"]),
-            Route("/queue", self._endpoint(self._queue), methods=["GET"]),
-            Route("/catalogue", self._endpoint(self._catalogue), methods=["GET"]),
+        works: list[tuple[str, Callable[[Call], Reply], list[str]]] = [
+            ("/", self._front_door, ["GET"]),
+            ("/sign-in", self._sign_in, ["POST"]),
+            ("/sign-out", self._sign_out, ["POST"]),
+            ("/style.css", self._style, ["GET"]),
+            ("/tables", self._tables, ["GET"]),
+            ("/tables/{table}", self._table, ["GET"]),
+            ("/tables/{table}/{what}/{name}", self._ask, both),
+            ("/confirm", self._confirm, ["POST"]),
+            ("/send", self._send, ["POST"]),
+            ("/rehearse", self._rehearse, ["POST"]),
+            ("/answers", self._answers, ["GET"]),
+            ("/answers/{ref}", self._answer, ["GET"]),
+            ("/answers/{ref}/answer.json", self._download, ["GET"]),
+            ("/answers/{ref}/score", self._score, ["POST"]),
+            ("/models", self._models, ["GET"]),
+            ("/queue", self._queue, ["GET"]),
+            ("/catalogue", self._catalogue, ["GET"]),
         ]
-
-    def _endpoint(self, work: Callable[[Call], Reply]) -> Callable[[Request], Awaitable[Response]]:
-        return endpoint(work, 2 * self._counter.limits.body, self._told)
+        most = 2 * self._counter.limits.body
+        return [Route(path, endpoint(path, work, most, self._told), methods=methods) for path, work, methods in works]
 
     @cached_property
     def _specs(self) -> dict[str, dict[str, dict[str, Any]]]:
@@ -101,6 +99,9 @@ class Pages:
         return {
             "ask": {each["name"]: each for each in made["statistics"]},
             "fit": {each["name"]: each for each in made["models"]},
+            "tune": {each["name"]: each for each in made["models"] if each["tuned"]},
+            "together": {"several": made["several"]},
+            "synthesize": {"tables": made["synthetic"]},
         }
 
     # Who is there, and whether a form is one of ours.
@@ -111,6 +112,7 @@ class Pages:
         who = None if session is None else self._counter.outbox.still(session.token, time.time())
         if session is None or who is None:
             raise Refused(401, "please sign in")
+        call.found["analyst"] = who.analyst
         if call.method == "POST":
             self._check_origin(call)
             if not secrets.compare_digest(forms.one(forms.read(call.body), "csrf").encode(), session.csrf.encode()):
@@ -167,7 +169,8 @@ class Pages:
             groups.setdefault(each["group"], []).append(each)
         return self._page(
             call, "table.html.j2", who, table=table, grant=grant, columns=_columns(table), groups=groups,
-            models=list(self._specs["fit"].values()),
+            models=list(self._specs["fit"].values()), whole=[("together", *self._specs["together"].values()),
+                                                             ("synthesize", *self._specs["synthesize"].values())],
         )  # fmt: skip
 
     def _ask(self, call: Call) -> Reply:
@@ -180,12 +183,12 @@ class Pages:
         form = forms.read(call.body) if call.method == "POST" else {}
         facts: dict[str, Any] = {
             "table": table, "grant": grant, "spec": spec, "what": what, "form": form, "columns": _columns(table),
-            "filters": range(1, forms.FILTERS + 1),
+            "filters": range(1, forms.FILTERS + 1), "places": range(1, forms.ROWS + 1),
         }  # fmt: skip
         if call.method == "GET":
             return self._page(call, f"{what}.html.j2", who, problem=None, **facts)
         try:
-            made = forms.statistic(table.name, spec, form) if what == "ask" else forms.model(table.name, spec, form)
+            made = forms.MAKERS[what](table.name, spec, form)
             price = self._counter.price(who[0], forms.text(made).encode())
         except (Refused, DiscreetError) as problem:
             refused = problem if isinstance(problem, Refused) else Refused.of(problem)
@@ -207,7 +210,9 @@ class Pages:
     def _send(self, call: Call) -> Reply:
         who, _ = self._visitor(call)
         form = forms.read(call.body)
-        ref = self._counter.send(who, forms.one(form, "question").encode(), forms.one(form, "key") or None)
+        ref = call.found["ref"] = self._counter.send(
+            who, forms.one(form, "question").encode(), forms.one(form, "key") or None
+        )
         return _elsewhere(f"/answers/{ref}")
 
     def _rehearse(self, call: Call) -> Reply:
@@ -244,7 +249,8 @@ class Pages:
             refresh = None if view.is_final else max(_SOONEST, round(rest + 0.5))
             return self._page(call, "waiting.html.j2", who, refresh=refresh, **facts)
         parts = _drawn(self._counter.shown(view))
-        return self._page(call, "answer.html.j2", who, least=_ANSWER_PAGE, parts=parts, **facts)
+        fitted = bool({"fit", "tune"} & asked.keys())
+        return self._page(call, "answer.html.j2", who, least=_ANSWER_PAGE, parts=parts, fitted=fitted, **facts)
 
     def _download(self, call: Call) -> Reply:
         who, _ = self._visitor(call)
@@ -254,6 +260,17 @@ class Pages:
         body = json.dumps(view.document(), indent=1, ensure_ascii=False).encode()
         name = f'attachment; filename="answer-{view.sent.ref[:8]}.json"'
         return Reply(padded(body), kind="application/json", headers=HEADERS | {"content-disposition": name})
+
+    def _score(self, call: Call) -> Reply:
+        """The price of a fitted model's score."""
+        who = self._visitor(call)
+        view = self._counter.own(who[0], call.named["ref"])
+        if view.answer is None:
+            raise Refused(404, "there is no answer yet", remedy="wait for its moment")
+        table = json.loads(view.sent.body)["table"]
+        made = forms.text(forms.score(table, self._counter.scored(view), forms.read(call.body)))
+        price = self._counter.price(who[0], made.encode())
+        return self._priced(call, who, price, made, f"/answers/{view.sent.ref}")
 
     def _catalogue(self, call: Call) -> Reply:
         who = self._visitor(call)

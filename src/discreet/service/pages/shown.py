@@ -7,25 +7,42 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.codec import written
 from discreet.core.release import Release
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
+from discreet.models.protocol import Scorable
 from discreet.report import answers
 from discreet.report.numbers import shown as number
-from discreet.service.kinds import Asked
+from discreet.service.kinds import Asked, Synthesized
 from discreet.service.limits import Limits
 from discreet.service.question import Question, blank
 from discreet.service.replay import replay
+
+_FEW = 8  # rows of a synthetic table that a page shows
 
 
 def answer(question: Question, document: Mapping[str, Any], schema: Schema, rows: int | None) -> list[dict[str, Any]]:
     """The parts of an answer from the desk."""
     if document.get("model") is not None and not question.kind.replays:
         return [_published(question, document["model"])]
+    return parts(question, _replayed(question, document, schema, rows))
+
+
+def score(question: Question, document: Mapping[str, Any], schema: Schema, rows: int | None) -> dict[str, Any]:
+    """The design and the coefficients of the classifier that an answer holds: what the question of its score is about."""
+    model = question.kind.model(_replayed(question, document, schema, rows)) if question.kind.replays else None
+    fitted: Any = getattr(model, "fitted_", None)
+    if not isinstance(model, Scorable) or not hasattr(fitted, "theta"):
+        raise InvalidRequest("classifiers that are fitted at once have a score here", remedy="use the client for others")
+    return {"design": written(fitted.design), "theta": np.ravel(fitted.theta).tolist()}
+
+
+def _replayed(question: Question, document: Mapping[str, Any], schema: Schema, rows: int | None) -> Any:
     source = question.narrowed(blank(schema))
     releases = [Release.from_dict(each) for each in document["releases"]]
     procedure = question.kind.procedure(source, rows, Limits())
-    return parts(question, replay(procedure, releases, schema.neighbors, source.restriction))
+    return replay(procedure, releases, schema.neighbors, source.restriction)
 
 
 def parts(question: Question, returned: Any) -> list[dict[str, Any]]:
@@ -33,6 +50,8 @@ def parts(question: Question, returned: Any) -> list[dict[str, Any]]:
     model = question.kind.model(returned)
     if model is not None:
         return [_fitted(question, model)]
+    if isinstance(question.kind, Synthesized):
+        return [_synthetic(question, returned)]
     results = question.kind.results(returned)
     asked = question.kind
     names = [item.statistic for item in asked.items] if isinstance(asked, Asked) else [asked.word] * len(results)
@@ -47,6 +66,20 @@ def _plain(part: dict[str, Any]) -> dict[str, Any]:
     kept = ("title", "sentence", "names", "rows", "left_out", "has_interval", "of_population", "caution", "ranks", "law",
             "cost", "private", "corrected")  # fmt: skip
     return {key: part[key] for key in kept} | {"picture": str(part["picture"])}
+
+
+def _synthetic(question: Question, made: Any) -> dict[str, Any]:
+    """What synthetic tables look like: the first rows of the one that fits best."""
+    told = f"{made.count} tables of {made.rows} made-up people each, and one that fits best; these are its first rows."
+    first = made.table.slice(0, _FEW).to_pylist()
+    lines = [["missing" if row[name] is None else str(row[name]) for name in made.columns] for row in first]
+    return {
+        "title": _capital(question.kind.titles()[0]),
+        "sentence": f"{told} The client draws all of them, and combines what you find in each.",
+        "private": made.private,
+        "cost": str(made.cost),
+        "people": {"names": list(made.columns), "rows": lines},
+    }
 
 
 def _fitted(question: Question, model: Any) -> dict[str, Any]:
@@ -76,8 +109,12 @@ def _published(question: Question, doc: Mapping[str, Any]) -> dict[str, Any]:
     """A fitted model, from its document: what it promises and what it is not for."""
     facts = doc["guarantee"]
     return {
-        "title": question.kind.titles()[0][:1].upper() + question.kind.titles()[0][1:],
+        "title": _capital(question.kind.titles()[0]),
         "sentence": f"{doc['name']}, fitted privately: {facts['words']}",
         "private": facts["private"],
         "not_for": list(doc["card"]["not_for"]),
     }
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]

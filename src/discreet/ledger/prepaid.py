@@ -1,0 +1,67 @@
+"""Accounts that are paid before they are used: plans of steps, disjoint parts of the people, and reservations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from discreet.core.ask import Account, Open, Reopen
+from discreet.core.cost import Cost
+from discreet.core.query import Relation
+from discreet.core.release import Entry
+from discreet.errors import AccountClosed
+from discreet.ledger import checks, tables
+from discreet.ledger.drafting import Drafting
+from discreet.ledger.events import Draft, Terms, read_cost
+from discreet.ledger.journal import Journal
+
+
+def opening(drafting: Drafting, account: Open, relation: Relation) -> Draft:
+    """The event that opens accounts: it pays ``cost`` for a plan of steps, and ``cost.padded()`` for disjoint parts."""
+    cost = checks.cost(account.cost, drafting.test)
+    if account.plan is None:
+        cap = cost if account.cap is None else checks.cost(account.cap, drafting.test)
+        question = f"{account.parts} accounts on disjoint people, each up to {cap}"
+        terms = Terms(cap, account.parts)
+        return Draft(kind="open", question=question, relation=relation, cost=cost.padded(), terms=terms)
+    checks.plan(cost, account.steps)
+    distance = account.plan.query.distance(relation)
+    step = checks.cost(account.plan.mechanism.cost(distance), drafting.test)
+    plan = drafting.draft(replace(account.plan, account=None, ahead=1), distance, cost, relation)
+    return replace(plan, kind="open", terms=Terms(step, plan=plan.plan, steps=account.steps))
+
+
+def steps_left(journal: Journal, drafting: Drafting, request: Reopen, relation: Relation) -> int:
+    """How many steps the account of a plan has left, at most those asked for; refuses another ledger or another plan."""
+    account, plan = request.account, replace(request.plan, account=None, ahead=1)
+    wanted = drafting.draft(plan, plan.query.distance(relation), Cost.nothing(), relation).plan
+    with journal.database.work(write=False) as work:
+        if journal.opening(work, account) != account.seal:
+            raise AccountClosed(
+                f"a run continues at the ledger that was paid for it, and {journal.name!r} has no account {account.number} "
+                "with that seal; open the ledger the run began with"
+            )
+        standing = journal.load(work, journal.read_books(work), account)
+    if standing.terms.plan != wanted:
+        raise AccountClosed(
+            f"account {account.number} was opened for another plan: the columns, the model, the clip norm, the noise "
+            "or the rate differ; continue with the settings the run began with"
+        )
+    return min(standing.left, request.steps)
+
+
+def reserving(cost: Cost, question: str, relation: Relation) -> Draft:
+    """The event that sets an amount aside."""
+    return Draft(kind="reserve", question=question, relation=relation, cost=cost.padded(), terms=Terms(cost))
+
+
+def cancel(journal: Journal, account: Account, relation: Relation) -> Entry:
+    """Close a reservation: what was drawn stays spent, and what was never drawn is free again."""
+    number, part = account.number, account.part
+    draft = Draft(kind="cancel", question="", relation=relation, cost=Cost.nothing(), account=number, part=part)
+    with journal.database.work(write=True) as work:
+        books = journal.lock(work)
+        journal.load_reservations(work, books)
+        standing = journal.load(work, books, account)
+        place = {"of_ledger": journal.id, "of_account": number}
+        standing.paid = sum((read_cost(row[0]) for row in work.rows(tables.paid_of_account, place)), Cost.nothing())
+        return journal.post(work, books, [draft])[0]

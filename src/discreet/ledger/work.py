@@ -1,0 +1,43 @@
+"""One transaction on the driver itself, and what is to be done around its commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from discreet.ledger.told import Told
+
+
+class Work:
+    """A transaction on the driver itself, for what every ask does: statements are compiled once and no rows are wrapped."""
+
+    def __init__(self, raw: Any, compiled: Callable[[Any], str], told: Told) -> None:
+        self._raw = raw
+        self._compiled = compiled
+        self.told = told
+        self.durable: list[Callable[[], None]] = []  # what is done once the disk has it, in a writer's turn
+        self.committed: bool | None = False  # None: not known
+        self.after: list[Callable[[], None]] = []  # what is done once it has committed, before another writer's turn
+        self.undone: list[Callable[[], None]] = []  # what is done where nothing of it was written
+
+    def rows(self, statement: Any, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """All rows that a statement finds."""
+        found: list[tuple[Any, ...]] = self._raw.execute(self._compiled(statement), values).fetchall()
+        return found
+
+    def row(self, statement: Any, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """The row that a statement finds, if there is one."""
+        found: tuple[Any, ...] | None = self._raw.execute(self._compiled(statement), values).fetchone()
+        return found
+
+    def write(self, statement: Any, values: Mapping[str, Any]) -> int:
+        """Run a statement that changes rows; how many it changed."""
+        count: int = self._raw.execute(self._compiled(statement), values).rowcount
+        return count
+
+    def write_all(self, statement: Any, values: Sequence[Mapping[str, Any]]) -> None:
+        """Run a statement once for each of several rows."""
+        if len(values) == 1:
+            self._raw.execute(self._compiled(statement), values[0])
+        elif values:
+            self._raw.cursor().executemany(self._compiled(statement), values)
