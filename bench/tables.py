@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from bench.descriptive import milliseconds
 
 SIZE = 10_000_000
 ROUNDS = 9
+PICTURE = Path(__file__).parents[1] / "docs" / "images" / "growth.svg"
 _BOUNDS = ((30, 200), (120, 220))
 _prices = (f"1.{i}" for i in itertools.count(1))  # the same question at the same price is answered from the ledger
 
@@ -64,13 +66,14 @@ def speed(rows: int = SIZE, rounds: int = ROUNDS) -> dict[str, Any]:
 
 
 def growth(rows: int = SIZE // 10, rounds: int = 5) -> dict[str, Any]:
-    """How the time grows: with rows, with groups and with columns, each doubled twice; the exponent of a straight line.
+    """How the time grows: with rows, with groups and with columns, four sizes of each; the exponent of a straight line.
 
     The exponent is the slope of the logarithm of the time between the smallest and the largest: 1 is linear.
     """
     found: dict[str, Any] = {}
     rng = np.random.default_rng(1)
-    for what, sizes in (("rows", (rows, 2 * rows, 4 * rows)), ("groups", (64, 256, 1024)), ("columns", (2, 4, 8))):
+    grown = {"rows": (rows, 2 * rows, 4 * rows, 8 * rows), "groups": (16, 64, 256, 1024), "columns": (1, 2, 4, 8)}
+    for what, sizes in grown.items():
         times: dict[int, list[float]] = {size: [] for size in sizes}
         asks = {size: _asking(what, size, rows, rng) for size in sizes}
         for ask in asks.values():
@@ -95,8 +98,37 @@ def _asking(what: str, size: int, rows: int, rng: np.random.Generator) -> Callab
     return lambda: session.together([("mean", name) for name in names], by="g", epsilon=next(_prices))
 
 
+def draw(found: dict[str, Any], path: Path) -> None:
+    """Milliseconds over rows, groups and columns, from 0, beside a line on which twice as much takes twice as long."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+    from matplotlib.ticker import MaxNLocator
+
+    with pyplot.rc_context({"svg.fonttype": "none", "svg.hashsalt": "growth", "font.size": 9}):
+        figure, panels = pyplot.subplots(1, len(found), figsize=(9, 3), layout="constrained")
+        for axes, (what, grown) in zip(panels, found.items(), strict=True):
+            sizes = [int(size) for size in grown["ms"]]
+            times = list(grown["ms"].values())
+            axes.plot([0, sizes[-1]], [0, times[-1]], "--", color="#9aa5b1", linewidth=1, label="proportional")
+            axes.plot(sizes, times, "o-", color="#1f5fa8", label="measured")
+            for size, time in zip(sizes, times, strict=True):
+                axes.annotate(f"{time:.0f}", (size, time), (0, 5), textcoords="offset points", ha="center", fontsize=7)
+            axes.set(xlabel=what, xlim=(0, 1.1 * sizes[-1]), ylim=(0, 1.25 * max(times)))
+            axes.set_title(f"exponent {grown['exponent']:.2f}", fontsize=9)
+            axes.xaxis.set_major_formatter(lambda size, _: f"{size / 1e6:g} million" if size >= 1e6 else f"{size:g}")
+            axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        panels[0].set_ylabel("milliseconds")
+        panels[0].legend(fontsize=7, loc="lower right")
+        figure.savefig(path, format="svg", metadata={"Date": None})
+        pyplot.close(figure)
+
+
 def run() -> dict[str, Any]:
-    return {"speed": speed(), "growth": growth()}
+    found = {"speed": speed(), "growth": growth()}
+    draw(found["growth"], PICTURE)
+    return found
 
 
 def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:

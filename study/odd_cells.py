@@ -98,8 +98,9 @@ def anything(rng: Rng) -> Any:
         lambda: rng.choice([[1], (), {"a": 1}, {1}, [None, "x"], [[7]], object(), Odd(), Odd, 1j, uuid.UUID(int=7)]),
         lambda: rng.choice([np.float32(2.5), np.float64(7), np.int8(7), np.uint64(2**64 - 1), np.bool_(True), np.str_("7"),
                             np.longdouble("1e4000"), np.complex128(1), np.bytes_(b"7"), np.float16(0.5)]),
-        lambda: rng.choice([np.datetime64("NaT"), np.datetime64("2020-03-04"), np.datetime64("2020-03-04T05:06:07.5", "ns"),
-                            np.datetime64(2**62, "s"), np.timedelta64(3, "s"), np.timedelta64(2, "Y")]),
+        lambda: rng.choice([np.datetime64("NaT", "s"), np.datetime64("2020-03-04"),
+                            np.datetime64("2020-03-04T05:06:07.5", "ns"), np.datetime64(2**62, "s"),
+                            np.timedelta64(3, "s"), np.timedelta64(2, "Y")]),
         lambda: rng.choice([np.array([1.0]), np.array([1, 2]), np.ma.masked, bytearray(b"7"), memoryview(b"7")]),
         lambda: _of_pandas(rng), lambda: signalling(rng),
     ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -25,6 +26,10 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 # A machine that is busy with other things makes drawing an example slow, which says nothing of the code.
 settings.register_profile("busy machines", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machines")
+
+# A shell that starts the tests in the background leaves Ctrl-C ignored, here and in whatever a test starts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bench import tables
+from bench.__main__ import RESULTS
 from study import messy_tables as study
 
 import discreet as ds
@@ -144,10 +145,21 @@ def test_a_mistake_is_one_line_and_free(
     assert not (tmp_path / "out").exists()
 
 
-def test_the_study_and_the_measurement_run() -> None:
+def test_the_study_and_the_measurement_run(tmp_path: Path) -> None:
     """A few runs of the study (each interval holds more often than not) and a small table for the measurement."""
     setting = study.SETTINGS[1] | {"visits": 120, "patients": 40}
     assert all(3 <= hits <= 6 for hits in study.run(setting, 5, 6).values())
-    rows = tables.checks({"speed": tables.speed(500, 1), "growth": tables.growth(200, 1)})
+    grown = tables.growth(200, 1)
+    rows = tables.checks({"speed": tables.speed(500, 1), "growth": grown})
     assert len(rows) == 5
     assert all(math.isfinite(value) for _, value, _, _ in rows)
+    tables.draw(grown, tmp_path / "growth.svg")
+    assert (tmp_path / "growth.svg").read_text().count("exponent") == 3
+
+
+def test_the_picture_is_of_the_numbers_on_record() -> None:
+    known = json.loads(RESULTS.read_text())["tables"]["growth"]
+    drawn = tables.PICTURE.read_text()
+    for grown in known.values():
+        for said in [f"exponent {grown['exponent']:.2f}", *(f"{ms:.0f}" for ms in grown["ms"].values())]:
+            assert f">{said}</text>" in drawn

@@ -15,8 +15,7 @@ import pytest
 
 import discreet as ds
 from discreet.core.cost import Cost
-from discreet.core.mechanism import mechanisms
-from discreet.report import heat, language, meaning, pictures, render, svg
+from discreet.report import answers, heat, language, meaning, pictures, render, svg
 from discreet.report.numbers import in_words, percent, shown
 from tests.cli.conftest import Run
 
@@ -230,16 +229,15 @@ def test_numbers_in_words() -> None:
 
 
 def test_every_language_has_every_phrase() -> None:
-    """The same keys but for laws, which English takes from themselves; the same words to be filled in."""
+    """The same keys but for laws and methods, which are English by themselves; the same words to be filled in."""
     every = language.phrases()
     assert tuple(every) == language.LANGUAGES
     plain = {key: set(re.findall(r"{(\w+)}", text)) for key, text in every["en"].items()}
     for name in ("de", "fr"):
         own = {key: set(re.findall(r"{(\w+)}", text)) for key, text in every[name].items()}
-        laws = {key for key in own if key.startswith("law.")}
-        assert {key: words for key, words in own.items() if key not in laws} == plain
-        assert {key.removeprefix("law.") for key in laws} <= set(mechanisms.homes())
-        assert not any(own[key] for key in laws)
+        more = {key for key in own if key.startswith(("law.", "method."))}
+        assert {key: words for key, words in own.items() if key not in more} == plain
+        assert all(own[key] <= {"draws", "n", "p", "strata"} for key in more)
 
 
 @pytest.mark.parametrize(("name", "words"), [("de", "Die Antworten"), ("fr", "Les réponses")])
@@ -306,6 +304,28 @@ def test_axes_are_around_the_answers_and_quantiles_say_which() -> None:
     assert "90 % of the rows lie below" in meaning.sentence({"statistic": "quantile", "options": {"q": 0.9}}, quantile)
     assert "50 % of the rows" in meaning.sentence({"statistic": "median"}, session.median("x", epsilon=5))
     assert 'stroke-width="2"' not in picture(quantile, "quantile", q=0.9)  # no whisker where there is no interval
+
+
+def test_answers_about_dates_are_dates() -> None:
+    """2,001 days from 2015 on, evenly: the middle is 2017-09-27."""
+    days = np.datetime64("2015-01-01") + np.arange(2001).astype("m8[D]")
+    columns = {"d": ds.Date("2015-01-01", "2024-12-31"), "w": ds.Datetime("2015-01-01", "2024-12-31")}
+    session = ds.Session({"d": days, "w": days.astype("M8[s]")}, ds.Schema(columns), ledger="test", seed=1)
+    types = {name: column.type for name, column in columns.items()}
+
+    def told(statistic: str, *names: str, epsilon: float = math.inf, **options: Any) -> dict[str, Any]:
+        result = session.ask(statistic, *names, epsilon=epsilon, **options)
+        ask = {"statistic": statistic, "columns": list(names), "title": "T", "cost": "", "known": False}
+        return answers([ask], [result], types)[0]
+
+    assert "is 2017-09-27. The true number of this table lies between 2017-09-27 and" in told("mean", "d")["sentence"]
+    assert "is 2017-09-27 00:00." in told("mean", "w")["sentence"]
+    assert "days (root mean square)" in told("mean", "w", epsilon=1)["law"]
+    cut = told("histogram", "d", bins=["2015-01-01", "2019-01-01", "2024-12-31"])
+    assert cut["rows"][0] == (["2015-01-01 to below 2019-01-01"], "1,461", "1,461", "1,461")
+    assert ">2019-01-01</text>" in cut["picture"]
+    assert told("histogram", "w", bins=3)["rows"][0][0] == ["2015-01-01 00:00 to below 2018-05-02 08:00"]
+    assert told("count", by="bins(d, ['2015-01-01', '2016-01-01'])")["rows"][0][0] == ["2015-01-01 to 2016-01-01"]
 
 
 def test_a_caution_takes_the_promise_back() -> None:

@@ -32,6 +32,39 @@ def test_german_decimals_are_not_answered_in_silence() -> None:
         assert str(again.caution) == str(result.caution) == result.to_dict()["caution"]
 
 
+def test_whatever_counts_rows_or_people_finds_out() -> None:
+    """A column that nobody can read is found out by every statistic whose numbers tell how many rows there were."""
+    columns = {
+        "x": ds.Real(30, 200),
+        "n": ds.Integer(0, 9),
+        "sex": ds.Categories(["f", "m"]),
+        "arm": ds.Categories(["a", "b"]),
+    }
+    size = 600
+    readable = {"x": ["70.5"] * size, "n": ["3"] * size, "sex": ["f", "m"] * (size // 2), "arm": ["a", "b"] * (size // 2)}
+    garbled = {name: [f"{cell}!" for cell in cells] for name, cells in readable.items()}
+    asked: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
+        ("count", (), {"by": "sex"}),
+        ("count_people", (), {"by": "sex"}),
+        ("people_mean", ("x",), {"each": "mean"}),
+        ("sum", ("x",), {}),
+        ("mean", ("x",), {"of": "population"}),
+        ("variance", ("x",), {}),
+        ("histogram", ("x",), {"bins": 4}),
+        ("distribution", ("x",), {"bins": 100}),
+        ("median", ("n",), {"by": "sex"}),
+        ("crosstab", ("sex", "arm"), {}),
+        ("ttest_ind", ("x",), {"by": "arm"}),
+    ]
+    for people in ({}, {"person": "id", "max_rows": 2}):
+        schema = ds.Schema(columns, expected_rows=size, **people)
+        for table, doubted in ((garbled, True), (readable, False)):
+            session = ds.Session(table | {"id": [i // 2 for i in range(size)]}, schema, ledger="test", seed=3)
+            for name, args, options in asked:
+                found = session.ask(name, *args, epsilon=2, **options).caution
+                assert (found is not None and found.kind == "fewer") is doubted, (name, people, found)
+
+
 def test_rows_that_are_there_more_often_and_errors_far_above_the_plan() -> None:
     values = np.random.default_rng(0).uniform(0, 200, 2000)
     more = session(values, expected=500).count(epsilon=1).caution

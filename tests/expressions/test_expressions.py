@@ -67,8 +67,8 @@ def test_what_differs_has_another_form() -> None:
 
 @pytest.mark.parametrize("setting", study.SETTINGS, ids=lambda setting: setting["text"])
 def test_whatever_is_written_is_read_or_refused(setting: dict[str, Any]) -> None:
-    """A thousand texts of the study ``expressions``, which makes 10**5: exact, no false alarms."""
-    found = study.run(setting, 10**6, 330)
+    """Some hundred texts of the study ``expressions``, which makes 10**5: exact, no false alarms."""
+    found = study.run(setting, 10**6, 150)
     assert {word: found[word] for word in ("traceback", "other form", "raised", "moved")} == dict.fromkeys(
         ("traceback", "other form", "raised", "moved"), 0
     )
@@ -232,7 +232,7 @@ def expression(rng: random.Random, depth: int, truth: bool) -> str:
 
 
 def test_values_are_those_of_three_valued_logic() -> None:
-    """Five hundred random expressions on every combination of cells, against Python's own arithmetic."""
+    """Three hundred random expressions on every combination of cells, against Python's own arithmetic."""
     cells: dict[str, list[Any]] = {
         "x": [None, 0.0, 1.0, -2.0, 1e308],
         "y": [None, 0.0, 2.0],
@@ -243,7 +243,7 @@ def test_values_are_those_of_three_valued_logic() -> None:
     rows = [{"x": x, "y": y, "b": b, "g": g} for x in cells["x"] for y in cells["y"] for b in cells["b"] for g in cells["g"]]
     source = open_source({name: [row[name] for row in rows] for name in cells}, schema)
     rng = random.Random(5)
-    for trial in range(500):
+    for trial in range(300):
         truth = bool(trial % 3)
         text = expression(rng, rng.randint(0, 4), truth)
         node = read(text, schema.derivation.known) if text not in ("2.0", "0.0", "1e308") else None
@@ -396,6 +396,14 @@ def test_a_formula_is_part_of_the_question() -> None:
     ):
         session.count(epsilon=1, **again)
     assert session.spent().epsilon == 7
+
+
+def test_letter_case_of_folded_text_does_not_matter_in_the_expression_either() -> None:
+    schema = ds.Schema({"d": ds.Text(fold=True)})
+    session = ds.Session({"d": [" ÄRZTIN ", "ärztin", "Arzt", None]}, schema, ledger="test")
+    for text in ("d == 'Ärztin'", "startswith(d, 'Ä')", "matches(d, '*TIN')", "d in ['ÄRZTIN ', 'x']", "contains(d, 'ÄR')"):
+        assert float(session.count(where=text, epsilon=math.inf)) == 2, text
+    assert schema.name_of("startswith(d, 'Ä')") == schema.name_of("startswith(d, 'ä')")
 
 
 def test_a_filter_by_an_expression_is_the_filter_by_labels() -> None:

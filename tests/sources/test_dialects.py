@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,19 @@ def test_an_ill_grouped_number_is_missing_and_never_another() -> None:
     assert np.isnan(cells.numbers(np.array([-99, 4]), GERMAN)).tolist() == [True, False]
 
 
+def test_marks_that_nobody_can_tell_apart_are_one() -> None:
+    """Excel in French writes a space that does not break; whoever declares a space means that too."""
+    for marks in (" \u00a0\u202f", "'\u2019"):
+        texts = [f"1{mark}234{mark}567,5" for mark in marks] + ["1_234", "12" + marks[0] + "34"]
+        for thousands in marks:
+            dialect = Dialect(decimal=",", thousands=thousands)
+            for form in (cells.objects(texts), pa.array(texts)):
+                found = cells.numbers(form, dialect)
+                assert found[: len(marks)].tolist() == [1234567.5] * len(marks)
+                assert np.isnan(found[len(marks) :]).all()
+            assert dialect.plain(texts[1]) == "1234567.5"
+
+
 def tables(folder: Path, rows: list[tuple[Any, Any, Any]], dialect: Dialect) -> dict[str, Any]:
     """The same rows in a file of the dialect, and in memory."""
     out = io.StringIO(newline="")
@@ -123,6 +137,25 @@ def test_words_for_nothing_and_aliases_reach_every_kind_of_column() -> None:
     assert codes == [1, 1, 1, -1, 0, -1]
 
 
+def with_missing(word: Any, column: Any) -> ds.Schema:
+    return ds.Schema({"c": column}, dialect=Dialect(missing=(word,)))
+
+
+def test_a_stored_length_of_time_is_no_word_for_nothing() -> None:
+    """The same lengths from pandas, NumPy and Arrow, and as objects beside other cells: -2 hours are not the word "-2"."""
+    schema = ds.Schema({"t": ds.Duration(-9, 9, unit="hours")}, dialect=Dialect(missing=("-2",)))
+    lengths = [dt.timedelta(hours=-2), dt.timedelta(hours=3), None]
+    for column in (
+        pa.array(lengths, pa.duration("us")),
+        np.array([-7200, 10800, "NaT"], "m8[s]"),
+        np.array(lengths, object),
+        np.array([*lengths, "-2", -2.0], object),
+    ):
+        (values,) = open_source({"t": column}, schema).fold(lambda b: [b.numeric("t")], lambda a, b: a + b, ["t"])
+        assert values[:2].tolist() == [-2.0, 3.0]
+        assert np.isnan(values[2:]).all()
+
+
 WRONG: list[tuple[Any, str]] = [
     (lambda: Dialect(delimiter=";;"), "delimiter must be one of"),
     (lambda: Dialect(delimiter="\n"), "delimiter must be one of"),
@@ -138,6 +171,11 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: ds.Categories(["a", "A"], fold=True), "aliases must mean one label each"),
     (lambda: ds.Categories(["a"], aliases={"a": 1.5}), "aliases of 'a' must be a list"),  # type: ignore[dict-item]
     (lambda: ds.Categories(["a"], fold="yes"), "fold must be true or false"),  # type: ignore[arg-type]
+    (lambda: with_missing("NA", ds.Categories(["NA", "DE"])), "'NA' must not be a label and a word for a missing value"),
+    (lambda: with_missing("na", ds.Categories(["NA", "DE"], fold=True)), "'na' must not be a label and a word"),
+    (lambda: with_missing(9, ds.Categories([1, 9])), "'9' must not be a label and a word for a missing value"),
+    (lambda: with_missing("k", ds.Categories(["a"], aliases={"a": ["k "]})), "'k' must not be a label and a word"),
+    (lambda: with_missing("0", ds.Boolean()), "'0' must not be a label and a word for a missing value"),
 ]
 
 

@@ -41,18 +41,15 @@ def release(
 def summary(doc: dict[str, Any], folder: Path) -> None:
     """What was answered, what it cost, what is left and where it is."""
     from discreet.jobs.release import DOCUMENT, PAGE
+    from discreet.report import dates
 
-    rows = []
+    rows, types = [], {name: column["type"] for name, column in doc["declared"]["columns"].items()}
     for ask in doc["asks"]:
         result = ask["result"]
-        rows.append(
-            [
-                ask["title"],
-                *_answer(result),
-                "the population" if "population95" in result else "this table",
-                "free: known" if ask["known"] else ask["cost"],
-            ]
-        )
+        with dates.about(ask, types):
+            told = _answer(result)
+        whose = "the population" if "population95" in result else "this table"
+        rows.append([ask["title"], *told, whose, "free: known" if ask["known"] else ask["cost"]])
     show.table(doc["title"], ["question", "answer", "95 % interval", "of", "cost"], rows)
     show.say("An interval of this table allows for the noise; one of the population also for sampling.")
     if any(ask["result"]["reading"]["name"] == "chosen" for ask in doc["asks"]):
@@ -70,7 +67,7 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
 
 
 def _answer(result: dict[str, Any]) -> list[str]:
-    from discreet.report.numbers import plain
+    from discreet.report.dates import in_plain as plain
 
     value, interval = result["value"], result.get("population95", result["interval95"])
     if isinstance(value, list):

@@ -23,21 +23,25 @@ neighbors = "add_remove"
 # A public guess of the number of rows, for plans only.
 # expected_rows = 1000
 
-# How the cells are written, where that is not as in "1,234.5" or not in UTF-8: docs/how-to/messy_tables.md.
+# How the cells are written, where numbers are not as in 1234.5 or letters not in UTF-8: docs/how-to/messy_tables.md.
 {delimiter}
 # decimal = ","
 # thousands = "."
 {encoding}
 # missing = ["NA", "-99"]
 
-# A category that is not declared is dropped silently, unless other = "..." gives it a place: docs/how-to/schema.md.
-"""
-_COLUMN = """
-[columns.{name}]
-# One of these three, or delete the column if nothing will be asked of it:
+# Each column below is one of these; delete it if nothing will be asked of it, and the person column too:
 #   type = "real"      and  bounds = [lo, hi]
 #   type = "integer"   and  bounds = [lo, hi]
 #   type = "category"  and  values = ["a", "b"]
+#   type = "boolean"   and  true = ["yes"], false = ["no"]
+#   type = "date"      and  bounds = ["2020-01-01", "2029-12-31"], formats = ["%d.%m.%Y", "%Y-%m-%d"]
+#   type = "text"      which conditions can match, and nothing else
+# A category that is not declared is dropped silently, unless other = "..." gives it a place: docs/how-to/schema.md.
+# More types, other spellings of a label, columns computed from others: docs/how-to/messy_tables.md and expressions.md.
+"""
+_COLUMN = """
+[columns.{name}]
 type = ""
 """
 

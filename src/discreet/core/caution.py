@@ -33,7 +33,7 @@ class Caution:
                 f"the error is {self.seen:.3g} times what was planned for {self.expected:,} rows; fewer rows fit the "
                 "question, or values vary less than the bounds allow"
             )
-        few = "check delimiter, decimal, missing words, labels and dates in the schema before using it"
+        few = "check delimiter, decimal, missing words, labels, dates and max_rows in the schema before using it"
         many = "correct expected_rows, or check that rows are not doubled"
         return (
             f"about {max(self.seen, 0):,.0f} rows could be used, and about {self.expected:,} were expected; "
@@ -44,20 +44,22 @@ class Caution:
 def caution(releases: Sequence[Release], expected: int | None, error: Callable[[Sequence[Release]], Any]) -> Caution | None:
     """What has to be said of an answer; None where it is as planned, or nothing was expected.
 
-    ``error`` is the expected error of an answer read off releases. The number of usable rows is read off the release where
-    it is a sum over rows that each add 1 in all, and compared with what was ``expected`` of the whole table.
+    ``error`` is the expected error of an answer read off releases. The sum of the released numbers is compared with what it
+    is at least and at most where all of the ``expected`` rows can be used; of most queries that is their number.
 
     Proof: it reads releases and the schema's public guess, so it is post-processing.
     """
     if expected is None or not releases or releases[0].query is None:
         return None
     first, query = releases[0], releases[0].query
-    if query.counts_rows:
+    totals = query.totals(expected)
+    if totals is not None:
+        least, most = totals
         seen, reach = float(np.sum(first.value)), _SURE * float(np.linalg.norm(first.mechanism.deviation(query.size)))
-        if seen + reach < expected / 2 and not first.where:
-            return Caution("fewer", seen, expected)
-        if seen - reach > 2 * expected:
-            return Caution("more", seen, expected)
+        if seen + reach < least / 2 and not first.where:
+            return Caution("fewer", seen / least * expected, expected)
+        if seen - reach > 2 * most:
+            return Caution("more", seen / most * expected, expected)
     made_up = query.blank(expected)
     if not isinstance(made_up, Exact) or len(releases) > 1:
         return None

@@ -57,16 +57,16 @@ class Derivation:
 
     def of_text(self, text: str) -> Node | None:
         """An expression whose labels are public by themselves; None where the text is a name and no expression."""
-        if text not in self._texts:
-            if len(self._texts) >= _MOST_TEXTS:
-                self._texts.clear()
-            node = read(text, self.known) if _is_expression(text) else None
-            if node is not None and node.kind not in ("label", "truth"):
-                raise InvalidRequest(
-                    f"expression {text!r} is a {node.kind}; declare a column with that formula and bounds, or use bins()"
-                )
-            self._texts[text] = node
-        return self._texts[text]
+        kept = self._texts  # as it is now: another thread may begin a new one
+        if text in kept:
+            return kept[text]
+        node = read(text, self.known) if _is_expression(text) else None
+        if node is not None and node.kind not in ("label", "truth"):
+            raise InvalidRequest(
+                f"expression {text!r} is a {node.kind}; declare a column with that formula and bounds, or use bins()"
+            )
+        self._texts = {**kept, text: node} if len(kept) < _MOST_TEXTS else {text: node}
+        return node
 
     def known(self, name: str) -> Known:
         """What an expression may know of a column."""

@@ -26,6 +26,7 @@ _SPELT = {
     "windows-1250": "cp1250", "windows-1251": "cp1251", "iso8859-15": "iso-8859-15", "latin-9": "iso-8859-15",
 }  # fmt: skip
 _THOUSANDS = (",", ".", " ", "'", "\u2019", "\u00a0", "\u202f", "_")
+_ALIKE = (" \u00a0\u202f", "'\u2019")  # marks that nobody can tell apart: one stands for all of its kind
 _DECIMALS = (".", ",", "\u066b")
 DELIMITERS = (",", ";", "\t", "|", ":", "^", "~", " ", "\x1f")
 _QUOTES = ('"', "'", "")
@@ -37,7 +38,8 @@ class Dialect:
 
     ``delimiter``: what separates the cells of a CSV file; None: by the file's ending. ``quote``: ``'"'``, ``"'"``, or
     ``""`` where quotes are letters like any other. ``encoding``: one of ``ENCODINGS``. ``decimal`` and ``thousands``: how
-    numbers are spelt; with a thousands mark ``1.234`` and ``1234`` are read, ``12.34`` is missing. ``missing``: words that
+    numbers are spelt; with a thousands mark ``1.234`` and ``1234`` are read, ``12.34`` is missing; spaces of any
+    width are one mark. ``missing``: words that
     stand for an empty cell, such as ``"NA"``; one that is a number, such as ``"-99"``, also where the cell is a number.
     """
 
@@ -91,8 +93,13 @@ class Dialect:
         point = re.escape(self.decimal)
         whole = "[0-9]+"
         if self.thousands is not None:
-            whole = f"(?:[0-9]{{1,3}}(?:{re.escape(self.thousands)}[0-9]{{3}})+|[0-9]+)"
+            whole = f"(?:[0-9]{{1,3}}(?:[{re.escape(self.thousand_marks)}][0-9]{{3}})+|[0-9]+)"
         return rf"^[+-]?(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?$|^[+-]?(?i:inf|infinity)$"
+
+    @cached_property
+    def thousand_marks(self) -> str:
+        """Every letter that is read as the thousands mark: spaces of any width are one mark, and so are apostrophes."""
+        return next((marks for marks in _ALIKE if self.thousands in tuple(marks)), self.thousands or "")
 
     @cached_property
     def missing_numbers(self) -> tuple[float, ...]:
@@ -102,8 +109,7 @@ class Dialect:
 
     def plain(self, number: str) -> str:
         """A number of this dialect as Python spells it."""
-        text = number if self.thousands is None else number.replace(self.thousands, "")
-        return text.replace(self.decimal, ".")
+        return "".join(letter for letter in number if letter not in self.thousand_marks).replace(self.decimal, ".")
 
     def to_dict(self) -> dict[str, Any]:
         """What differs from the defaults."""

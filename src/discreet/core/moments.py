@@ -84,6 +84,10 @@ class Date(Real):
                 raise
             raise InvalidRequest(f"{name} must be a date such as '2020-12-31', got {value!r}") from None
 
+    def at(self, moment: Any) -> float:
+        """The number of a date that a person has written, such as ``"2020-12-31"``; refuses what is none."""
+        return self._number(moment, "an edge")
+
     def written(self, number: float) -> str:
         """A number of the column as a person writes it."""
         return calendar.written(number)

@@ -69,10 +69,9 @@ class Query(Named, ABC):
         """The step that its numbers are multiples of: 1 where nothing else is said."""
         return Fraction(1)
 
-    @property
-    def counts_rows(self) -> bool:
-        """Whether every row that can be used adds 1 to its numbers in all, so that their sum is the number of such rows."""
-        return False
+    def totals(self, rows: int) -> tuple[float, float] | None:
+        """Between which numbers the sum of its own lies where all of ``rows`` rows can be used; None where none follow."""
+        return None
 
     @abstractmethod
     def distance(self, relation: Relation) -> Distance:

@@ -65,6 +65,7 @@ class Schema:
                     f"column {name!r}: missing='drop' must not be used under neighbors='replace', where the number of "
                     "rows is public; declare the value that a missing one becomes"
                 )
+            self._check_words(name, column)
         if self.person is not None and (not isinstance(self.person, str) or not self.person):
             raise InvalidRequest(f"person must be the name of the id column, got {self.person!r}")
         if self.population is not None and (not isinstance(self.population, str) or not self.population):
@@ -85,6 +86,15 @@ class Schema:
         derivation = Derivation(self.columns, self.person)
         object.__setattr__(self, "columns", derivation.canonical())
         object.__setattr__(self, "derivation", derivation)
+
+    def _check_words(self, name: str, column: Column) -> None:
+        """Refuse a label that the dialect reads as a missing value: nobody would ever have it."""
+        if isinstance(column, Categories) and column.formula is None:
+            spelt = {text.strip() for text in (*column.lookup(), *(a for each in column.aliases.values() for a in each))}
+            if both := sorted(spelt.intersection(self.dialect.missing)):
+                raise InvalidRequest(
+                    f"column {name!r}: {both[0]!r} must not be a label and a word for a missing value; remove one of them"
+                )
 
     def __getitem__(self, name: str) -> Column:
         """The declaration of a column; an expression whose labels are public by themselves stands for one."""

@@ -14,8 +14,8 @@ from discreet.expressions import Known
 class Text(Categories):
     """Any text. It has no labels and no bounds, so nothing can be asked of it; an expression can match it.
 
-    ``where="startswith(diagnosis, 'I2')"``. With ``fold=True`` letter case and spaces around it do not matter; patterns are
-    then written in lower case.
+    ``where="startswith(diagnosis, 'I2')"``. With ``fold=True`` letter case and spaces around it do not matter, in an
+    expression as in a cell.
     """
 
     type: ClassVar[str] = "text"
@@ -35,7 +35,7 @@ class Text(Categories):
     @property
     def known(self) -> Known:
         """What an expression knows of it."""
-        return Known("text")
+        return Known("text", folded=self.fold)
 
     def to_dict(self) -> dict[str, Any]:
         """What TOML and JSON hold."""

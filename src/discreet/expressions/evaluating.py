@@ -63,7 +63,9 @@ def arithmetic(op: str, left: Any, right: Any) -> Any:
             return _ARITHMETIC[op](left, right)
         if isinstance(right, float) and right == int(right) and abs(right) <= _LARGEST_POWER:
             return _whole_power(left, int(right))
-        return np.sqrt(left) if isinstance(right, float) and right == 0.5 else np.power(left, right)
+        if isinstance(right, float) and right == 0.5:
+            return np.sqrt(left)
+        return np.power(*(np.ascontiguousarray(each) if np.ndim(each) else each for each in (left, right)))
 
 
 def _whole_power(base: Any, power: int) -> Any:

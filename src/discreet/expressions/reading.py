@@ -236,7 +236,8 @@ class _Reader:
         if left.kind == "label":
             values: tuple[Any, ...] = tuple(sorted({self.label(left, each) for each in members}, key=left.labels.index))
         elif left.kind == "text":
-            values = tuple(sorted({self.of_kind(each, ("word",), "in").value for each in members}))
+            words = {self.of_kind(each, ("word",), "in").value for each in members}
+            values = tuple(sorted({word.strip().casefold() if self.folded(left) else word for word in words}))
         else:
             kinds: tuple[Kind, ...] = (left.kind,)
             found = sorted({float(self.of_kind(each, kinds, "in").value) for each in members})
@@ -260,6 +261,10 @@ class _Reader:
             remedy = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(left.labels)}"
             raise UnknownName(f"expression {_short(self.source)}: {text(left)} has no label {word!r}; {remedy}")
         return left.labels[lookup[word]]
+
+    def folded(self, of: Node) -> bool:
+        """Whether letter case does not matter in a column."""
+        return of.op == "column" and self.columns(of.value).folded
 
     def choice(self, test: Node, yes: Node, no: Node) -> Node:
         self.of_kind(test, ("truth",), "if")
@@ -329,7 +334,8 @@ class _Reader:
             if not args[1].is_constant:
                 raise self.refused(f"{name} takes a text in quotes as its second argument")
             word = self.of_kind(args[1], ("word",), name).value
-            return Node(name, "truth", (self.of_kind(first, ("text", "label"), name),), word)
+            of = self.of_kind(first, ("text", "label"), name)
+            return Node(name, "truth", (of,), word.casefold() if of.kind == "text" and self.folded(of) else word)
         if name in DATE_PARTS:
             return Node(name, "number", (self.of_kind(first, ("date", "datetime"), name),))
         if name in CLOCK_PARTS:

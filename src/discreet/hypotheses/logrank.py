@@ -73,9 +73,13 @@ class LogRank(ScoreTest):
         return self.survival.shape
 
     @property
+    def strata(self) -> int:
+        """How many life tables the groups are compared in."""
+        return int(np.prod(self.survival.outer[1:], dtype=int))
+
+    @property
     def method(self) -> str:
-        strata = int(np.prod(self.survival.outer[1:], dtype=int))
-        words = "of a life table" if strata == 1 else f"of the life tables of {strata} strata"
+        words = "of a life table" if self.strata == 1 else f"of the life tables of {self.strata} strata"
         return f"asymptotic: log-rank score {words}, noise included"
 
     def _scored(self, cells: Floats) -> tuple[Floats, Floats, Floats]:

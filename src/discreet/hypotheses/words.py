@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,24 +14,20 @@ from discreet.hypotheses.reading import HypothesisTest
 from discreet.statistics.reading import Part
 
 _ALPHA = 0.05
-
-
-def describe(result: Result) -> str:
-    """One paragraph for a reader: p-value and method, effect and interval, release and relation.
-
-    Where the hypothesis is not rejected, it says which effect a release like this one would have shown.
-    """
-    reading: Any = result.reading.inner if isinstance(result.reading, Part) else result.reading
-    if not isinstance(reading, HypothesisTest):
-        raise InvalidRequest("this answer is no hypothesis test; ask for one by its name, such as 'ttest_ind'")
-    p = result.pvalue
-    parts = [f"p {p_in_words(p)}, statistic {result.statistic:.4g} ({result.method})"]
-    if np.size(result.value) == 1:
-        parts.append(_effect(result))
-    parts.append(_source(result))
-    if p > _ALPHA:
-        parts.append(_not_rejected(result, reading))
-    return ". ".join(parts) + "."
+ENGLISH = {
+    "test_found": "p {p}, statistic {statistic} ({method})",
+    "test_effect": "Effect {effect}, 95 % interval in the population {low} to {high}",
+    "test_effect_alone": "Effect in this table {effect}",
+    "test_source": "Read off one release of {numbers} numbers ({law}{entry}), neighbours: {relation}{private}",
+    "test_source_one": "Read off one release of 1 number ({law}{entry}), neighbours: {relation}{private}",
+    "test_entry": ", entry {number} of its ledger",
+    "test_not_private": "; not private (seeded or without noise)",
+    "test_not_rejected": "Not rejected at .05, which is no evidence that there is nothing",
+    "test_would_find": "{words}: an effect of {effect} is found with probability .8 by a release like this",
+    "relation_add_remove": "add_remove",
+    "relation_replace": "replace",
+    "relation_both": "both",
+}
 
 
 def p_in_words(p: float) -> str:
@@ -37,24 +35,58 @@ def p_in_words(p: float) -> str:
     return "< 0.0001" if p < 1e-4 else f"= {p:.4f}"
 
 
-def _effect(result: Result) -> str:
+@dataclass(frozen=True)
+class Speech:
+    """How things are said: a phrase by its key in ``ENGLISH``, a number, a p-value, the method of a test, and a law."""
+
+    say: Callable[..., str] = lambda key, **words: ENGLISH[key].format(**words)
+    number: Callable[[float], str] = "{:.4g}".format
+    p_value: Callable[[float], str] = p_in_words
+    method: Callable[[Any], str] = lambda test: str(test.method)
+    law: Callable[[Any], str] = lambda law: str(law.name)
+
+
+def describe(result: Result, speech: Speech = Speech()) -> str:  # noqa: B008  it is frozen
+    """One paragraph for a reader: p-value and method, effect and interval, release and relation.
+
+    Where the hypothesis is not rejected, it says which effect a release like this one would have shown.
+    """
+    reading: Any = result.reading.inner if isinstance(result.reading, Part) else result.reading
+    if not isinstance(reading, HypothesisTest):
+        raise InvalidRequest("this answer is no hypothesis test; ask for one by its name, such as 'ttest_ind'")
+    words = {"p": speech.p_value(result.pvalue), "statistic": speech.number(result.statistic)}
+    parts = [speech.say("test_found", method=speech.method(reading), **words)]
+    if np.size(result.value) == 1:
+        parts.append(_effect(result, speech))
+    parts.append(_source(result, speech))
+    if result.pvalue > _ALPHA:
+        parts.append(_not_rejected(result, reading, speech))
+    return ". ".join(parts) + "."
+
+
+def _effect(result: Result, speech: Speech) -> str:
+    effect = speech.number(float(result))
     try:
-        low, high = result.confidence_interval()
+        low, high = map(float, result.confidence_interval())
     except InvalidRequest:  # a statistic without an effect in the population
-        return f"Effect in this table {float(result):.4g}"
-    return f"Effect {float(result):.4g}, 95 % interval in the population {float(low):.4g} to {float(high):.4g}"
+        return speech.say("test_effect_alone", effect=effect)
+    return speech.say("test_effect", effect=effect, low=speech.number(low), high=speech.number(high))
 
 
-def _source(result: Result) -> str:
-    release = result.releases[0]
-    entry = "" if release.entry is None or not release.entry.number else f", entry {release.entry.number} of its ledger"
+def _source(result: Result, speech: Speech) -> str:
+    release, say = result.releases[0], speech.say
+    known = release.entry is not None and release.entry.number
     numbers = int(np.size(release.value))
-    private = "" if result.private else "; not private (seeded or without noise)"
-    many = f"one release of {numbers} number{'s' if numbers > 1 else ''}"
-    return f"Read off {many} ({release.mechanism.name}{entry}), neighbours: {result.relation}{private}"
+    return say(
+        "test_source" if numbers > 1 else "test_source_one",
+        numbers=numbers,
+        law=speech.law(release.mechanism),
+        entry=say("test_entry", number=release.entry.number) if known and release.entry else "",
+        relation=say(f"relation_{result.relation}"),
+        private="" if result.private else say("test_not_private"),
+    )
 
 
-def _not_rejected(result: Result, reading: HypothesisTest) -> str:
-    seen = reading.seen_effect(result.releases)
-    words = "Not rejected at .05, which is no evidence that there is nothing"
-    return words if seen is None else f"{words}: an effect of {seen:.3g} is found with probability .8 by a release like this"
+def _not_rejected(result: Result, reading: HypothesisTest, speech: Speech) -> str:
+    seen, words = reading.seen_effect(result.releases), speech.say("test_not_rejected")
+    return words if seen is None else speech.say("test_would_find", words=words, effect=speech.number(float(f"{seen:.3g}")))

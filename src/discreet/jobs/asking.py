@@ -18,9 +18,10 @@ from discreet.core.random import system
 from discreet.core.result import Result
 from discreet.core.runner import Desk, plan
 from discreet.errors import BudgetExceeded, DiscreetError, InvalidRequest, NoSuchLedger, UnknownName
-from discreet.jobs.release_file import Item, ReleaseFile
+from discreet.jobs.release_file import Item, ReleaseFile, plain_title
 from discreet.ledger import Ledger
 from discreet.ledger.events import canonical
+from discreet.report.language import spoken
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
 from discreet.statistics import discovery
@@ -171,7 +172,8 @@ def prepare_finding(file: ReleaseFile, source: BaseSource, ledger: Ledger) -> li
     made = []
     for name in to_find(file):
         statistic, options = discovery.finder(file.schema, name)
-        title = f"{statistic.capitalize()} of {name}"
+        with spoken(file.language):
+            title = plain_title(statistic, [name], None, {})
         spend = dict(file.schema[name].price or ())
         item = Item(statistic, (name,), title, spend, None, {}, options, file.places["schema"])
         made.append(_prepare(item, file, source, ledger, None))

@@ -98,10 +98,13 @@ class ReleaseFile:
 
 def read(path: Path) -> ReleaseFile:
     """The release file at ``path``."""
+    from discreet.report.language import spoken
+
     base, doc, place = read_with(path, {"ask": (list,)}, "release file")
     if not doc.get("ask"):
         raise UnsupportedFormat(f"{place()}a release file needs 'ask', got none; add it, as in `discreet demo`")
-    return replace(base, items=tuple(item_of(number, ask, place) for number, ask in enumerate(doc["ask"])))
+    with spoken(base.language):
+        return replace(base, items=tuple(item_of(number, ask, place) for number, ask in enumerate(doc["ask"])))
 
 
 def read_with(path: Path, more: Mapping[str, tuple[type, ...]], kind: str) -> tuple[ReleaseFile, dict[str, Any], Place]:
@@ -242,14 +245,17 @@ def item_of(number: int, doc: Any, place: Place) -> Item:
 
 
 def plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any] | str) -> str:
-    """What is asked, in plain words, where the file gives no title."""
-    words = [statistic.replace("_", " ").capitalize()]
+    """What is asked, in plain words of the language that is spoken, where the file gives no title."""
+    from discreet.report.language import say, says
+    from discreet.report.numbers import in_words
+
+    key, joint = f"statistic.{statistic}", say("and")
+    words = [say(key) if says(key) else statistic.replace("_", " ").capitalize()]
     if columns:
-        words.append("of " + " and ".join(columns))
+        words.append(say("title_of", columns=joint.join(columns)))
     if by:
-        words.append("by " + (by if isinstance(by, str) else " and ".join(by)))
-    if isinstance(where, str):
-        words.append(f"where {where}")
-    elif where:
-        words.append("where " + ", ".join(f"{key} is {value}" for key, value in where.items()))
+        words.append(say("title_by", groups=by if isinstance(by, str) else joint.join(by)))
+    if where:
+        parts = [] if isinstance(where, str) else [say("title_is", column=c, label=in_words(v)) for c, v in where.items()]
+        words.append(say("title_where", condition=where if isinstance(where, str) else ", ".join(parts)))
     return " ".join(words)

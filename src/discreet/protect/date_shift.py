@@ -66,7 +66,7 @@ def _day(text: str | None) -> np.datetime64:
     try:
         return np.datetime64(date.fromisoformat((text or "")[:10]))
     except ValueError:
-        return np.datetime64("NaT")
+        return np.datetime64("NaT", "D")
 
 
 def shift_dates(

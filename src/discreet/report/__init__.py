@@ -17,9 +17,10 @@ from discreet.core.registry import check_version
 from discreet.core.result import Result
 from discreet.core.schema import Schema
 from discreet.errors import UnsupportedFormat
-from discreet.report import meaning, pictures
-from discreet.report.language import LANGUAGES, localised, say, spoken
+from discreet.report import dates, meaning, pictures
+from discreet.report.language import LANGUAGES, priced, say, spoken
 from discreet.report.numbers import in_words, percent, shown
+from discreet.statistics.top import Ranking
 
 _MOST_ROWS = 120  # numbers of one answer that are drawn and listed; all of them are in releases.json
 
@@ -49,7 +50,7 @@ def _render(doc: Mapping[str, Any], results: Sequence[Result] | None, language: 
     budget = Budget.from_dict(costs["budget"])
     page = template.render(
         say=say,
-        localised=localised,
+        priced=priced,
         language=language,
         chances=[percent(1 / (1 + math.exp(-epsilon))) for epsilon in (0.1, 1.0, 3.0)],
         title=doc["title"],
@@ -64,9 +65,9 @@ def _render(doc: Mapping[str, Any], results: Sequence[Result] | None, language: 
         guesses=meaning.guesses(budget, total, price),
         beliefs=meaning.beliefs(total),
         guess_picture=pictures.guesses([(g.what, g.chance) for g in meaning.guesses(budget, total, price)]),
-        answers=answers(doc["asks"], results),
+        answers=answers(doc["asks"], results, {name: column.type for name, column in schema.columns.items()}),
         laws=meaning.law_glossary({_law(ask) for ask in doc["asks"]}),
-        columns=[_declared(name, column.to_dict()) for name, column in schema.columns.items()],
+        columns=[(name, _declared(column.to_dict())) for name, column in schema.columns.items()],
         most_rows=schema.max_rows,
     )
     return page.replace(" %", "\u00a0%").replace("± ", "±\u00a0")  # a number and its unit stay on one line
@@ -76,11 +77,16 @@ def _law(ask: Mapping[str, Any]) -> str:
     return str(ask["result"]["releases"][0]["mechanism"]["name"])
 
 
-def answers(asks: Sequence[Mapping[str, Any]], results: Sequence[Result] | None = None) -> list[dict[str, Any]]:
-    """What a page shows of every question; tests are corrected for one another."""
+def answers(
+    asks: Sequence[Mapping[str, Any]], results: Sequence[Result] | None = None, types: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """What a page shows of every question; tests are corrected for one another. ``types``: those of declared columns."""
     if results is None:
         results = [Result.from_json(json.dumps(ask["result"])) for ask in asks]
-    shown = [_answer(number, ask, result) for number, (ask, result) in enumerate(zip(asks, results, strict=True), 1)]
+    shown = []
+    for number, (ask, result) in enumerate(zip(asks, results, strict=True), 1):
+        with dates.about(ask, types or {}):
+            shown.append(_answer(number, ask, result))
     corrected = meaning.corrections(results)
     return [answer | {"corrected": words} for answer, words in zip(shown, corrected, strict=True)]
 
@@ -96,14 +102,21 @@ def _answer(number: int, ask: Mapping[str, Any], result: Result) -> dict[str, An
         "sentence": meaning.sentence(ask, result),
         "picture": pictures.answer(f"answer-{number}", ask, result, _MOST_ROWS),
         "names": names,
-        "rows": [([in_words(v) for v in r[: len(names)]], *(shown(v) for v in main_interval(r[len(names) :]))) for r in cut],
+        "rows": [
+            (
+                [dates.label(*known) for known in zip(r, names, strict=False)],
+                *map(dates.told, main_interval(r[len(names) :])),
+            )
+            for r in cut
+        ],
         "of_population": result.scope == "population",
         "left_out": len(listed) - len(cut),
         "has_interval": meaning.has_interval(result),
+        "ranked": isinstance(result.reading, Ranking),
         "caution": meaning.caution(result),
         "ranks": meaning.rank_sentence(result),
         "law": meaning.law_sentence(result),
-        "cost": localised(ask["cost"]),
+        "cost": priced(ask["cost"]),
         "known": ask["known"],
         "entry": result.releases[0].entry,
         "private": result.private,
@@ -116,20 +129,27 @@ def main_interval(numbers: Sequence[Any]) -> tuple[Any, Any, Any]:
     return (value, *population) if population else (value, low, high)
 
 
-def _declared(name: str, doc: Mapping[str, Any]) -> tuple[str, str]:
+def _declared(doc: Mapping[str, Any]) -> str:
+    """What a column was declared as."""
+    words = _kind(doc)
+    return words if doc.get("formula") is None else say("computed", declared=words, formula=doc["formula"])
+
+
+def _kind(doc: Mapping[str, Any]) -> str:
     kind = doc["type"]
     if "private" in (doc.get("values"), doc.get("bounds")):
         if kind == "category":
-            return name, say("labels_private")
-        return name, _between("bounds_private_within", doc["outer"]) if "outer" in doc else say("bounds_private")
+            return say("labels_private")
+        return _between("bounds_private_within", doc["outer"]) if "outer" in doc else say("bounds_private")
     if kind in ("text", "boolean"):
-        return name, say(kind)
-    if kind in ("date", "datetime"):
-        return name, say(kind, low=doc["bounds"][0], high=doc["bounds"][1])
+        return say(kind)
     if kind == "category":
-        return name, say("category", values=", ".join(map(str, doc["values"])))
-    return name, _between("integer" if kind == "integer" else "number", doc["bounds"])
+        return say("category", values=", ".join(map(in_words, doc["values"])))
+    if kind == "duration":
+        return _between(kind, doc["bounds"], unit=say(f"unit.{doc['unit']}"))
+    return _between(kind if kind in ("integer", "date", "datetime") else "number", doc["bounds"])
 
 
-def _between(phrase: str, ends: Sequence[Any]) -> str:
-    return say(phrase, low=shown(ends[0]), high=shown(ends[1]))
+def _between(phrase: str, ends: Sequence[Any], **words: str) -> str:
+    low, high = (end if isinstance(end, str) else shown(end) for end in ends)
+    return say(phrase, low=low, high=high, **words)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
 from markupsafe import Markup
 
-from discreet.report.language import say, spelt
+from discreet.report import dates
+from discreet.report.language import say
 from discreet.report.numbers import shown
 from discreet.report.svg import BAR, Triple, line, rect, step, svg, text
 
 _PLOT = 190  # pixels of a histogram
 _GUTTER = 11.0  # per cent of a histogram that the numbers beside it take
 _EVEN = 1e-4  # of a width: labels show six digits
-_APART = 4.0  # per cent between two edges that are both written
+_APART, _LETTER = 4.0, 1.3  # per cent between two edges that are both written, and for each letter of the longer ones
 
 
 def histograms(key: str, told: str, labels: Sequence[tuple[str, ...]], triples: Sequence[Triple], density: bool) -> Markup:
@@ -31,8 +33,10 @@ def histograms(key: str, told: str, labels: Sequence[tuple[str, ...]], triples: 
     parts: list[str] = []
     y = 0.0
     if uneven or density:
-        parts.append(text("0", y + 15, say("density"), kind="small"))
-        y += 22
+        for line_of_words in re.split(r"(?<=[:,])\s", say("density")):  # a picture breaks no lines, and a page may be narrow
+            parts.append(text("0", y + 12, line_of_words, kind="small"))
+            y += 15
+        y += 4
     for group, members in groupby(zip(labels, triples, strict=True), key=lambda pair: pair[0][:-1]):
         listed = [triple for _, triple in members]
         if group:
@@ -70,13 +74,13 @@ def _histogram(edges: Sequence[float], triples: Sequence[Triple], y: float, bott
 def _written(edges: Sequence[float], places: Sequence[float], y: float) -> list[str]:
     """The edges below the bars, as many as fit on a narrow page; the first and the last in any case."""
     parts, last = [], -math.inf
+    apart = max(_APART, _LETTER * max(len(dates.edge(edge)) for edge in (edges[0], edges[-1])))
     for i, (edge, place) in enumerate(zip(edges, places, strict=True)):
         at_end = i == len(edges) - 1
-        if not at_end and (place - last < _APART or places[-1] - place < _APART):
+        if not at_end and (place - last < apart or places[-1] - place < apart):
             continue
         last = place
-        words = spelt(f"{edge:g}").replace("-", "−")
-        parts.append(text(f"{place:.3f}%", y, words, "end" if at_end else "middle", "small"))
+        parts.append(text(f"{place:.3f}%", y, dates.edge(edge), "end" if at_end else "middle", "small"))
     return parts
 
 

@@ -1,7 +1,8 @@
 """The language that a page is written in: its phrases, and how it spells numbers.
 
-The phrases lie in ``phrases.toml``, a table for each language. Which one is spoken is a fact of the page that is being made,
-so it is set once around the making of it (``spoken``), and whoever writes a sentence or a number asks here.
+The phrases lie in ``phrases.toml``, a table for each language; what a law, a test or the method of a test says of itself is
+English there, so that the English table leaves it out. Which one is spoken is a fact of the page that is being made, so it
+is set once around the making of it (``spoken``), and whoever writes a sentence or a number asks here.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ _spoken: ContextVar[str] = ContextVar("language", default="en")
 @cache
 def phrases() -> dict[str, dict[str, str]]:
     """The phrases of every language."""
-    return tomllib.loads(files("discreet.report").joinpath("phrases.toml").read_text(encoding="utf-8"))
+    from discreet.hypotheses.words import ENGLISH
+
+    found = tomllib.loads(files("discreet.report").joinpath("phrases.toml").read_text(encoding="utf-8"))
+    french = found["fr"].items()  # where no line begins with a colon
+    tied = {key: re.sub(r" (?=[:;%»])|(?<=«) ", "\u00a0", text) for key, text in french}
+    return found | {"en": found["en"] | ENGLISH, "fr": tied}
 
 
 @contextmanager
@@ -54,3 +60,11 @@ def spelt(number: str) -> str:
 def localised(text: str) -> str:
     """A text in which numbers such as ``0.5`` stand, with the decimal mark of the language."""
     return re.sub(r"(?<=\d)\.(?=\d)", phrases()[_spoken.get()]["decimal"], text)
+
+
+def priced(text: str) -> str:
+    """A cost or a budget as a ledger writes it, in the language."""
+    for key, english in phrases()["en"].items():
+        if key.startswith("cost_"):
+            text = text.replace(english, say(key))
+    return localised(text)

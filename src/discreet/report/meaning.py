@@ -16,11 +16,13 @@ from discreet.accounting.filters import Filter
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
 from discreet.core.mechanism import mechanisms
-from discreet.core.result import Result
+from discreet.core.result import Axes, Result
 from discreet.core.schema import Schema
 from discreet.hypotheses import describe, holm
 from discreet.hypotheses.reading import HypothesisTest
-from discreet.hypotheses.words import p_in_words
+from discreet.hypotheses.words import Speech, p_in_words
+from discreet.report import dates
+from discreet.report.dates import told
 from discreet.report.language import localised, say, says
 from discreet.report.numbers import percent, shown
 from discreet.statistics.bounds import FoundBounds
@@ -160,8 +162,8 @@ def _size(result: Result) -> str:
     errors = [e for e in result.rows()["expected_error"] if math.isfinite(e)]
     if not errors:
         return ""
-    small, large = shown(min(errors)), shown(max(errors))
-    size = f"± {large}" if small == large else say("between", low=f"± {small}", high=f"± {large}")
+    small, large = dates.size(min(errors)), dates.size(max(errors))
+    size = large if small == large else say("between", low=small, high=large)
     return say("moves_answer" if len(errors) == 1 else "moves_each", size=size)
 
 
@@ -176,6 +178,19 @@ def is_test(result: Result) -> bool:
     return isinstance(result.reading, HypothesisTest)
 
 
+def test_sentence(result: Result) -> str:
+    """What a hypothesis test found, in the language of the page."""
+    return describe(result, Speech(say, shown, lambda p: localised(p_in_words(p)), _method, _title))
+
+
+def _method(test: Any) -> str:
+    """How a p-value was found: in the page's own words, else the test's, which are English."""
+    if not says(f"method.{test.name}"):
+        return localised(test.method)
+    numbers = {word: getattr(getattr(test, "equality", test), word, 0) for word in ("draws", "n", "p", "strata")}
+    return say(f"method.{test.name}", **{word: shown(number) for word, number in numbers.items()})
+
+
 def corrections(results: Sequence[Result]) -> list[str | None]:
     """Of every test on a page, what Holm's correction makes of its p-value; nothing where it is the only one."""
     tests = [result for result in results if is_test(result)]
@@ -188,13 +203,35 @@ def corrections(results: Sequence[Result]) -> list[str | None]:
     ]
 
 
+# Of a reading the axes, and the labels on them, that are its own words and no column's.
+_OWN_WORDS = {
+    "found_bounds": ("bound", "lower", "upper"),
+    "covariance_matrix": ("line", "column"),
+    "survival": ("time",),
+}
+
+
+def axes(result: Result) -> Axes:
+    """The axes of an answer with their labels; what a statistic calls its own axes in the language of the page."""
+    own = _OWN_WORDS.get(result.reading.name, ())
+
+    def said(word: Any) -> Any:
+        return say(f"axis.{word}") if word in own else word
+
+    told = tuple((said(name), tuple(map(said, known)) if name == "bound" else known) for name, known in result.labels)
+    return told if len({name for name, _ in told}) == len(told) else result.labels
+
+
 _SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # the quantiles that a page shows of a distribution
 
 
 def lines(result: Result) -> tuple[list[str], dict[str, list[Any]]]:
     """The names of the labels of an answer, and its lines: of a distribution its quantiles, for it has hundreds of bins."""
     if not isinstance(result.reading, Distribution):
-        return [name for name, _ in result.labels], result.rows()
+        told, numbers = axes(result), result.rows()
+        labels = zip(*itertools.product(*(known for _, known in told)), strict=True)
+        columns = {name: list(column) for (name, _), column in zip(told, labels, strict=True)}
+        return list(columns), columns | {name: numbers[name] for name in list(numbers)[len(told) :]}
     groups = result.reading.groups
     names = [*(name for name, _ in groups), say("rows_below"), "value", "low", "high", "expected_error"]
     ends = ["population_low", "population_high"]
@@ -211,8 +248,8 @@ def lines(result: Result) -> tuple[list[str], dict[str, list[Any]]]:
 
 
 def has_interval(result: Result) -> bool:
-    """Whether an answer has an interval in values; a choice by rank has none, and a ranking has no values."""
-    return not isinstance(result.reading, Chosen | Ranking)
+    """Whether an answer has an interval in values; a choice has none, and a ranking has no values."""
+    return not isinstance(result.reading, Chosen | FoundBounds | Ranking)
 
 
 def caution(result: Result) -> str | None:
@@ -220,7 +257,8 @@ def caution(result: Result) -> str | None:
     found = result.caution
     if found is None:
         return None
-    return say(found.kind, seen=shown(max(found.seen, 0.0)), expected=shown(found.expected))
+    seen = found.seen if found.kind == "wider" else round(max(found.seen, 0.0))
+    return say(found.kind, seen=shown(seen), expected=shown(found.expected))
 
 
 def sentence(ask: Mapping[str, Any], result: Result) -> str:
@@ -235,23 +273,23 @@ def _told(result: Result) -> str:
     if isinstance(reading, Distribution):
         return say("answer_distribution", bins=np.shape(result.value)[-1])
     if is_test(result):
-        return describe(result)
+        return test_sentence(result)
     own = _own_words(result)
     if own is not None:
         return own
     many = bool(result.labels)
     if result.caution is not None or not has_interval(result):
         return (
-            say("answer_many_alone", count=np.size(result.value)) if many else say("answer_alone", value=shown(result.value))
+            say("answer_many_alone", count=np.size(result.value)) if many else say("answer_alone", value=told(result.value))
         )
     if many:
         return say("answer_many", count=np.size(result.value))
-    low, high = map(shown, result.interval(0.95))
+    low, high = map(told, result.interval(0.95))
     if result.scope == "population":
-        outer = [shown(end) for end in result.interval(0.95, of="population")]
+        outer = [told(end) for end in result.interval(0.95, of="population")]
         ends = {"low": outer[0], "high": outer[1], "inner_low": low, "inner_high": high}
-        return say("answer_population", value=shown(result.value), **ends)
-    return say("answer", value=shown(result.value), low=low, high=high)
+        return say("answer_population", value=told(result.value), **ends)
+    return say("answer", value=told(result.value), low=low, high=high)
 
 
 def _own_words(result: Result) -> str | None:
@@ -265,5 +303,5 @@ def _own_words(result: Result) -> str | None:
     if isinstance(reading, FoundBounds):
         low, high = reading.value(releases)
         found = reading.note(releases) is None
-        return say("found_bounds", low=shown(low), high=shown(high)) if found else say("found_no_bounds")
+        return say("found_bounds", low=told(low), high=told(high)) if found else say("found_no_bounds")
     return reading.sentence(releases)

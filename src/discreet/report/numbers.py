@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
+from discreet.core.categories import OTHER
 from discreet.report.language import say, spelt
 
 
@@ -26,10 +28,28 @@ def percent(value: float) -> str:
     return spelt(f"{size:.2f} %" if 99.9 < size < 100 else f"{size:.3g} %")
 
 
-def in_words(label: Any) -> str:
-    """A bin such as ``[18, 30)`` in words; every other label as it is."""
+def in_words(label: Any, edge: Callable[[float], str] | None = None) -> str:
+    """A bin such as ``[18, 30)`` in words, true and false, and what was not found; every other label as it is.
+
+    ``edge`` says an end of a bin.
+    """
+    if isinstance(label, bool):
+        return say("true" if label else "false")
+    if isinstance(label, float):
+        return shown(label)
+    if label == OTHER:
+        return say("other")
     found = re.fullmatch(r"\[(\S+), (\S+)([)\]])", str(label))
     if not found:
         return str(label)
-    low, high = (spelt(found[i]).replace("-", "−") for i in (1, 2))
+    low, high = (_end(found[i], edge) for i in (1, 2))
     return say("between", low=low, high=f"{say('below') if found[3] == ')' else ''}{high}")
+
+
+def _end(text: str, edge: Callable[[float], str] | None) -> str:
+    """An end of a bin: a number, or a date as it is."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return edge(number) if edge else spelt(text).replace("-", "−")

@@ -10,10 +10,11 @@ import numpy as np
 from markupsafe import Markup
 
 from discreet.core.result import Result
+from discreet.report import dates
 from discreet.report.heat import heat
 from discreet.report.histogram import histograms
 from discreet.report.language import say
-from discreet.report.meaning import has_interval, lines
+from discreet.report.meaning import axes, has_interval, lines
 from discreet.report.numbers import percent, shown
 from discreet.report.svg import BAR, EARLIER, MARK, SOFT, Triple, line, rect, step, svg, text
 from discreet.statistics.top import Ranking
@@ -60,19 +61,20 @@ def guesses(rows: Sequence[tuple[str, float]]) -> Markup:
 def answer(key: str, ask: Mapping[str, Any], result: Result, most: int) -> Markup:
     """The picture of one answer: a histogram, a heat map of a large table, bars, or dots, with their intervals."""
     names, rows = lines(result)
-    labels = [tuple(str(rows[n][i]) for n in names) for i in range(len(rows["value"]))][:most]
+    labels = [tuple(rows[n][i] for n in names) for i in range(len(rows["value"]))][:most]
     ends = ("population_low", "population_high") if result.scope == "population" else ("low", "high")
     triples = list(zip(rows["value"], *(rows[end] for end in ends), strict=True))[:most]
     if not triples:
         return svg(key, say("nothing", title=ask["title"]), 1, [])
-    words = [" · ".join(parts) for parts in labels] if names else [""]
+    words = [" · ".join(map(dates.label, parts, names)) for parts in labels] if names else [""]
     told = _alt(ask["title"], words, triples)
     if isinstance(result.reading, Ranking):
         return svg(key, told, 1, [])  # an order is a list, and the table below it is one
     if ask["statistic"] == "histogram":
-        return histograms(key, told, labels, triples, density=result.reading.name == "density")
+        bins = [(*map(dates.label, parts[:-1], names), str(parts[-1])) for parts in labels]
+        return histograms(key, told, bins, triples, density=result.reading.name == "density")
     if len(names) > 1 and len(rows["value"]) > _MOST_CELLS and np.ndim(result.value) == len(names):
-        return heat(key, ask["title"], result.labels, np.asarray(result.value, np.float64))
+        return heat(key, ask["title"], axes(result), np.asarray(result.value, np.float64))
     if ask["statistic"] in _COUNTED and names:
         return _bars(key, told, words, triples)
     return _dots(key, told, words, triples, _limits(ask["statistic"], result), has_interval(result))
@@ -91,8 +93,8 @@ def _limits(statistic: str, result: Result) -> tuple[float, float]:
 
 def _alt(title: str, words: Sequence[str], triples: Sequence[Triple]) -> str:
     """A text that says what the picture shows; long ones say the ends, and the table below has the rest."""
-    between = [say("between", low=shown(a), high=shown(b)) for _, a, b in triples]
-    told = [f"{w + ' ' if w else ''}{shown(t[0])} ({ends})" for w, t, ends in zip(words, triples, between, strict=True)]
+    between = [say("between", low=dates.told(a), high=dates.told(b)) for _, a, b in triples]
+    told = [f"{w + ' ' if w else ''}{dates.told(t[0])} ({ends})" for w, t, ends in zip(words, triples, between, strict=True)]
     some = told if len(told) <= 8 else [*told[:3], say("and_more", count=len(told) - 3)]
     return say("alternative", title=title, numbers="; ".join(some))
 
@@ -105,10 +107,10 @@ def _scale(low: float, high: float) -> Any:
 def _bars(key: str, told: str, words: Sequence[str], triples: Sequence[Triple]) -> Markup:
     place = _scale(min(0.0, *(a for _, a, _ in triples)), max(0.0, *(b for _, _, b in triples)) or 1.0)
     parts, zero = [], place(0.0)
-    for i, (label, (value, low, high)) in enumerate(zip(words, triples, strict=True)):
+    for i, (word, (value, low, high)) in enumerate(zip(words, triples, strict=True)):
         y, at = i * _ROW, place(value)
         parts += [
-            text("0", y + 15, label),
+            text("0", y + 15, word),
             text("100%", y + 15, shown(value), "end", "strong"),
             rect(0, y + 21, 100, 16, SOFT),
             rect(min(zero, at), y + 21, abs(at - zero), 16, BAR),
@@ -130,26 +132,26 @@ def _dots(
     low, high = _axis(min(a for _, a, _ in triples), max(b for _, _, b in triples), limits)
     place = _scale(low, high)
     parts = []
-    for i, (label, (value, a, b)) in enumerate(zip(words, triples, strict=True)):
+    for i, (word, (value, a, b)) in enumerate(zip(words, triples, strict=True)):
         y, at = i * _ROW, place(value)
         anchor = "start" if at < 12 else "end" if at > 88 else "middle"
         above = [
-            text("0", y + 15, label),
-            text("100%", y + 15, _with_ends(value, a, b) if ends else shown(value), "end", "strong"),
+            text("0", y + 15, word),
+            text("100%", y + 15, _with_ends(value, a, b) if ends else dates.told(value), "end", "strong"),
         ]
-        parts += above if label else [text(f"{at:.3f}%", y + 15, shown(value), anchor, "strong")]
+        parts += above if word else [text(f"{at:.3f}%", y + 15, dates.told(value), anchor, "strong")]
         parts += [
             rect(0, y + 27, 100, 4, SOFT),
             *(_whisker(place(a), place(b), y + 29) if ends else []),
             f'<circle cx="{at:.3f}%" cy="{y + 29:g}" r="6" fill="{BAR}" stroke="#ffffff" stroke-width="1.5"/>',
         ]
     end = len(triples) * _ROW
-    parts += [text("0", end + 12, shown(low), kind="small"), text("100%", end + 12, shown(high), "end", "small")]
+    parts += [text("0", end + 12, dates.told(low), kind="small"), text("100%", end + 12, dates.told(high), "end", "small")]
     return svg(key, told, end + 18, parts)
 
 
 def _with_ends(value: float, low: float, high: float) -> str:
-    return f"{shown(value)} ({say('between', low=shown(low), high=shown(high))})"
+    return f"{dates.told(value)} ({say('between', low=dates.told(low), high=dates.told(high))})"
 
 
 def _axis(lowest: float, highest: float, limits: tuple[float, float]) -> tuple[float, float]:

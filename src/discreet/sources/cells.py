@@ -306,8 +306,8 @@ def _in_plain_spelling(column: Any, dialect: Dialect) -> Any:
     said = pc.is_in(column, pa.array(dialect.missing, column.type))
     good = pc.and_not(pc.match_substring_regex(column, dialect.number), said)
     column = pc.if_else(good, column, pa.scalar(None, column.type))
-    if dialect.thousands is not None:
-        column = pc.replace_substring(column, dialect.thousands, "")
+    for mark in dialect.thousand_marks:
+        column = pc.replace_substring(column, mark, "")
     return column if dialect.decimal == "." else pc.replace_substring(column, dialect.decimal, ".")
 
 

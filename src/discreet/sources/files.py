@@ -177,8 +177,8 @@ def _header(path: Path, dialect: Dialect) -> Any:
         names = ["\0"]
     if any("\0" in name for name in names):
         raise UnsupportedFormat(
-            f"{path.name!r} is not a CSV file in {dialect.encoding.upper()}; declare its encoding in the schema, convert it "
-            "or give it its proper ending"
+            f"{path.name!r} is not a CSV file in {dialect.encoding.upper()}; declare its encoding (cp1252 from Excel on "
+            "Windows, in a schema or as --encoding), convert it or give it its proper ending"
         )
     if names == [""] or len(set(names)) != len(names):
         raise UnsupportedFormat(f"{path.name!r} must begin with a line of different column names; write one")

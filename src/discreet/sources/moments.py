@@ -37,8 +37,8 @@ def durations(column: Column, declared: Duration, dialect: Dialect) -> Floats:
     unit = UNITS[declared.unit]
     column = cells.arrow(column)
     if isinstance(column, np.ndarray):
-        lengths = cells.objects([_length(cell, unit) for cell in column])
-        return _durations_of_texts(lengths, unit, dialect)
+        lengths = np.array([_length(cell, unit) for cell in column], np.float64)
+        return np.where(np.isnan(lengths), _durations_of_texts(column, unit, dialect), lengths)
     if pa.types.is_duration(column.type):
         return _doubles(column) * (_SECONDS[column.type.unit] / unit)
     if pa.types.is_dictionary(column.type):
@@ -46,14 +46,14 @@ def durations(column: Column, declared: Duration, dialect: Dialect) -> Floats:
     return _durations_of_texts(column, unit, dialect)
 
 
-def _length(cell: Any, unit: float) -> Any:
-    """A length of time of Python's or NumPy's as a number of the unit; every other cell as it is."""
+def _length(cell: Any, unit: float) -> float:
+    """A length of time of Python's or NumPy's as a number of the unit; NaN of every other cell."""
     try:
         if isinstance(cell, np.timedelta64):
             return float(cell / np.timedelta64(1, "s")) / unit
-        return cell.total_seconds() / unit if isinstance(cell, dt.timedelta) else cell
+        return cell.total_seconds() / unit if isinstance(cell, dt.timedelta) else np.nan
     except Exception:  # a length of months, one that is none: a missing cell
-        return None
+        return np.nan
 
 
 def _durations_of_texts(column: Column, unit: float, dialect: Dialect) -> Floats:
@@ -170,7 +170,7 @@ def _second(parts: dict[str, Floats]) -> Floats:
     hour, minute, second = (parts.get(name, zero) for name in ("H", "M", "S"))
     good = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 60)
     months = np.where(good, (year - 1970) * 12 + month - 1, 0).astype(np.int64).astype("datetime64[M]")
-    first, last = (each.astype("datetime64[D]").astype(np.float64) for each in (months, months + 1))
+    first, last = (each.astype("datetime64[D]").astype(np.float64) for each in (months, months + np.timedelta64(1, "M")))
     good &= day <= last - first
     total = (first + day - 1) * _DAY + hour * 3600 + minute * 60 + second + parts.get("f", zero)
     return np.where(good, total, np.nan)

@@ -115,9 +115,11 @@ class Cells(SumQuery):
         """Whole numbers where every factor picks a cell, fine steps where one spreads."""
         return quantum.UNIT if any(f.is_number for f in self.factors) else Fraction(1)
 
-    @property
-    def counts_rows(self) -> bool:
-        return all(f.kind not in ("level", "signed") for f in self.factors)
+    def totals(self, rows: int) -> tuple[float, float] | None:
+        number = next((f for f in self.factors if f.kind in ("level", "signed")), None)
+        if number is None:
+            return float(rows), float(rows)
+        return (rows * number.lo / number.hi, float(rows)) if number.kind == "signed" and number.lo > 0 else None
 
     def distance(self, relation: Relation) -> Distance:
         k = Fraction(self.rows)

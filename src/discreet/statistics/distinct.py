@@ -92,7 +92,8 @@ class Distinct(FoldQuery):
         if self.kind == "labels":
             codes = batch.codes(self.column)
             return [str(code) for code in range(int(codes.max(initial=-1)) + 1)], codes
-        values = np.clip(np.rint(batch.numeric(self.column)), self.lo, self.hi)
+        # Zero is added so that -0 is 0: which of the two stands for both must not depend on who else is in the batch.
+        values = np.clip(np.rint(batch.numeric(self.column)), self.lo, self.hi) + 0.0
         there = ~np.isnan(values)
         names, place = np.unique(values[there], return_inverse=True)
         codes = np.full(batch.size, -1, np.intp)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from discreet.core.bounded import Bounded
+from discreet.core.moments import Date
 from discreet.core.result import Axes, readings
 from discreet.errors import InvalidRequest
 from discreet.statistics.count import counts
@@ -30,7 +34,8 @@ def histogram(
 ) -> Question:
     """Counts in public bins: a number of them spread over the bounds, or the edges. Edges are never read off the data.
 
-    Values outside are clipped into the first and last bin. ``normalize`` makes the area 1.
+    Values outside are clipped into the first and last bin. Edges of a column of dates may be written as dates. ``normalize``
+    makes the area 1.
     """
     edges = bin_edges(table, column, bins)
     groups = table.groups(by)
@@ -55,12 +60,17 @@ def bin_edges(table: Table, column: str, bins: int | Sequence[float]) -> tuple[f
             raise InvalidRequest(f"bins must be between 1 and {_MOST_BINS}, got {bins}")
         return tuple(np.linspace(float(number.lo), float(number.hi), bins + 1).tolist())
     try:
-        edges = tuple(float(e) for e in bins)  # type: ignore[union-attr]
+        edges = tuple(_edge(number, e) for e in bins)  # type: ignore[union-attr]
     except (TypeError, ValueError, OverflowError):
         raise InvalidRequest(f"bins must be a whole number or a list of edges, got {bins!r}") from None
     if not 2 <= len(edges) <= _MOST_BINS + 1 or not np.isfinite(edges).all() or any(a >= b for a, b in pairwise(edges)):
         raise InvalidRequest(f"edges must be finite and increase, 2 to {_MOST_BINS + 1} of them, got {list(edges[:9])}")
     return edges
+
+
+def _edge(number: Bounded, given: Any) -> float:
+    """An edge as a number; of a column of dates it may be written as a date."""
+    return number.at(given) if isinstance(number, Date) and isinstance(given, str | dt.date) else float(given)
 
 
 @statistic("crosstab")

@@ -50,6 +50,9 @@ class LabelCounts(SumQuery):
     def distance(self, relation: Relation) -> Distance:
         return Distance.of(self.rows) if self.alone else distance_of_weights(self.rows, relation)
 
+    def totals(self, rows: int) -> tuple[float, float] | None:
+        return None if self.alone else (float(rows), float(rows))
+
     def step(self, batch: Any) -> Integers:
         kept, codes = batch.kept(self.columns), batch.codes(self.column.column)
         codes = codes if kept is None else codes[kept]

@@ -63,6 +63,10 @@ class Nodes(SumQuery):
         both = 1 if relation == "add_remove" else 2
         return Distance(both * h * k, numbers.square_root_up(Fraction(both * h)) * k, k)
 
+    def totals(self, rows: int) -> tuple[float, float]:
+        counted = float(rows * len(self.branches))
+        return counted, counted
+
     def step(self, batch: Any) -> Integers:
         return self.leaves.step(batch)
 

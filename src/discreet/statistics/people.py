@@ -63,6 +63,9 @@ class People(SumQuery):
         moved = Fraction(most if relation == "add_remove" else min(2 * most, self.size))
         return Distance(moved, numbers.square_root_up(moved), Fraction(1))
 
+    def totals(self, rows: int) -> tuple[float, float] | None:
+        return rows / self.rows, float(rows)
+
     def step(self, batch: Any) -> Integers:
         person, place, _ = placed(batch, self.groups)
         once = np.unique(person * self.size + place) % self.size

@@ -47,6 +47,9 @@ class PersonCells(FineSum):
     def distance(self, relation: Relation) -> Distance:
         return distance_of_weights(1, relation)
 
+    def totals(self, rows: int) -> tuple[float, float]:
+        return rows / self.rows, float(rows)
+
     def step(self, batch: Any) -> Integers:
         codes = quantise(batch.numeric(self.number.column), self.number.lo, self.number.hi)
         kept = batch.kept(self.columns)

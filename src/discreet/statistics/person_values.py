@@ -131,6 +131,9 @@ class PersonValues(FineSum):
     def distance(self, relation: Relation) -> Distance:
         return Cells((*self.groups, self.number), self.most).distance(relation)
 
+    def totals(self, rows: int) -> tuple[float, float] | None:
+        return None if self.number.kind == "signed" else (rows / self.rows, float(rows))
+
     def step(self, batch: Any) -> Integers:
         person, place, rows = placed(batch, self.groups, [self.number.column] if self.number.column else [])
         codes = np.zeros(person.size)

@@ -21,6 +21,8 @@ from discreet.manifest import homes
 from discreet.mechanisms.priced import law_of_sums
 from discreet.statistics.cells import Cells, Factor, Kind
 
+_MILLION = 1e6
+
 
 @dataclass(frozen=True)
 class Table:
@@ -54,7 +56,7 @@ class Table:
         """The declaration of a column of categories; refuses one of numbers, and labels that are yet to be ``found``."""
         declared = self.schema[column]
         if not isinstance(declared, Categories):
-            raise InvalidRequest(f"column {column!r} holds numbers; grouping and tables need declared Categories")
+            raise InvalidRequest(f"column {column!r} holds numbers; group by bins({column}, [...]), or declare Categories")
         if found and declared.private:
             raise InvalidRequest(
                 f"the labels of column {column!r} are private and have no price; declare price={{'epsilon': ..., 'delta': "
@@ -103,7 +105,8 @@ def axes(factors: Sequence[Factor]) -> Axes:
 def intervals(edges: Sequence[float]) -> tuple[str, ...]:
     """Labels for bins."""
     last = len(edges) - 2
-    return tuple(f"[{a:g}, {b:g}{']' if i == last else ')'}" for i, (a, b) in enumerate(pairwise(edges)))
+    shown = [f"{edge:g}" if abs(edge) < _MILLION else f"{edge:.12g}" for edge in edges]  # a time has ten digits
+    return tuple(f"[{a}, {b}{']' if i == last else ')'}" for i, (a, b) in enumerate(pairwise(shown)))
 
 
 @dataclass(frozen=True)
