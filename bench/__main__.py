@@ -16,7 +16,6 @@ STUDIES = (
     "descriptive",
     "engines",
     "tables",
-    "audit",
     "local",
     "protect",
     "models",

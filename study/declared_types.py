@@ -1,7 +1,7 @@
-"""One odd record among plain ones, for every type of column, derived columns and dialects, on every source.
+"""Odd records among plain ones, for every type of column, derived columns and dialects, on every source.
 
-A run is a table of plain records, read as it is and with one odd record at any place. Every other record must have the
-same number, code, truth and derived value as before; nothing may raise, warn or print. ``study.reading`` does the same for
+A table of plain and odd records is read whole, without its odd records, and one half at a time. Every record must have the
+same number, code, truth and derived value each time; nothing may raise, warn or print. ``study.reading`` does the same for
 numbers, labels and people; here are dates, times, lengths of time, truths, texts, formulas, and files whose dialect is
 declared.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import tempfile
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,9 @@ SETTINGS: list[dict[str, Any]] = [
     {"source": word} for word in ("dict", "pandas objects", "polars", "arrow", "csv", "csv dialect", "parquet", "spark")
 ]
 RUNS = 13_000
-PART = 250
+PART = 1000
+MOST = 60  # records of one table
+LARGE = {"spark": 500}  # where opening one takes long
 DIALECT = Dialect(delimiter=";", decimal=",", thousands=".", encoding="latin-1", quote="'", missing=("NA", "-99"))
 COLUMNS = {
     "n": ds.Real(0, 1000),
@@ -56,42 +59,50 @@ PLAIN: dict[str, list[str]] = {
 }
 
 
+@cache
 def schema(dialect: Dialect | None = None) -> ds.Schema:
     """The declared columns, in a dialect."""
     return ds.Schema(COLUMNS) if dialect is None else ds.Schema(COLUMNS, dialect=dialect)
 
 
 def run(setting: dict[str, Any], seed: int, runs: int, spark: Any = None) -> dict[str, float]:
-    """``runs`` odd records; ``spark`` is a session, made here where none is given."""
+    """``runs`` odd records, in as many tables as that takes; ``spark`` is a session, made here where none is given."""
+    rng, source = random.Random(seed), setting["source"]
     found = {"records": 0, "moved": 0, "raised": 0, "warned": 0, "printed": 0}
-    source = setting["source"]
     with tempfile.TemporaryDirectory() as folder, a_session(source, spark) as session, listening() as heard:
         options: dict[str, Any] = {} if session is None else {"spark": session}
-        for place in range(seed, seed + runs):
-            rng = random.Random(place)
-            found["records"] += 1
-            table = [
-                {"n": str(n), **{name: rng.choice(usual) for name, usual in PLAIN.items()}} for n in range(rng.randint(1, 6))
-            ]
-            odd = {"n": "999", **{name: _odd(rng, source, usual) for name, usual in PLAIN.items()}}
-            at = rng.randint(0, len(table))
+        while found["records"] < runs:
+            table, odd = _records(rng, source, runs - int(found["records"]))
+            found["records"] += len(odd)
+            # Without the odd ones, and each half by itself: who stays must be read as in the whole.
+            kept = [[row for row in table if row["n"] not in odd], table[::2], table[1::2]]
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
                 try:
-                    made = [
-                        _made(source, each, Path(folder) / name)
-                        for name, each in (("one", table), ("other", [*table[:at], odd, *table[at:]]))
-                    ]
+                    made = [_made(source, each, Path(folder) / str(place)) for place, each in enumerate([table, *kept])]
                     del warned[:]  # what other libraries say while a table is made is not ours
                     heard()
-                    one, other = (_read(each, source, options) for each in made)
+                    whole, *parts = (_read(each, source, options) for each in made)
                 except Exception:
                     found["raised"] += 1
                     continue
                 found["warned"] += len(warned)
             found["printed"] += bool(heard())
-            found["moved"] += len(one) != len(table) or any(other.get(n) != values for n, values in one.items())
+            found["moved"] += len(whole) != len(table)
+            for rows, part in zip(kept, parts, strict=True):
+                found["moved"] += len(part) != len(rows) or any(whole.get(n) != values for n, values in part.items())
     return found
+
+
+def _records(rng: random.Random, source: str, most: int) -> tuple[list[dict[str, Any]], set[str]]:
+    """Records of which one, some or all are odd, and the numbers of those."""
+    size = rng.randint(1, LARGE.get(source, MOST))
+    odd = set(rng.sample(range(size), min(most, 1 if rng.random() < 0.3 else rng.randint(1, size))))
+    table = [
+        {"n": str(n), **{name: _odd(rng, source, u) if n in odd else rng.choice(u) for name, u in PLAIN.items()}}
+        for n in range(size)
+    ]
+    return table, {str(n) for n in odd}
 
 
 def rows(results: list[tuple[dict[str, Any], int, dict[str, float]]]) -> list[Row]:
@@ -155,7 +166,7 @@ def _read(table: Any, source: str, options: dict[str, Any]) -> dict[int, list[An
     """Every record's values, by the number that names it."""
     declared = schema(DIALECT if source == "csv dialect" else None)
     nodes = [read(text, declared.derivation.known) for text in ASKED]
-    opened = open_source(table, declared, batch_rows=2, **options)
+    opened = open_source(table, declared, batch_rows=5, **options)
 
     def look(batch: Any) -> list[list[Any]]:
         with np.errstate(all="ignore"):  # as the runner does

@@ -16,6 +16,7 @@ import re
 import sqlite3
 import tempfile
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,34 +25,24 @@ import numpy as np
 import discreet as ds
 from discreet.sources.cells import objects
 from discreet.sources.ids import identity
-from study import odd_cells
+from study import odd_cells, odd_requests
 from study.harness import Row
 from study.reading import listening
 
 SETTINGS: list[dict[str, Any]] = [
     {"neighbors": relation} | more
-    for more in ({}, {"asked": "expressions and people"})
+    for more in ({}, {"asked": "expressions and people"}, {"asked": "models and joins"})
     for relation in ("add_remove", "replace", "both")
 ]
 RUNS = 700
 PART = 50
 COMMAND_EVERY = 20
 _BOUNDS = [(0, 1), (-5, 5), (-1e100, 1e100), (0, 1e-100), (1e16, 1e16 + 2), (-1e-90, 1e90)]
-_BINS = [
-    1,
-    3,
-    1000,
-    0,
-    -1,
-    [0.0, 5e-324],
-    [0, 1e-99],
-    [-1e100, 1e100],
-    [1e16, 1e16 + 2],
-    [0, 1, 1],
-    [1e308, 1.1e308],
-    [-1, 0, 3],
-]
-_EPSILONS = [1e-9, "1e-30", 0.1, 0.1, 1, 1, 1, 1, 3, 3, 1000, 1e9, 5e-324, 0, "1e300"]
+_REQUESTS = {
+    "statistics": odd_requests.of_statistics,
+    "expressions and people": odd_requests.of_people,
+    "models and joins": odd_requests.of_models,
+}
 Table = list[dict[str, Any]]
 
 
@@ -60,12 +51,12 @@ def run(setting: dict[str, Any], seed: int, runs: int) -> dict[str, float]:
     found = {"pairs": 0, "differ": 0, "refused": 0, "commands": 0}
     for place in range(seed, seed + runs):
         rng = random.Random(place)
-        asked = "asked" in setting
+        asked = setting.get("asked", "statistics")
         schema = _schema(rng, setting["neighbors"], asked)
         one = _rows(rng, rng.randrange(13))
         other = _neighbour(rng, one, schema)
-        requests = [(_request_of_people if asked else _request)(rng) for _ in range(rng.randint(1, 3))]
-        form = rng.choice(["objects", "lists", "pandas"])
+        requests = [_REQUESTS[asked](rng) for _ in range(rng.randint(1, 3))]
+        form = rng.choice(["objects", "lists", "pandas"] if asked != "models and joins" else ["objects", "csv", "joined"])
         seen = [_answers(table, schema, requests, form) for table in (one, other)]
         found["pairs"] += 1
         found["differ"] += seen[0] != seen[1]
@@ -87,16 +78,21 @@ def rows(results: list[tuple[dict[str, Any], int, dict[str, float]]]) -> list[Ro
     ]
 
 
-def _schema(rng: random.Random, relation: Any, derived: bool) -> ds.Schema:
+def _schema(rng: random.Random, relation: Any, asked: str) -> ds.Schema:
     columns: dict[str, Any] = {}
+    derived = asked != "statistics"
     for name in ("x", "y"):
         lo, hi = rng.choice(_BOUNDS)
         columns[name] = ds.Real(lo, hi, missing=rng.choice([None, lo]))
     columns["g"] = ds.Categories(["a", 7], other=rng.choice([None, "rest"]), missing=rng.choice([None, "a"]))
     expected = rng.choice([None, 1, 10, 10**6]) if derived else None
     if derived:
-        columns["z"] = ds.Real(-9, 9, formula=rng.choice(_FORMULAS))
-        columns["b"] = ds.Boolean(formula=rng.choice(_CONDITIONS))
+        columns["z"] = ds.Real(-9, 9, formula=rng.choice(odd_requests.FORMULAS))
+        columns["b"] = ds.Boolean(formula=rng.choice(odd_requests.CONDITIONS))
+    if asked == "models and joins":
+        columns["y"] = ds.Real(0, rng.choice([1, 1e-50, 1e50]), missing=columns["y"].missing and 0)
+        columns["g"] = ds.Categories(["a", 7, "b"], other=rng.choice([None, "rest"]), missing=rng.choice([None, "a"]))
+        columns["w"] = ds.Real(0, rng.choice([1, 1e-3, 1e6]), formula=rng.choice(["y", "x / y", "abs(x)"]))
     if rng.random() < 0.5:
         return ds.Schema(columns, neighbors=relation, expected_rows=expected)
     return ds.Schema(columns, person="id", max_rows=rng.randint(1, 3), neighbors=relation, expected_rows=expected)
@@ -124,94 +120,55 @@ def _neighbour(rng: random.Random, table: Table, schema: ds.Schema) -> Table:
     return [*rest, *({**row, "id": cell} for row in _rows(rng, rng.randint(1, 3)))] if exchange else rest
 
 
-_FORMULAS = ["x / y", "log(x) ** 3 % y", "y if x > 0 else -x", "coalesce(y, x, 0) // x", "exp(x) - exp(y) * 2"]
-_CONDITIONS = ["x / y >= 0.5", "g == 'a' and not x < y", "missing(x) or y in [0, 1]", "between(x ** 2, 0, 1)"]
-_EACH = [{"each": "count"}, {"each": "sum", "clip": [-1, 3]}, {"each": "mean"}, {"each": "mean", "clip": [1, 0]}]
-
-
-def _request_of_people(rng: random.Random) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
-    """A question about people, derived columns, or with a condition."""
-    spend: dict[str, Any] = {"epsilon": rng.choice(_EPSILONS)} if rng.random() < 0.8 else {"rho": rng.choice([1e-12, 1])}
-    if rng.random() < 0.5:
-        spend["where"] = rng.choice(_CONDITIONS)
-    groups = {"by": rng.choice(["g", "b", "bins(x, [-1, 0, 3])", ["g", "y > x"]])} if rng.random() < 0.4 else {}
-    match word := rng.choice(["count_people", "people_sum", "people_mean", "count_distinct", "top", "mean", "median"]):
-        case "count_people":
-            return word, (), spend | groups
-        case "people_sum" | "people_mean":
-            return word, (rng.choice(["x", "z"]),), spend | groups | rng.choice(_EACH)
-        case "count_distinct":
-            return word, (rng.choice(["g", "b", "x"]),), spend
-        case "top":
-            return word, (rng.choice(["g", "b", "bins(z, [-9, 0, 1, 9])"]),), {**spend, "k": rng.choice([1, 2, 9])}
-    return word, ("z",), spend | (groups if word == "mean" else {})
-
-
-def _request(rng: random.Random) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
-    spend: dict[str, Any] = {"epsilon": rng.choice(_EPSILONS)}
-    if rng.random() < 0.3:
-        spend = rng.choice(
-            [
-                {"epsilon": rng.choice(_EPSILONS), "delta": rng.choice([1e-300, 1e-6, 0.5])},
-                {"rho": rng.choice([1e-12, 1, 1e6])},
-            ]
-        )
-    if rng.random() < 0.3:
-        spend["where"] = {"g": rng.choice(["a", 7])}
-    if rng.random() < 0.3:
-        spend["by"] = "g"
-    word = rng.choice(
-        ["count", "sum", "mean", "variance", "std", "covariance", "correlation", "histogram", "histogram", "crosstab",
-         "median", "quantile", "pooled_variance", "fit"]
-    )  # fmt: skip
-    if word in ("median", "quantile", "crosstab"):
-        spend.pop("by", None)
-    match word:
-        case "count":
-            return word, (), spend
-        case "covariance" | "correlation":
-            return word, ("x", "y"), spend
-        case "crosstab":
-            return word, ("g",), spend
-        case "histogram":
-            return word, ("x",), {**spend, "bins": rng.choice(_BINS), "normalize": rng.random() < 0.3}
-        case "quantile":
-            return word, ("x", rng.choice([0, 1, "1/3", 1e-9, "0.5"])), spend
-        case "pooled_variance":
-            return word, ("x",), {**spend, "by": "g"}
-        case "fit":
-            return word, (rng.choice(["LogisticRegression", "LinearRegression"]), rng.choice([0.5, 1, 100])), {}
-    return word, ("x",), spend
-
-
 def _answers(table: Table, schema: ds.Schema, requests: list[Any], form: str) -> tuple[Any, ...]:
     """All that can be seen of the requests besides released values."""
+    with tempfile.TemporaryDirectory() as folder, listening() as heard, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        made, schema = _opened(table, schema, form, Path(folder))
+        # Fits and tests are asked for with a delta, too.
+        budget = ds.Budget(epsilon=5000, delta=0.9) if "w" in schema.columns else ds.Budget(epsilon=2000)
+        session = ds.Session(made, schema, budget, f"sqlite:///{folder}/ledger.db", version="one", who="she")
+        answers = [_answer(session, *request) for request in requests]
+        stored = _stored(Path(folder) / "ledger.db")
+        return answers, [str(w.message) for w in warned], heard(), stored
+
+
+def _opened(table: Table, schema: ds.Schema, form: str, folder: Path) -> tuple[Any, ds.Schema]:
+    """The table in a form; joined of two tables of the same people where there are people."""
     columns: Any = {name: [row[name] for row in table] for name in ("id", "x", "y", "g")}
+    if form == "csv":
+        (folder / "t.csv").write_bytes(_lines(table))
+        return str(folder / "t.csv"), schema
     if form != "lists":
         columns = {name: objects(cells) for name, cells in columns.items()}
     if form == "pandas":
         import pandas as pd
 
         columns = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
-    with tempfile.TemporaryDirectory() as folder, listening() as heard, warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        session = ds.Session(
-            columns, schema, ds.Budget(epsilon=2000), f"sqlite:///{folder}/ledger.db", version="one", who="she"
-        )
-        answers = [_answer(session, *request) for request in requests]
-        stored = _stored(Path(folder) / "ledger.db")
-        return answers, [str(w.message) for w in warned], heard(), stored
+    if form != "joined" or schema.person is None:
+        return columns, schema
+    derived = {name: column for name, column in schema.columns.items() if column.formula is not None}
+    first = replace(schema, columns={name: schema.columns[name] for name in ("x", "g")})
+    other = replace(schema, columns={"y": schema.columns["y"]})
+    chapters = ds.Lookup({"g": ["a", "7"], "v": [0.25, None]}, "g", {"v": ds.Real(0, 1)})
+    joined = ds.join(columns, first, ds.People(columns, other), chapters, columns=derived)
+    return joined, joined.schema
 
 
 def _answer(session: ds.Session, word: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     try:
         if word == "fit":
-            model = getattr(ds.models, args[0])(epsilon=args[1])
-            fitted = session.fit(model, *((["x", "y"], "g") if args[0] == "LogisticRegression" else (["y"], "x")))
-            return np.shape(fitted.coef_), np.shape(fitted.intercept_)
+            name, parameters, features, target = args
+            fitted = session.fit(getattr(ds.models, name)(**parameters), features, target or None, **options)
+            made = {key: np.shape(value) for key, value in vars(fitted).items() if isinstance(value, np.ndarray)}
+            return made, re.sub(r"account \d+", "", str(fitted.privacy_))
         result = getattr(session, word)(*args, **options)
-        str(result.caution)  # which depends on what was released, but raises and warns nothing
-        return np.shape(result.value), [np.shape(release.value) for release in result.releases]
+        if word == "synthesize":
+            return [np.shape(each) for each in result.tables]
+        every = result if isinstance(result, list) else [result]
+        for each in every:
+            str(each.caution)  # which depends on what was released, but raises and warns nothing
+        return [(np.shape(each.value), [np.shape(release.value) for release in each.releases]) for each in every]
     except Exception as problem:
         return "refused", type(problem).__name__, str(problem)
 
@@ -220,11 +177,15 @@ def _stored(path: Path) -> list[Any]:
     """Every cell of every table of a ledger, without values, times and digests."""
     with sqlite3.connect(path) as ledger:
         names = [name for (name,) in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-        found = [
-            (name, [[_masked(cell) for cell in row] for row in ledger.execute(f"SELECT * FROM {name}")]) for name in names
-        ]
+        found = [(name, [_row(row) for row in ledger.execute(f"SELECT * FROM {name}")]) for name in names]
     ledger.close()
     return found
+
+
+def _row(row: Any) -> Any:
+    """A row of a ledger; of a question asked at coefficients that were released before only that it was asked."""
+    masked = [_masked(cell) for cell in row]
+    return "at released coefficients" if any(isinstance(cell, dict) and "theta" in cell for cell in masked) else masked
 
 
 def _masked(cell: Any) -> Any:
@@ -251,8 +212,7 @@ def _commanded(table: Table, schema: ds.Schema) -> tuple[Any, ...]:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        lines = [b"id,x,y,g", *(b",".join(_cell(row[word]) for word in ("id", "x", "y", "g")) for row in table)]
-        (folder / "t.csv").write_bytes(b"\n".join(lines) + b"\n")
+        (folder / "t.csv").write_bytes(_lines(table))
         (folder / "t.schema.toml").write_text(schema.to_toml())
         (folder / "r.toml").write_text(
             'title = "t"\ntable = "t.csv"\nschema = "t.schema.toml"\nledger = "sqlite:///ledger.db"\n[budget]\nepsilon = 9\n'
@@ -262,6 +222,11 @@ def _commanded(table: Table, schema: ds.Schema) -> tuple[Any, ...]:
             code = main(["release", str(folder / "r.toml"), "--json"])
             said = heard().replace(name.encode(), b"")
         return code, said, sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def _lines(table: Table) -> bytes:
+    lines = [b"id,x,y,g", *(b",".join(_cell(row[word]) for word in ("id", "x", "y", "g")) for row in table)]
+    return b"\n".join(lines) + b"\n"
 
 
 def _cell(cell: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""The table of the last full audit, put into its page from ``bench/results.json`` when the documentation is built."""
+"""The table of the last full audit, put into its page from ``study/results/audit.json`` when the documentation is built."""
 
 from __future__ import annotations
 
@@ -6,27 +6,31 @@ import json
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+RESULTS = Path(__file__).parents[2] / "study" / "results" / "audit.json"
 MARK = "<!-- audit table -->"
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Replace the mark; MkDocs calls this for every page."""
-    return markdown.replace(MARK, table(json.loads((ROOT / "bench" / "results.json").read_text())))
+    if MARK not in markdown:
+        return markdown
+    return markdown.replace(MARK, table(json.loads(RESULTS.read_text(encoding="utf-8"))))
 
 
 def table(results: dict[str, Any]) -> str:
     """One line for each entry of the audit."""
-    study = results.get("audit")
-    if not study:
-        return "Run `python -m bench audit` to fill this table."
     lines = ["| kind | entry | claimed | δ | certified | verdict |", "|---|---|---:|---:|---:|---|"]
-    for row in study["rows"]:
-        good, bad = ("refuted", "**not refuted**") if row["kind"] in ("broken", "trap") else ("holds", "**broken**")
-        verdict = good if row["holds"] else bad
-        name = row["name"].replace("|", "/")
-        lines.append(
-            f"| {row['kind']} | {name} | {row['claim']:.3g} | {row['delta']:g} | {row['certified']:.3f} | {verdict} |"
-        )
-    alarms = f"In 1,000 audits of an exact mechanism at confidence 0.999 there were {study['false_alarms']} false alarms."
-    return "\n".join([*lines, "", alarms])
+    alarms = ""
+    for part in results["settings"].values():
+        rows: dict[int, dict[str, Any]] = {}
+        for word, value in part["found"].items():
+            if word == "false alarms":
+                alarms = f"In 1,000 audits of an exact mechanism at confidence 0.999 there were {value:.0f} false alarms."
+                continue
+            place, kind, name, of = json.loads(word)
+            rows.setdefault(place, {"kind": kind, "name": name.replace("|", "/")})[of] = value
+        for row in rows.values():
+            good, bad = ("refuted", "**not refuted**") if row["kind"] in ("broken", "trap") else ("holds", "**broken**")
+            numbers = f"{row['claim']:.3g} | {row['delta']:g} | {row['certified']:.3f}"
+            lines.append(f"| {row['kind']} | {row['name']} | {numbers} | {good if row['holds'] else bad} |")
+    return "\n".join([*lines, "", f"Made on {results['date']}. {alarms}".strip()])

@@ -172,7 +172,10 @@ def _check_columns(schema: Schema, features: Sequence[str], target: str) -> None
 def _columns(table: Table, features: Sequence[str], target: str, weight: str | None, propensity: str | None) -> Columns:
     from discreet.models.protocol import Columns
 
-    return Columns(table.schema, tuple(features), target, weight, table.rows, propensity)
+    schema = table.schema
+    if table.rows is not None:  # public: no fewer are expected, and minimisers are certified for them
+        schema = replace(schema, expected_rows=max(table.rows, schema.expected_rows or 0))
+    return Columns(schema, tuple(features), target, weight, table.rows, propensity)
 
 
 def _words(features: Sequence[str], target: str, weight: str | None, propensity: str | None) -> dict[str, Any]:

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import discreet as ds
 from discreet.accounting.banded import BITS, Turns, best_turns, coefficients
 from discreet.accounting.lots import noise_multiplier
-from discreet.errors import InvalidRequest
+from discreet.core.ask import Account, Ask, Open, Reopen
+from discreet.core.cost import Cost
+from discreet.core.random import Random
+from discreet.core.runner import Desk, Procedure
+from discreet.errors import AccountClosed, InvalidRequest
+from discreet.mechanisms import NoNoise
+from discreet.models.design import Design
+from discreet.models.gradient.banded_gradient import BandedGradient
 from discreet.models.gradient.engine import better_turns
+from discreet.models.gradient.lot_gradient import LotGradient
+from discreet.models.gradient.network import Network
+from discreet.models.losses import Huber
+from discreet.sources import open_source
 
 
 def matrix(turns: Turns) -> np.ndarray:
@@ -86,3 +100,30 @@ def test_what_turns_cannot_do_is_refused(tmp_path: object) -> None:
             ds.models.SGDClassifier(**plain, **wrong).fit(x, [0, 1, 0, 1])
     with pytest.raises(InvalidRequest):
         Turns(3, 10, 4)
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_people_are_cut_into_parts_once_for_an_account(reopened: bool) -> None:
+    """A second run on an account would cut them anew, and meet a person twice as often as was paid for."""
+    schema = ds.Schema({"x": ds.Real(-1, 1), "y": ds.Real(-1, 1)})
+    source, ledger = open_source({"x": [0.5] * 4, "y": [0.5] * 4}, schema, version="one"), ds.Ledger("test")
+    design = Design.of(schema, ["x"], "y", intercept=False)
+    step = BandedGradient(LotGradient(design, Network((1, 1), Huber(), bias=False), Fraction(1), np.zeros(1)), 2)
+    plan = Ask(step, NoNoise(Fraction(1, 1 << 40)), rate=Fraction(1, 2), turns=True)
+
+    def first() -> Procedure[Account]:
+        account = yield Open(Cost.infinite(), plan=plan, steps=8)
+        yield replace(plan, account=account)
+        return account
+
+    def second(account: Account) -> Procedure[None]:
+        if reopened:
+            yield Reopen(account, plan, 7)
+        yield replace(plan, account=account)
+
+    def desk() -> Desk:
+        return Desk(source, ledger, Random(1), "add_remove")
+
+    account = desk().run(first())
+    with pytest.raises(AccountClosed, match="take turns"):
+        desk().run(second(account))

@@ -14,7 +14,9 @@ from discreet.core.price import Price
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms.objective_perturbation import certifiable
+from discreet.models import design
 from discreet.models.design import Design, DesignRows, Target
+from discreet.models.estimators import private_model
 from discreet.models.feature import Feature
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
 from discreet.models.perturbation import ask_for, noise_variance, objective_law
@@ -159,6 +161,24 @@ def test_a_longer_table_than_was_declared_is_fitted_all_the_same(monkeypatch: py
     monkeypatch.setattr(Objective, "error", lambda *_: 1.0)
     assert query.minimised(one) == pytest.approx(found, abs=1e-6)
     assert found[0] > 0.1
+
+
+def test_more_rows_than_are_certified_are_expected_or_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (design, private_model):
+        monkeypatch.setattr(module, "MOST_ROWS", 5)
+    x, y, ledger = np.zeros((6, 1)), [0, 1] * 3, ds.Ledger("test")
+    plain: dict[str, Any] = {"epsilon": 1, "bounds": (-1, 1), "classes": [0, 1], "ledger": ledger}
+    for model in (m.LogisticRegression(**plain), m.LinearSVC(method="output", **plain)):
+        with pytest.raises(InvalidRequest, match="up to 5 rows, got 6"):
+            model.fit(x, y)
+    assert ledger.spent().epsilon == 0
+    plain |= {"neighbors": "replace", "ledger": None}
+    assert m.LogisticRegression(**plain).fit(x, y).fitted_.design.most_rows == 24
+    schema = ds.Schema({"x": ds.Real(-1, 1), "y": ds.Categories([0, 1])}, neighbors="replace", expected_rows=1)
+    session = ds.Session({"x": x[:, 0], "y": y}, schema, ledger="test")
+    assert session.fit(m.LogisticRegression(epsilon=1), ["x"], "y").fitted_.design.most_rows == 24
 
 
 def test_any_number_of_batches_is_added_up_as_one() -> None:

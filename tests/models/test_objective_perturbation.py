@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from fractions import Fraction
@@ -429,3 +430,21 @@ def test_too_little_epsilon_for_noise_in_an_objective_is_refused(exponent: int) 
     distance = moved(HALF, "add_remove")
     with pytest.raises(InvalidRequest, match=r"larger epsilon|doubles can hold"):
         ObjectivePerturbation.costing(distance, ridge=1, epsilon=Fraction(10) ** exponent)
+
+
+EXTREMES: list[dict[str, Any]] = [
+    {"rho": "1e-30"}, {"epsilon": "1e-12", "delta": "0.1"}, {"epsilon": "1e-6", "delta": "1e-280"},
+    {"epsilon": "1e9", "delta": "1e-9"}, {"rho": "1e9"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("price", EXTREMES, ids=str)
+@pytest.mark.parametrize("loss", [Logistic(), Huber()], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_any_price_has_a_law_or_is_refused(relation: Any, loss: Loss, price: dict[str, Any]) -> None:
+    """Too little for any ridge was looked for forever, and far too much ended in logarithms of 0."""
+    distance = moved(loss, relation)
+    with contextlib.suppress(InvalidRequest):
+        cost = ObjectivePerturbation.costing(distance, ridge=1, **price).cost(distance)
+        assert cost.rho is not None
+        assert price.get("rho") is None or cost.rho <= Fraction(price["rho"])

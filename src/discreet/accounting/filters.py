@@ -30,8 +30,11 @@ mechanism that runs beside others, and each of its steps may depend on all answe
 - *concentrated and Rényi*: a price that is the sum of its steps' divergences is spent step by step: M_t of the proofs
   above, taken over all answers in the order in which they come, is still a supermartingale, because a step given everything
   before it has the divergence that was paid for it in advance. So the sums may be taken in any order (Lyu 2022; Haney et
-  al. 2023 for filters). A price that is an (e, d) claim, put into these currencies as a pure bound outside an event of
-  probability d, is by the simulation above one draw at the opening, which is pure outside such an event.
+  al. 2023 for filters). A price that is less than such a sum (correlated noise, where steps are not private apart) is the
+  divergence of one interactive mechanism against every adversary: at a fixed order such divergences add up under any
+  interleaving (Lyu 2022), also with a filter (Haney et al. 2023). A price that is an (e, d) claim, put into these currencies
+  as a pure bound outside an event of probability d, is by the simulation above one draw at the opening, which is pure
+  outside such an event.
 
 ``tests/accounting/test_concurrent.py`` checks both by enumeration: every adaptive interleaving of a plan with other
 charges, on mechanisms small enough to write out.

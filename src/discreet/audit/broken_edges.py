@@ -143,6 +143,12 @@ def _hashed(salt: int) -> float:
     return int.from_bytes(hashlib.blake2b(salt.to_bytes(8, "little"), digest_size=8).digest()) * 2.0**-64
 
 
+@exhibit(epsilon=3.0, a=1, b=0, trials=80_000)
+def people_cut_anew_between_steps(record: int, runs: int) -> Any:
+    """People in two halves take turns, so each is met once; halves drawn again for the second step meet a person twice."""
+    return np.column_stack([np.where(uniform(runs) < 0.5, record, 0) + laplace(runs, 1 / 3) for _ in range(2)])
+
+
 @exhibit(epsilon=1.0, a=0.0, b=1.0, trials=400_000)
 def record_returned_now_and_then(record: float, runs: int) -> Any:
     """One answer in fifty is the record itself, among noise that never gives the same number twice."""

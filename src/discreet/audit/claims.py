@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import discreet.models
@@ -29,6 +30,8 @@ from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.perturbation import METHODS
 from discreet.statistics.question import Table, build, builder, names
 
+Part = Callable[[], Iterator[Row]]
+
 
 def audit_exhibit(exhibit: Exhibit, confidence: float = CONFIDENCE) -> Row:
     """An exhibit of the museum: it holds if the auditor refutes it."""
@@ -50,17 +53,43 @@ def audit_trap(trap: Trap, confidence: float = CONFIDENCE) -> Row:
 
 def everything(quick: bool = False) -> Iterator[Row]:
     """The whole table: laws, statistics under each relation, local reports, models and what they ask, and the museum."""
-    for case in law_claims.CASES:
-        yield law_claims.audit_law(case, 20_000 if quick else 2_000_000)
-    yield from key_claims.audit_keys(10_000 if quick else 400_000)
-    yield from statistic_claims.audit_statistics(quick)
-    yield from local_claims.audit_local(20_000 if quick else 1_000_000)
-    yield from model_claims.audit_fits(quick)
-    yield from procedure_claims.audit_procedures(quick)
-    for exhibit in museum.EXHIBITS:
-        yield audit_exhibit(exhibit)
-    for trap in museum.TRAPS:
-        yield audit_trap(trap)
+    for part in parts(quick).values():
+        yield from part()
+
+
+def parts(quick: bool = False) -> dict[str, Part]:
+    """The same in parts that can be had one by one, in any order, by name."""
+    laws = [
+        (case.law.name, partial(law_claims.audit_law, case, 20_000 if quick else 2_000_000)) for case in law_claims.CASES
+    ]
+    keys = [(key.name, partial(key_claims.audit_key, key, 10_000 if quick else 400_000)) for key in key_claims.KEYS]
+    reports = local_claims.reports(20_000 if quick else 1_000_000)
+    museums = [(exhibit.name, partial(audit_exhibit, exhibit)) for exhibit in museum.EXHIBITS]
+    rooms: dict[str, Sequence[tuple[str, Part]]] = {
+        "law": _single([*laws, *keys]),
+        "statistic": statistic_claims.parts(quick),
+        "local": _single(reports),
+        "fit": _single(model_claims.fits(quick)),
+        "exam": procedure_claims.parts(quick),
+        "broken": _single(museums),
+        "trap": _single([(trap.name, partial(audit_trap, trap)) for trap in museum.TRAPS]),
+    }
+    found: dict[str, Part] = {}
+    for room, made in rooms.items():
+        for name, part in made:
+            title = f"{room}: {name}"
+            again = sum(known == title or known.startswith(f"{title}, case ") for known in found)
+            found[f"{title}, case {again + 1}" if again else title] = part
+    return found
+
+
+def _single(made: Sequence[tuple[str, Callable[[], Row]]]) -> list[tuple[str, Part]]:
+    """Parts of one row each."""
+    return [(name, partial(_row, make)) for name, make in made]
+
+
+def _row(make: Callable[[], Row]) -> Iterator[Row]:
+    yield make()
 
 
 def unaudited() -> set[str]:
@@ -70,7 +99,7 @@ def unaudited() -> set[str]:
     """
     fits = [fit.ask() for fit in model_claims.FITS]
     laws = {case.law.name for case in law_claims.CASES} | {ask.mechanism.name for ask in fits} | law_claims.UNCLAIMED
-    laws |= {law.name for law, _ in key_claims.KEYS}
+    laws |= {key.law.name for key in key_claims.KEYS}
     asked = {word for exam in exams.EXAMS for word in exam.asked} | _asked_by_statistics()
     examined = {exam.model.__name__ for exam in exams.EXAMS if exam.model is not None}
     missing = {

@@ -61,7 +61,7 @@ CASES = [
     Case(RandomizedResponse.costing(epsilon=1, categories=[0, 1]), 0, 1),
     Case(RandomizedResponse.costing(epsilon=1, categories=list(range(5))), 0, 1),
     Case(Exponential.costing(1, epsilon=3), [0.0] * _MANY, [1.0] + [-1.0] * (_MANY - 1), share=0.2),
-    Case(Top.costing(1, epsilon="1.5", choices=2), [0.0] * 3, [1.0, -1.0, -1.0], share=0.1),
+    Case(Top.costing(1, epsilon=3, choices=2), [0.0, 0.0, 2.2, 2.2], [1.0, 1.0, 1.2, 1.2], share=0.05),
     Case(Exponential.costing(1, epsilon=1, method="permute_and_flip"), [0.0, 0.0], [1.0, -1.0], share=0.1),
 ]
 UNCLAIMED = {"no_noise"}  # laws that promise nothing

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,10 @@ LOCAL: list[tuple[LocalMechanism, Any, Any]] = [
 ]
 
 
-def audit_local(trials: int, confidence: float = CONFIDENCE) -> Iterator[Row]:
+def reports(trials: int) -> list[tuple[str, Callable[[], Row]]]:
     """Every local law by the likelihood ratio of its reports, and a descent that hears one person at each step."""
-    for law, a, b in LOCAL:
-        yield _law(law, a, b, trials, confidence)
-    yield _descent(trials // 100, confidence)
+    laws = [(law.name, partial(_law, law, a, b, trials, CONFIDENCE)) for law, a, b in LOCAL]
+    return [*laws, ("descent", partial(_descent, trials // 100, CONFIDENCE))]
 
 
 def _law(law: LocalMechanism, a: Any, b: Any, trials: int, confidence: float) -> Row:

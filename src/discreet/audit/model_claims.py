@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,11 +69,10 @@ FITS = [
 ]
 
 
-def audit_fits(quick: bool, confidence: float = CONFIDENCE) -> Iterator[Row]:
-    """Every way to fit a model on the pair of tables that tells most about it."""
-    for fit in FITS:
-        few = fit.method == "objective"  # each of its draws is a fit
-        yield audit_fit(fit, (200 if few else 2_000) if quick else (12_000 if few else 60_000), confidence)
+def fits(quick: bool) -> list[tuple[str, Callable[[], Row]]]:
+    """Every way to fit a model on the pair of tables that tells most about it; of an objective each draw is a fit."""
+    few, many = (200, 2_000) if quick else (12_000, 60_000)
+    return [(fit.name, partial(audit_fit, fit, few if fit.method == "objective" else many)) for fit in FITS]
 
 
 def audit_fit(fit: FitClaim, trials: int, confidence: float = CONFIDENCE) -> Row:

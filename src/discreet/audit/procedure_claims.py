@@ -8,8 +8,9 @@ and everything they release is looked at together.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,18 @@ from discreet.sources import open_source
 _DRAW = 0.08  # milliseconds for a draw beside an exact value, where a fit takes longer
 
 
-def audit_procedures(quick: bool, confidence: float = CONFIDENCE) -> Iterator[Row]:
+def parts(quick: bool) -> list[tuple[str, Callable[[], Iterator[Row]]]]:
     """Every exam; with ``quick`` each question gets a thirtieth of a second, otherwise four, and whole runs sixteen."""
+    made: list[tuple[str, Callable[[], Iterator[Row]]]] = []
     for exam in exams.EXAMS:
         seconds, most = (0.03, 2_500) if quick else (16.0 if exam.whole else 4.0, 200_000)
         trials = int(min(max(40, 500 * seconds / exam.cost), most))
-        yield from [audit_run(exam, trials, confidence)] if exam.whole else audit_questions(exam, trials, confidence)
+        made.append((exam.name, partial(_whole if exam.whole else audit_questions, exam, trials)))
+    return made
+
+
+def _whole(exam: Exam, trials: int) -> Iterator[Row]:
+    yield audit_run(exam, trials)
 
 
 def audit_questions(exam: Exam, trials: int, confidence: float = CONFIDENCE) -> Iterator[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -120,6 +121,7 @@ class _Ahead:
     entries: list[Entry]
     gathered: Any
     drawer: LotDrawer | PartsInTurns | None = None
+    process: int = field(default_factory=os.getpid)
 
     def covers(self, ask: Ask) -> bool:
         """Whether the steps were paid for this question."""
@@ -137,6 +139,7 @@ class Desk:
     relation: Relation
     _splits: dict[int, list[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _ahead: dict[int, _Ahead] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _turning: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)
     _narrowed: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def run(self, procedure: Procedure[R]) -> R:
@@ -162,6 +165,8 @@ class Desk:
                         answer = accounts
                     else:
                         answer = replace(accounts[0], version=self.source.version)
+                        if request.plan is not None and request.plan.turns:
+                            self._turning[answer.number] = os.getpid()
                 case Reopen():
                     if request.account.version != self.source.version:
                         raise AccountClosed(
@@ -229,11 +234,14 @@ class Desk:
 
         Proof: a step is taken only from entries the ledger wrote for this very plan, and each entry serves one step. Steps
         are not stored (a gradient is as long as a model, and there are thousands): one that was paid and lost stays lost,
-        so no entry is ever answered twice.
+        so no entry is ever answered twice. What was paid ahead is the process's that paid: a forked child pays for itself.
         """
         assert ask.account is not None
         assert ask.rate is not None
         known = self._ahead.get(ask.account.number)
+        if known is not None and known.process != os.getpid():
+            known = None
+        self._check_turns(ask, known)
         if known is None or not known.entries or not known.covers(ask):
             self._check_seed()
             distance = ask.query.distance(self.relation)
@@ -262,6 +270,20 @@ class Desk:
         private = self.random.private and known.cost.is_finite
         where = _restriction(self.source)
         return Release(made, ask.mechanism, ask.query, self.relation, known.distance, known.cost, entry, private, where)
+
+    def _check_turns(self, ask: Ask, known: _Ahead | None) -> None:
+        """People are cut into parts once for an account, by the run that opened it, and its steps follow one another.
+
+        Cut anew, in a run that goes on or in a forked child, a person could be met more often than was paid for.
+        """
+        assert ask.account is not None
+        if ask.turns and (
+            self._turning.get(ask.account.number) != os.getpid() or (known is not None and not known.covers(ask))
+        ):
+            raise AccountClosed(
+                f"an account whose people take turns serves the run that opened it, got number {ask.account.number}; open "
+                "one in the procedure that uses it, or use lots='random'"
+            )
 
     @property
     def _unit(self) -> Unit | None:

@@ -150,8 +150,13 @@ class ObjectivePerturbation(Mechanism):
                 f"normal noise in the objective of a softmax is for one row a person, got {problem.rows}; give epsilon "
                 "alone, or use method='output'"
             )
+        if ratio is None and _ratio_for(problem, wanted * (1 << 64), *limits) is None:
+            raise InvalidRequest(
+                f"{_said(claim)} is too little for noise in an objective, whatever its ridge; ask for more, or use "
+                "method='output'"
+            )
         if ratio is None:
-            while _ratio_for(problem, wanted, *limits) is None:
+            while _ratio_for(problem, wanted, *limits) is None:  # the last one that is tried was found to do
                 wanted *= 2
             raise InvalidRequest(
                 f"a ridge of {float(least):.4g} leaves nothing of {_said(claim)} for noise in the objective, because "

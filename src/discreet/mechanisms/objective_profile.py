@@ -41,7 +41,8 @@ def one_row(epsilon: float, t: float, jacobian: float) -> float:
     above = epsilon - jacobian
     if above >= 0:
         return hockey_stick(above, t)
-    return -math.expm1(above + math.log1p(-hockey_stick(0.0, t)))
+    near = hockey_stick(0.0, t)
+    return 1.0 if near >= 1.0 else -math.expm1(above + math.log1p(-near))
 
 
 def either_way(epsilon: float, t: float, jacobian: float) -> float:
@@ -192,12 +193,13 @@ def integrals(edges: Floats, deltas: Floats, orders: Floats) -> Floats:
     """
     wide = np.diff(edges)
     a = orders[:, None]
-    weight = np.exp((a - 1) * edges) + np.exp(-a * edges)
-    lift = np.maximum(deltas[:-1] - deltas[1:], 0.0) * wide * np.exp(wide) / 8
-    d0, d1, w0, w1 = deltas[:-1] + lift, deltas[1:] + lift, weight[:, :-1], weight[:, 1:]
-    inside = (w0 @ (wide * (2 * d0 + d1)) + w1 @ (wide * (d0 + 2 * d1))) / 6
-    whole: Floats = inside + deltas[-1] * weight[:, -1]
-    return whole
+    with np.errstate(all="ignore"):  # what is too large for doubles is infinite, and says nothing
+        weight = np.exp((a - 1) * edges) + np.exp(-a * edges)
+        lift = np.maximum(deltas[:-1] - deltas[1:], 0.0) * wide * np.exp(wide) / 8
+        d0, d1, w0, w1 = deltas[:-1] + lift, deltas[1:] + lift, weight[:, :-1], weight[:, 1:]
+        inside = (w0 @ (wide * (2 * d0 + d1)) + w1 @ (wide * (d0 + 2 * d1))) / 6
+        whole: Floats = inside + deltas[-1] * weight[:, -1]
+    return np.where(np.isnan(whole), np.inf, whole)
 
 
 def most_order(reach: float, t: float, jacobian: float) -> float:

@@ -255,7 +255,7 @@ def _qualified(metadata: MetaData, table: str) -> str:
 
 def _sqlite(path: Path, write: bool) -> Engine:
     if not path.parent.is_dir():
-        raise Unavailable(f"the mailbox {path} has no folder; run discreet serve check, or make the folders first")
+        raise Unavailable(f"the mailbox {path} has no folder; start discreet serve once, which makes it")
 
     def connect() -> Any:
         if not write:

@@ -107,19 +107,19 @@ class Office:
             time.sleep(max(0.0, (int(self.clock() / slot) + 1) * slot - self.clock()))
 
     def tick(self, now: float) -> None:
-        """Deliver what is due, take what came, and give the next turn."""
+        """Deliver what is due, give the next turn, and take what came; who finds an empty queue has a turn at once."""
         here = int(now / float(self.config.slot))
         if self.turn is not None and here >= self.turn.due:
             self.delivery.deliver(self.turn, self.errands.collect(), now)
             self.turn = None
+        self._expire(now)
+        self._measured()
+        self._next(now)  # first, for the hand works while rows are taken; a turn that begins late loses a slot
         try:
             self._take(now)
         except Unavailable:  # what the front does to its own file stops nobody's answer
             self.log.alarm("the inbox cannot be read")
-        self._expire(now)
-        self._measured()
-        if self.turn is None and self._measuring is None and self.errands.ready():
-            self._begin(now)
+        self._next(now)
         if now - self._beat >= _HEARTBEAT:
             self._beat = now
             with self.outbox.box.writing() as connection:
@@ -169,6 +169,10 @@ class Office:
         self.delivery.finish(words)
 
     # Turns
+
+    def _next(self, now: float) -> None:
+        if self.turn is None and self._measuring is None and self.errands.ready():
+            self._begin(now)
 
     def _begin(self, now: float) -> None:
         """Give the hand its next turn, or something to measure first.

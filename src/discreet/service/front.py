@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -98,8 +99,7 @@ def application(config: Config, helpers: tuple[Helper, Helper] | None = None) ->
 
     @asynccontextmanager
     async def alive(_: Starlette) -> AsyncIterator[None]:
-        await asyncio.to_thread(pricing.start)
-        await asyncio.to_thread(rehearsing.start)
+        await asyncio.gather(*(asyncio.to_thread(helper.start) for helper in (pricing, rehearsing)))
         try:
             yield
         finally:
@@ -132,14 +132,21 @@ async def _failed(_: Request, problem: Exception) -> Response:
 
 
 def serve(config: Config) -> None:
-    """Listen until the process is ended."""
+    """Listen until the process is ended; says so once it does."""
     import uvicorn
 
     check_blind(config)
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                sys.stderr.write(f"The front listens on {config.host}:{config.port}; open {config.url}\n")
+
     settings: dict[str, Any] = {
         "host": config.host, "port": config.port, "http": "h11", "ws": "none", "lifespan": "on", "loop": "asyncio",
         "limit_concurrency": config.limits.connections, "server_header": False, "date_header": False,
         "proxy_headers": False, "access_log": False, "log_level": "warning", "timeout_keep_alive": 15,
         "h11_max_incomplete_event_size": 16 * 1024,
     }  # fmt: skip
-    uvicorn.run(application(config), **settings)
+    Server(uvicorn.Config(application(config), **settings)).run()

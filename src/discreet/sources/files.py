@@ -159,8 +159,13 @@ def _footer(path: Path) -> Any:
         found = parquet.read_schema(path).remove_metadata()
     except (OSError, pa.ArrowException):
         raise UnsupportedFormat(f"{path.name!r} is not a whole Parquet file; copy it again or rename it") from None
+    return named_once(found, path.name)
+
+
+def named_once(found: Any, shown: str) -> Any:
+    """The columns of a footer with their types; refuses a name that stands there twice."""
     if len(set(found.names)) != len(found.names):
-        raise UnsupportedFormat(f"the columns of {path.name!r} must have different names, got one name twice; rename one")
+        raise UnsupportedFormat(f"the columns of {shown!r} must have different names, got one name twice; rename one")
     return pa.schema([field.remove_metadata() for field in found])
 
 

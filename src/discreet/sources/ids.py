@@ -41,6 +41,7 @@ Words = npt.NDArray[np.uint64]
 _SMALL_WHOLE = "^(0|-?[1-9][0-9]{0,17})$"  # at most 18 digits: always fits 64 bits, and has one spelling only
 _WHOLE_NAME = re.compile(rb"0|-?[1-9][0-9]{0,17}")
 NO_ID = -(2**63)  # the key of every row without an id; no small whole number reaches it
+_FIRST_NAME = -(2**62)  # the key of the first id that is no small whole number; the others follow, below all of those
 _DRAWN = 1  # the second half of the block of a whole number, see ``Identities.words``
 _IDS = (
     int, float, Decimal, Fraction, dt.date, dt.time, dt.timedelta, uuid.UUID, np.bool_, np.integer, np.floating,
@@ -84,7 +85,8 @@ def identities(column: Column, salt: int, missing: Collection[str] = ()) -> Iden
 
     The hash of a person is the same on every engine and in every process. Keys, not hashes, decide who is one person:
     two people whose hashes agree would otherwise share one allowance of rows, and one could push out the other's.
-    Rows without an id get the key ``NO_ID``; they are nobody's, and count for nothing.
+    Rows without an id get the key ``NO_ID``; they are nobody's, and count for nothing. A small whole number is its own key
+    whatever other ids there are, and the others are numbered as they appear: one person's id changes no order of others.
     """
     column = cells.arrow(column)
     nobody = {word.encode() for word in missing}
@@ -94,9 +96,12 @@ def identities(column: Column, salt: int, missing: Collection[str] = ()) -> Iden
         whole = np.where(np.isin(whole, gone), NO_ID, whole) if gone else whole
         return Identities(whole, hash_whole(whole, salt))
     values, index = cells.distinct(column)
-    known: dict[bytes, int] = {}
+    known: dict[bytes | None, int] = {None: NO_ID}
     names = [*(None if name in nobody else name for name in map(identity, values)), None]
-    keys = np.array([NO_ID if name is None else known.setdefault(name, len(known)) for name in names], np.int64)
+    for name in names:
+        if name is not None and name not in known:
+            known[name] = int(name) if _WHOLE_NAME.fullmatch(name) else _FIRST_NAME + len(known)
+    keys = np.array([known[name] for name in names], np.int64)
     hashes = np.array([_hash_id(name, salt) for name in names], np.uint64)
     return Identities(keys[index], hashes[index], names, index)
 

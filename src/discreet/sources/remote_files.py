@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.sources import cells, stream, together
 from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
 from discreet.sources.batch import Batch
-from discreet.sources.files import PARQUET
+from discreet.sources.files import PARQUET, named_once
 from discreet.sources.ids import check_kind
 from discreet.sources.people import DEFAULT_SALT
 
@@ -78,7 +76,7 @@ class RemoteFiles(LocalSource):
             found = parquet.read_schema(path, filesystem=self._files).remove_metadata()
         except Exception:
             raise UnsupportedFormat(f"a file at {self._shown!r} is not a whole Parquet file; copy it again") from None
-        return pa.schema([field.remove_metadata() for field in found])
+        return named_once(found, self._shown)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         # A table is never read with no column at all: its rows still have to be counted.
@@ -102,7 +100,7 @@ class RemoteFiles(LocalSource):
                 ):
                     for found in stored.iter_batches(self._batch_rows, columns=read):
                         yield found.select(read)
-        except (OSError, pa.ArrowException):
+        except Exception:  # its words may quote a record
             raise UnsupportedFormat(f"a file at {self._shown!r} is damaged, changed or gone; open it again") from None
         if self._content() != before:
             raise UnsupportedFormat(f"the files at {self._shown!r} changed while they were read; ask again when they rest")

@@ -25,6 +25,7 @@ from discreet.core.random import chosen
 from discreet.core.runner import Desk, NoLedger, Procedure
 from discreet.core.schema import Column, Real, Schema
 from discreet.errors import InvalidRequest
+from discreet.models.design import MOST_ROWS
 from discreet.models.estimators.arrays import checked_weights, read_bounds, rows_of
 from discreet.models.protocol import Columns
 from discreet.sources import open_source
@@ -139,6 +140,11 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
                 raise InvalidRequest("weights must not all be zero: no row would count")
         relation = check_relation(self.neighbors)
         public = len(X) if relation == "replace" else None
+        if public is None and len(X) > MOST_ROWS and getattr(self, "method", None) in ("objective", "output"):
+            raise InvalidRequest(
+                f"the minimiser of arrays is certified for up to {MOST_ROWS} rows, got {len(X)}; fit a table through a "
+                "Session whose schema has expected_rows, a public guess, or use neighbors='replace'"
+            )
         schema = Schema(columns, neighbors=relation, expected_rows=public)
         where = Columns(
             schema,

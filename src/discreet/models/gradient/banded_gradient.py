@@ -38,7 +38,8 @@ class BandedGradient(StepQuery):
 
     Proof: let u = 2**-28 of a power of two between clip and twice that. Each g_t is rounded to whole multiples of u: with
     ``of``'s own slack of 2**-15, a person who is met moves it by at most clip (1 + 2**-15) + sqrt(size) u, which is below
-    clip (1 + 2**-13) for up to 2**26 numbers; lots where the person is not met are the same to the last bit. From there
+    clip (1 + 2**-13) for up to 2**26 numbers; lots where the person is not met are the same to the last bit, because they
+    hold the same people in the same order (``identities``: nobody's id changes that of others). From there
     on everything is whole: a g_t below 2**62 units is cut into two limbs below 2**31, and the coefficients of up to 512
     bands, whole numbers that add up to less than 2**29, make sums below 2**61 of them. The one rounding at the end is
     2**-53 of a sum of at most 32 clip times the number of people, of whom a table in memory has fewer than 2**31: 2**-17

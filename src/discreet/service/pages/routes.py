@@ -249,8 +249,9 @@ class Pages:
             refresh = None if view.is_final else max(_SOONEST, round(rest + 0.5))
             return self._page(call, "waiting.html.j2", who, refresh=refresh, **facts)
         parts = _drawn(self._counter.shown(view))
-        fitted = bool({"fit", "tune"} & asked.keys())
-        return self._page(call, "answer.html.j2", who, least=_ANSWER_PAGE, parts=parts, fitted=fitted, **facts)
+        model = asked.get("fit") or asked.get("tune")
+        scored = model is not None and model["kind"] in self._specs["tune"]
+        return self._page(call, "answer.html.j2", who, least=_ANSWER_PAGE, parts=parts, scored=scored, **facts)
 
     def _download(self, call: Call) -> Reply:
         who, _ = self._visitor(call)
@@ -338,7 +339,9 @@ def _title(view: View) -> str:
         )
     kind = next(word for word in asked if word != "table")
     about = asked[kind]
-    return f"{kind} of {about.get('kind', 'a model')}" + (f" for {about['target']}" if "target" in about else "")
+    words = {"synthesize": "synthetic tables", "score": "score of a model", "tune": f"the best {about.get('kind')} model"}
+    named: str = words.get(kind, f"{about.get('kind')} model")
+    return named + (f" of {about['target']}" if "target" in about else "")
 
 
 def _of(columns: Any) -> str:

@@ -72,7 +72,7 @@ def _synthetic(question: Question, made: Any) -> dict[str, Any]:
     """What synthetic tables look like: the first rows of the one that fits best."""
     told = f"{made.count} tables of {made.rows} made-up people each, and one that fits best; these are its first rows."
     first = made.table.slice(0, _FEW).to_pylist()
-    lines = [["missing" if row[name] is None else str(row[name]) for name in made.columns] for row in first]
+    lines = [[_cell(row[name]) for name in made.columns] for row in first]
     return {
         "title": _capital(question.kind.titles()[0]),
         "sentence": f"{told} The client draws all of them, and combines what you find in each.",
@@ -118,3 +118,7 @@ def _published(question: Question, doc: Mapping[str, Any]) -> dict[str, Any]:
 
 def _capital(words: str) -> str:
     return words[:1].upper() + words[1:]
+
+
+def _cell(value: Any) -> str:
+    return "missing" if value is None else number(value) if isinstance(value, float) else str(value)
