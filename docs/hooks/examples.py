@@ -101,8 +101,6 @@ def own_table() -> None:
         encoding="utf-8",
     )
     assert main(["release", "release.toml"]) == 0
-    for beside in ("", ".head", ".key"):
-        Path(f"ledger.db{beside}").write_bytes(Path(f"own.db{beside}").read_bytes())
 
 
 def kept(page: str) -> dict[str, Any]:

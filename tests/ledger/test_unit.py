@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -96,7 +97,10 @@ def test_events_say_which_rows_were_asked_about(make: Make) -> None:
 def _as_anybody(act: Callable[[], str]) -> str:
     """What ``act`` returns in a process that is not the superuser's, whom no file refuses anything."""
     read, write = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        # Threads of JAX that an earlier test started do not go along, and nothing here needs them.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        child = os.fork()
     if child == 0:
         try:
             if os.getuid() == 0:

@@ -27,6 +27,7 @@ ENGLISH = {
     "relation_add_remove": "add_remove",
     "relation_replace": "replace",
     "relation_both": "both",
+    "relation_unknown": "not told",
 }
 
 
@@ -82,7 +83,7 @@ def _source(result: Result, speech: Speech) -> str:
         numbers=numbers,
         law=speech.law(release.mechanism),
         entry=say("test_entry", number=release.entry.number) if known and release.entry else "",
-        relation=say(f"relation_{result.relation}"),
+        relation=say(f"relation_{result.relation}") if result.relation else say("relation_unknown"),
         private="" if result.private else say("test_not_private"),
     )
 

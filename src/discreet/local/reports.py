@@ -97,7 +97,7 @@ def _whole(values: Any) -> npt.NDArray[Any]:
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         return values
     kinds = set(map(type, values))
-    if bool in kinds:
+    if kinds & {bool, np.bool_}:
         raise TypeError("a truth value")
     return np.array(values if kinds == {int} else list(map(int if kinds == {str} else _number, values)), object)
 
