@@ -24,7 +24,7 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 
 # A machine that is busy with other things makes drawing an example slow, which says nothing of the code.
-settings.register_profile("busy machines", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("busy machines", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machines")
 
 # A shell that starts the tests in the background leaves Ctrl-C ignored, here and in whatever a test starts.

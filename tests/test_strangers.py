@@ -79,4 +79,8 @@ def test_nobody_hears_arviz(tmp_path: Path, stamp: date | None) -> None:
 def test_a_lock_admits_every_file_of_a_release(lock: Path) -> None:
     """One hash means one file, whatever the Python: right for what is one source or one wheel for all."""
     releases = re.split(r"\n(?=[a-z])", lock.read_text())
-    assert {each.split("==")[0] for each in releases if each.count("--hash") < 2} <= {"pyspark", "multi-freq-ldpy", "autograd-gamma"}
+    assert {each.split("==")[0] for each in releases if each.count("--hash") < 2} <= {
+        "pyspark",
+        "multi-freq-ldpy",
+        "autograd-gamma",
+    }

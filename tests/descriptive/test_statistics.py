@@ -127,7 +127,7 @@ def test_every_statistic_is_asked_here() -> None:
 def test_declared_distance_covers_neighbours(name: str, args: Any, kwargs: Any, relation: Relation) -> None:
     """Random and extreme neighbours, with and without several rows a person, never move further than declared."""
     rng = np.random.default_rng(3)
-    for trial in range(24):
+    for trial in range(12):
         people = (None, 1, 1 if name in ONE_ROW else 3)[trial % 3]
         facts = schema(relation, people)
         table = records(rng, int(rng.integers(4, 14)), extreme=bool(trial % 2))
@@ -278,6 +278,8 @@ def test_functions_of_a_session_and_documents(
                   {"epsilon": 2, "delta": "1e-3", "calibration": "probabilistic"}):  # fmt: skip
         if "delta" in spend and builder(name).__module__.startswith("discreet.hypotheses"):
             continue  # their calibrations are those of the statistics, and their intervals take long
+        if "calibration" in spend and relation != "both":
+            continue  # how a scale is found from a distance does not depend on whose distance it is
         result = session.ask(name, *args, **kwargs, **spend)  # type: ignore[arg-type]
         low, high = result.interval(0.9)
         assert (np.asarray(low) <= np.asarray(high)).all()
