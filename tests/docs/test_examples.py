@@ -56,7 +56,7 @@ def test_readme_table_is_what_was_measured() -> None:
             "milliseconds": {"discreet mean": 20.0, "numpy mean": 19.0},
             "files": {"50000000": {"seconds": 2.5}},
         },
-        "ledger": {"charge_100001_us": 900.0},
+        "ledger": {"charge_late_us": 900.0},
     }
     assert "| mean of ten million numbers, milliseconds | 20 |" in measured.table(everything)
     assert measured.table({}).startswith("| measured |")
