@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -102,6 +103,11 @@ class Hierarchy(ABC):
     def top(self) -> str:
         """The one word for everything."""
         return TOP
+
+    @property
+    def missing(self) -> tuple[str | None, ...]:
+        """The way of a missing value: it stays missing below the top."""
+        return (*([None] * self.height), self.top)
 
     def level(self, which: int | str) -> int:
         """The number of a level, given by number or by name."""
@@ -225,6 +231,17 @@ class Hierarchy(ABC):
         except tomllib.TOMLDecodeError as problem:
             raise UnsupportedFormat(f"hierarchies: not valid TOML: {problem}") from None
         return read_columns(doc, folder)
+
+
+@contextmanager
+def covering(column: str) -> Iterator[None]:
+    """A refusal of a cell that its hierarchy does not cover, without the cell: nobody is shown what a record holds."""
+    try:
+        yield
+    except InvalidRequest:
+        raise InvalidRequest(
+            f"column {column!r}: every value must be covered by its hierarchy, and some are not; widen it, or clean them"
+        ) from None
 
 
 def read_columns(doc: Mapping[str, Any], folder: Path | None = None) -> dict[str, Hierarchy]:

@@ -21,7 +21,8 @@ from discreet.errors import InvalidRequest
 from discreet.protect.anonymous import Without, check_columns, listed, others
 from discreet.protect.boxes import Entries, Fail, boxes
 from discreet.protect.clusters import clusters
-from discreet.protect.diversity import Demand, Fails, Rule, arranged
+from discreet.protect.diversity import Demand, Fails, Rule
+from discreet.protect.ground import Ranking, arranged
 from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.histogram import Floats, Ints, distinct, encode, mixed
 from discreet.protect.incognito import judge
@@ -79,7 +80,7 @@ class Counted:
         names: Sequence[str],
         hierarchies: Mapping[str, Hierarchy],
         hidden: Sequence[str],
-        order: Sequence[object] | str | None,
+        order: Ranking,
     ) -> Counted:
         """Group the table once. A secret is held as (entry, value, rows) sorted by entry, with its texts in order."""
         columns, found = source.counted([*names, *hidden])
@@ -92,11 +93,12 @@ class Counted:
             coded.append(places[codes])
         sizes = [len(scale.values) for scale in scales]
         combined, counts = distinct(coded, sizes, rows)
+        keys = _keys(combined, sizes)
+        order_of = np.argsort(keys)  # so that classes do not hang on the order of the rows
+        combined, counts, keys = [column[order_of] for column in combined], counts[order_of], keys[order_of]
         if not hidden:
             return Counted(tuple(scales), tuple(combined), counts, ())
-        keys = _keys(combined, sizes)
-        rank = np.argsort(keys)
-        entry = rank[np.searchsorted(keys, _keys(coded, sizes), sorter=rank)]
+        entry = np.searchsorted(keys, _keys(coded, sizes))
         secrets = []
         for values, place in encoded[len(names) :]:
             arrangement = arranged(values, order)
@@ -211,10 +213,11 @@ def mondrian(
     t: Number | None = None,
     diversity: str = "distinct",
     c: Number | None = None,
-    order: Sequence[object] | str | None = None,
+    order: Ranking = None,
     beta: Number | None = None,
     likeness: str = "enhanced",
     disclosure: Number | None = None,
+    insiders: int = 0,
     drop: Sequence[str] = (),
     spark: Any = None,
 ) -> LocalCopy:
@@ -223,7 +226,7 @@ def mondrian(
     A cell says the stretch that its class spans: ``[31, 36]`` for numbers and days, and for categories up to five values or
     their lowest common ancestor. Rules on ``sensitive`` columns are those of ``discreet.protect.anonymize``.
     """
-    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure)
+    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure, insiders)
     asked = partial(_copy, "mondrian", _boxes, _stretches)
     return asked(table, quasi_identifiers, hierarchies, demand, sensitive, drop, spark)
 
@@ -239,10 +242,11 @@ def microaggregate(
     t: Number | None = None,
     diversity: str = "distinct",
     c: Number | None = None,
-    order: Sequence[object] | str | None = None,
+    order: Ranking = None,
     beta: Number | None = None,
     likeness: str = "enhanced",
     disclosure: Number | None = None,
+    insiders: int = 0,
     drop: Sequence[str] = (),
     spark: Any = None,
 ) -> LocalCopy:
@@ -251,7 +255,7 @@ def microaggregate(
     A cell says the middle of its class: the mean of numbers and days, the most frequent category. Rules on ``sensitive``
     columns are those of ``discreet.protect.anonymize``.
     """
-    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure)
+    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure, insiders)
     asked = partial(_copy, "microaggregation", _clusters, _middles)
     return asked(table, quasi_identifiers, hierarchies, demand, sensitive, drop, spark)
 

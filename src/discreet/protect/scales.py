@@ -12,8 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.errors import InvalidRequest
-from discreet.protect.hierarchies import Hierarchy
+from discreet.protect.hierarchies import Hierarchy, covering
 from discreet.protect.histogram import Floats, Ints
 
 
@@ -28,12 +27,8 @@ class Scale:
     @staticmethod
     def of(name: str, leaves: Sequence[str | None], hierarchy: Hierarchy) -> tuple[Scale, Ints]:
         """The scale of the leaves of a table, and the code of each leaf; a value that is not covered is refused unnamed."""
-        try:
+        with covering(name):
             places = {leaf: hierarchy.place(leaf) for leaf in leaves if leaf is not None}
-        except InvalidRequest:
-            raise InvalidRequest(
-                f"column {name!r}: every value must be covered by its hierarchy, and some are not; widen it, or clean them"
-            ) from None
         told = sorted(places, key=lambda leaf: (places[leaf], leaf))
         values: tuple[str | None, ...] = (*([None] if None in leaves else []), *told)
         code = {value: place for place, value in enumerate(values)}
