@@ -7,7 +7,6 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -94,16 +93,9 @@ def mover(apart: dict[str, Fraction], order: tuple[str, ...] | Hierarchy | None)
     return total
 
 
-@cache
-def word(hierarchy: Hierarchy, value: str, level: int) -> str:
-    return hierarchy.path(value)[level]
-
-
-@cache
-def penalty(hierarchy: Hierarchy, value: str, level: int) -> float:
+def penalty(hierarchy: Hierarchy, text: str, level: int) -> float:
     """The share of the range a cell stands for, from the words themselves."""
     doc = hierarchy.to_dict()
-    text = word(hierarchy, value, level)
     if level == hierarchy.height:
         return 1.0
     if level == 0:
@@ -122,11 +114,19 @@ def brute_force(
     n, m = len(rows), len(names)
     limit = math.floor(Fraction(share) * n)
     whole = [row[secret] for row in rows]
+    ways = {(a, row[a]): hierarchies[a].path(row[a]) for a in names for row in rows}
+    cost = {(*key, x): penalty(hierarchies[key[0]], way[x], x) for key, way in ways.items() for x in range(len(way))}
+    alike = Counter((a, x, ways[a, row[a]][x]) for a in names for row in rows for x in range(len(ways[a, row[a]])))
+
+    def bits(cells: list[tuple[str, str, int]]) -> float:
+        """-sum log2(#same original / #same generalised)."""
+        return sum(math.log2(alike[a, x, ways[a, v][x]] / alike[a, 0, v]) for a, v, x in cells)
+
     found = {}
     for node in itertools.product(*(range(hierarchies[name].height + 1) for name in names)):
         groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for place, row in enumerate(rows):
-            groups[tuple(word(hierarchies[a], row[a], x) for a, x in zip(names, node, strict=True))].append(place)
+            groups[tuple(ways[a, row[a]][x] for a, x in zip(names, node, strict=True))].append(place)
         kept = [g for g in groups.values() if good([whole[i] for i in g], whole, wish)]
         s = n - sum(map(len, kept))
         if s > limit:
@@ -143,24 +143,10 @@ def brute_force(
             "height": sum(node) / sum(tops),
             "precision": ((n - s) * sum(x / h for x, h in zip(node, tops, strict=True)) + s * m) / (n * m),
             "discernibility": (sum(len(g) ** 2 for g in kept) + s * n) / n**2,
-            "ncp": sum(penalty(hierarchies[a], v, x) for a, v, x in cells) / (n * m),
-            "entropy": bits(rows, hierarchies, cells)
-            / (bits(rows, hierarchies, [(a, v, hierarchies[a].height) for a, v, _ in cells]) or 1),
+            "ncp": sum(cost[cell] for cell in cells) / (n * m),
+            "entropy": bits(cells) / (bits([(a, v, hierarchies[a].height) for a, v, _ in cells]) or 1),
         }
     return found
-
-
-def bits(rows: Rows, hierarchies: dict[str, Hierarchy], cells: list[tuple[str, str, int]]) -> float:
-    """-sum log2(#same original / #same generalised)."""
-    total = 0.0
-    known: dict[tuple[str, str, int], float] = {}
-    for cell in cells:
-        if cell not in known:
-            a, value, level = cell
-            alike = sum(word(hierarchies[a], row[a], level) == word(hierarchies[a], value, level) for row in rows)
-            known[cell] = math.log2(alike / sum(row[a] == value for row in rows))
-        total += known[cell]
-    return total
 
 
 def random_table(rng: Any) -> tuple[Rows, list[str], dict[str, Hierarchy]]:

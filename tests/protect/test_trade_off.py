@@ -42,8 +42,9 @@ def test_the_page_lists_nodes_and_the_command_takes_one(tmp_path: Path) -> None:
     (tmp_path / "job.toml").write_text(text + f"[hierarchies.age]\n{facts}[hierarchies.visits]\n{facts}")
     made = jobs.anonymize(tmp_path / "job.toml")
     assert made.levels == {"age": 1, "visits": 1}
-    assert 'id="node-1-1"' in render(made)
-    assert "--node age=1,visits=1" in render(made)
+    page = render(made)
+    assert 'id="node-1-1"' in page
+    assert "--node age=1,visits=1" in page
     assert jobs.anonymize(tmp_path / "job.toml", node="age=2,visits=1").levels == {"age": 2, "visits": 1}
     for wrong in ("age=0,visits=0", "age", "age=2"):
         with pytest.raises(InvalidRequest):

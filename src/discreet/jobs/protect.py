@@ -162,9 +162,10 @@ def anonymize(
 
     Keys ``table``, ``quasi_identifiers``, ``hierarchies`` (a table for each column), ``output``, ``report``, ``row_order``,
     ``method`` (full_domain, mondrian or microaggregation), and those of ``discreet.protect.anonymize``. Of the other
-    columns, ``drop`` lists those that are left out, or ``keep`` those that are copied. With ``vault`` and ``identity``,
-    ``table`` is the name of a registered table, ``recipient`` says who gets the copy, and it leaves only if the copies that
-    left before allow it, or with ``override``. ``node`` chooses another safe node: ``age=1,zip=2``.
+    columns, ``drop`` lists those that are left out, or ``keep`` those that are copied. ``target`` and ``positive`` say what
+    the report's regression predicts. With ``vault`` and ``identity``, ``table`` is the name of a registered table,
+    ``recipient`` says who gets the copy, and it leaves only if the copies that left before allow it, or with ``override``.
+    ``node`` chooses another safe node: ``age=1,zip=2``.
     """
     known = (
         "table",
@@ -178,6 +179,8 @@ def anonymize(
         "method",
         "population",
         "order",
+        "target",
+        "positive",
         *_WANTED,
     )
     job = Job.read(source)
@@ -220,7 +223,9 @@ def anonymize(
     if "report" in job.facts and isinstance(result, Anonymized):
         from discreet.protect.report import write
 
-        write(result, job.path("report"), f"Anonymous copy of {Path(job.get('table', str)).name}")
+        target = job.get("target", str) if "target" in job.facts else None
+        title = f"Anonymous copy of {Path(job.get('table', str)).name}"
+        write(result, job.path("report"), title, target, job.facts.get("positive"))
     return result
 
 

@@ -53,6 +53,10 @@ def steps_left(journal: Journal, drafting: Drafting, request: Reopen, relation: 
                 f"a run continues at the ledger that was paid for it, and {journal.name!r} has no account {account.number} "
                 "with that seal; open the ledger the run began with"
             )
+        if journal.paid_by_part(work, account):
+            raise AccountClosed(
+                f"a plan on a part of the people serves the run that opened it, got number {account.number}; begin a new run"
+            )
         standing = journal.load(work, journal.read_books(work), account)
     if standing.terms.plan != wanted:
         raise AccountClosed(

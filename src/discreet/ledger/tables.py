@@ -170,6 +170,7 @@ _payment = (events.c.hash.label("paid"), events.c.question, events.c.law, events
 read_payment = select(*_payment).where(events.c.ledger == _ledger, events.c.number == bindparam("of_number"))
 hash_of_event = select(events.c.hash).where(events.c.ledger == _ledger, events.c.number == bindparam("of_number"))
 _this_event = (events.c.ledger == _ledger, events.c.number == bindparam("of_number"))
+payer_of_event = select(events.c.account, events.c.part).where(*_this_event)
 previous_of_event = select(events.c.previous).where(*_this_event)
 relation_of_event = select(events.c.relation).where(*_this_event)
 cost_of_event = select(events.c.cost).where(*_this_event)

@@ -63,6 +63,7 @@ class Anonymized:
     safe: Safe = field(repr=False)
     source: Table = field(repr=False)
     change: Change = field(repr=False)
+    hierarchies: Mapping[str, Hierarchy] = field(repr=False)
     copied: tuple[str, ...] = ()
 
     @property
@@ -99,7 +100,7 @@ class Anonymized:
     @cached_property
     def losses(self) -> dict[str, float]:
         """The loss of the chosen node under every metric, without weights: from 0 for nothing to 1 for all."""
-        return {name: metric_named(name, self.base).score(self.node, self._view)[0] for name in METRICS}
+        return {name: metric_named(name, self.base).score(self.node, self.view)[0] for name in METRICS}
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -133,9 +134,9 @@ class Anonymized:
         inside = all(level < size for level, size in zip(node, self.safe.mask.shape, strict=True))
         if not inside or not self.safe.mask[node]:
             raise InvalidRequest(f"these levels are not safe, got {dict(zip(self.levels, node, strict=True))}; see .nodes")
-        change, gone = Recode.at(self._view, node)
+        change, gone = Recode.at(self.view, node)
         drop = self.change.drop if isinstance(self.change, Without) else ()
-        loss = metric_named("precision", self.base).score(node, self._view)[0]
+        loss = metric_named("precision", self.base).score(node, self.view)[0]
         return replace(
             self,
             levels=dict(zip(self.levels, node, strict=True)),
@@ -155,7 +156,7 @@ class Anonymized:
         if before:
             _, _, found = View(self.base, ()).entries((0,) * len(self.levels))
             return np.sort(found)
-        _, bad, found = self._view.entries(self.node)
+        _, bad, found = self.view.entries(self.node)
         return np.sort(found[~bad])
 
     @property
@@ -165,8 +166,9 @@ class Anonymized:
             return None
         return dict(zip(self.base.values, map(float, self.base.shares()), strict=True))
 
-    @property
-    def _view(self) -> View:
+    @cached_property
+    def view(self) -> View:
+        """The histogram of the table, to be looked at under the rules that were asked for."""
         shares = self.base.shares() if self.base.sensitive is not None else None
         return View(self.base, self.demand.rules(shares, self.base.values))
 
@@ -266,7 +268,8 @@ def anonymize(
     levels = dict(zip(names, node, strict=True))
     whole: Change = Without(change, dropped) if dropped else change
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", "own")
-    return Anonymized(levels, gone, base.rows, name, loss, limit, safe.tested, demand, base, safe, source, whole, copied)
+    facts = (levels, gone, base.rows, name, loss, limit, safe.tested, demand, base, safe, source, whole)
+    return Anonymized(*facts, {column: hierarchies[column] for column in names}, copied)
 
 
 def listed(names: str | Sequence[str] | None) -> list[str]:

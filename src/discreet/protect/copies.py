@@ -164,7 +164,7 @@ def _again_locally(source: Table, copy: Mapping[str, Any]) -> LocalRecode:
         hidden = listed(copy["sensitive"]) if demand.needs_sensitive else []
         source.check([*hierarchies, *hidden])
         counted = Counted.of(source, list(hierarchies), hierarchies, hidden, demand.order)
-        recode, _, _ = made_of(counted, demand, *METHODS[copy["method"]])
+        recode, _, _ = made_of(counted, demand, METHODS[copy["method"]])
     except DiscreetError as problem:
         raise _cannot(str(problem)) from None
     if _digest(recode, copy["salt"]) != copy["digest"]:

@@ -42,6 +42,7 @@ class Hierarchy(ABC):
 
     levels: tuple[str, ...]
     kind: ClassVar[str]
+    measured: ClassVar[bool] = False  # whether values are numbers or days, so that there is a middle between two
 
     @abstractmethod
     def path(self, value: str) -> tuple[str, ...]:
@@ -66,6 +67,10 @@ class Hierarchy(ABC):
     def positions(self, values: Sequence[str]) -> list[float]:
         """How far along the range each of the ordered values lies, from 0 to 1: evenly, where there is no measure."""
         return [place / max(1, len(values) - 1) for place in range(len(values))]
+
+    def ends(self, value: str, level: int) -> tuple[float, float]:
+        """The stretch of the range from 0 to 1 that a value stands for at a level, where values are measured."""
+        return 0.0, 1.0
 
     def cover(self, values: Sequence[str]) -> tuple[str, float]:
         """One word for several ordered values and the share of the range it stands for.

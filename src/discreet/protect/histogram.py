@@ -201,6 +201,20 @@ def mixed(codes: Sequence[Ints], sizes: Sequence[int]) -> tuple[Ints, int]:
     return keys, space
 
 
+def keys_of(codes: Sequence[Ints], sizes: Sequence[int]) -> Ints:
+    """One number for each combination of codes, the same for the same combination in every part of the table."""
+    keys = np.zeros(len(codes[0]), np.uint64)
+    space = 1
+    for column, size in zip(codes, sizes, strict=True):
+        space *= max(1, size)
+        keys = keys * np.uint64(max(1, size)) + column.astype(np.uint64)
+    if space >= 1 << 63:
+        raise InvalidRequest(
+            "the quasi-identifiers have more combinations than can be numbered; leave one out, or round long numbers"
+        )
+    return keys.astype(np.int64)
+
+
 def _dense(space: int, entries: Ints) -> bool:
     return space <= 4096 + _DENSE * len(entries)
 
