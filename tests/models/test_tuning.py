@@ -337,8 +337,8 @@ def test_models_without_a_target_or_a_contest_are_refused_before_anything_is_pai
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 def test_descents_are_tuned_for_the_price_of_one(relation: Any) -> None:
     """One has a ridge at which every step overshoots, and ends up with all signs turned round; one is a network that stays
-    where it starts. The good one is right for .97 of 600 people, the others for .57 at most (40 runs each): 240 errors apart,
-    so that a wrong choice has a chance of e^-2400."""
+    where it starts. The good one is right for .97 of 600 people, the others for .57 at most (40 runs each): 240 errors
+    apart, so that a wrong choice has a chance of e^-2400."""
     x, y = table(2400, 2)
     ledger = ds.Ledger("sqlite://", ds.Budget(epsilon=20, delta=1e-5), neighbors=relation)
     facts: dict[str, Any] = {
