@@ -78,6 +78,7 @@ def run(setting: dict[str, Any], seed: int, runs: int, spark: Any = None) -> dic
             kept = [[row for row in table if row["n"] not in odd], table[::2], table[1::2]]
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
+                warnings.filterwarnings("ignore", "unclosed <socket", ResourceWarning)  # PySpark 4.0 lets them lie
                 try:
                     made = [_made(source, each, Path(folder) / str(place)) for place, each in enumerate([table, *kept])]
                     del warned[:]  # what other libraries say while a table is made is not ours

@@ -54,6 +54,7 @@ def run(setting: dict[str, Any], seed: int, runs: int, spark: Any = None) -> dic
             found["records"] += size
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
+                warnings.filterwarnings("ignore", "unclosed <socket", ResourceWarning)  # PySpark 4.0 lets them lie
                 table, alone = _table(source, rng, size, Path(folder))
                 del warned[:]  # what other libraries say while a table is made is not ours
                 heard()

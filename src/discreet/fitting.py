@@ -189,10 +189,10 @@ def _with(procedure: Procedure[F], columns: Columns) -> Procedure[tuple[F, Colum
 
 def charged(asked: Ask | Open | Reopen, relation: Relation) -> Cost:
     """What the ledger would be charged; steps of a prepaid account are free."""
-    if isinstance(asked, Open):
-        return asked.cost
     if isinstance(asked, Reopen) or asked.account is not None:
         return Cost.nothing()
+    if isinstance(asked, Open):
+        return asked.cost
     return asked.mechanism.cost(asked.query.distance(relation))
 
 

@@ -81,7 +81,8 @@ class Questions(Asker):
         finds = args if statistic in discovery.FINDERS else ()
 
         def make(table: Table) -> Procedure[Result]:
-            question = build(statistic, replace(table, gaussian=price.is_gaussian), *args, **rest)
+            asked = replace(table, gaussian=True) if price.is_gaussian else table
+            question = build(statistic, asked, *args, **rest)
             return ask(question, price, table.schema.neighbors, table.schema.expected_rows)
 
         words = {"ask": [{"statistic": statistic, "columns": list(args), **options}]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from discreet.audit import claims, museum, traps
-from discreet.audit.broken import Exhibit
+from discreet.audit.broken import Exhibit, gaussian
 from discreet.audit.traps import Trap
 
 _SPOKEN = "errors, warnings and what is printed"
@@ -40,8 +40,8 @@ def test_traps_are_wrong_more_often_than_they_say() -> None:
 
 
 def test_a_right_test_is_no_trap() -> None:
-    """A count with the variance of its noise, 20,000 tables: certified at more than .05 with probability 1e-6 at most."""
-    right = Trap("right", "", lambda tables: traps.beyond(traps.binomial(tables, 100) - 50 + traps.noise(5, tables), 75))
+    """Normal numbers with normal noise, rejected at exactly .05; 20,000 tables: certified above it with probability 1e-6."""
+    right = Trap("right", "", lambda tables: traps.beyond(5 * gaussian(tables) + 7 * gaussian(tables), 25 + 49))
     assert right.audit(trials=20_000).certified < 0.05
 
 

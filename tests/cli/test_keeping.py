@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import signal
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,25 @@ def test_a_backup_is_adopted_by_word(asked: Path, run: Run) -> None:
     assert run("ledger", "verify", copy).code == 0
     assert "counts from now on" in run("ledger", "adopt", copy).out
     assert run("ledger", "backup", asked / "none.db", asked / "x.db").code == 2
+
+
+@pytest.mark.parametrize("act", ["show", "verify", "backup", "adopt", "upgrade", "redeem"])
+def test_a_ledger_of_a_later_version_is_left_alone(asked: Path, run: Run, act: str) -> None:
+    path, copy = asked / "ledger.db", asked / "copy.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE discreet_ledgers SET schema = 3")
+    connection.close()
+    before = path.read_bytes()
+    told = run("ledger", act, path, *{"backup": [copy], "redeem": ["1"]}.get(act, []))
+    assert told.code == 2
+    assert "has schema version 3 and this package reads up to 2; upgrade discreet" in told.err
+    assert told.err.count("\n") == 1
+    assert path.read_bytes() == before
+    assert not copy.exists()
+
+
+def test_a_ledger_shows_which_rows_were_asked_about(asked: Path, run: Run) -> None:
+    assert "median of age where sex is f" in run("ledger", "show", asked / "ledger.db").out
 
 
 def test_redeem_says_what_it_decided(asked: Path, run: Run) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 
@@ -41,6 +42,12 @@ def test_pure_curve_is_that_of_the_extreme_pair(epsilon: float) -> None:
         assert divergence <= bound * (1 + 1e-12) + 1e-12
         assert epsilon < 1e-3 or bound <= divergence * (1 + 1e-6) + 1e-9
         assert divergence <= float(cost.rho or 0) * order * (1 + 1e-9) + 1e-12
+
+
+@given(costs)
+def test_the_text_is_the_document(a: Cost) -> None:
+    assert Cost.from_dict(json.loads(a.text)) == a
+    assert a.text == json.dumps(a.to_dict(), sort_keys=True, separators=(",", ":"))
 
 
 @given(costs, costs, costs)

@@ -50,7 +50,7 @@ def test_floor_log2(value: Fraction) -> None:
 def test_totals_do_not_grow_without_end() -> None:
     total = Fraction(0)
     for i in range(3, 2000, 2):
-        after = numbers.sum_up((total, Fraction(1, i**3)))
+        after = numbers.sum_up(total, Fraction(1, i**3))
         assert after >= total + Fraction(1, i**3)
         total = after
     assert total.denominator.bit_length() <= 513

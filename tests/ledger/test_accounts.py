@@ -5,20 +5,21 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from discreet.accounting.conversions import epsilon, zcdp_within
-from discreet.core.ask import Account, Ask, Open
+from discreet.core.ask import Account, Ask, Open, Reopen
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
 from discreet.core.query import Relation
 from discreet.core.random import Random
 from discreet.core.release import Entry
-from discreet.core.runner import Desk
+from discreet.core.runner import Desk, Procedure
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, LedgerCorrupt, NotPrivate
 from discreet.ledger import Ledger
 from discreet.ledger.caps import implies
@@ -203,6 +204,68 @@ def test_the_runner_asks_again_for_free(make: Make) -> None:
         Desk(People("1"), ledger, Random(seed=1), "add_remove").answer((ask,))
     assert [e.kind for e in ledger.events()] == ["charge", "store"]
     assert ledger.verify() == 2
+
+
+def test_a_part_pays_for_a_plan_on_itself(make: Make) -> None:
+    """It is drawn on the part, within its cap; a part opens no parts, and nobody goes on with such a plan later."""
+    ledger = make(Budget(epsilon=1))
+    parts = ledger.open(Open(Cost.pure("0.5"), parts=2), "add_remove")
+    ask = Ask(Sevens("gradient"), eps("0.2"))
+    (account,) = ledger.open(Open(Cost.pure("0.3"), plan=ask, steps=3, account=parts[1]), "add_remove")
+    pay(ledger, *[replace(ask, account=account)] * 3)
+    with pytest.raises(AccountClosed, match="all were taken"):
+        pay(ledger, replace(ask, account=account))
+    with pytest.raises(BudgetExceeded, match="is capped at"):
+        ledger.open(Open(Cost.pure("0.3"), plan=ask, account=parts[1]), "add_remove")
+    pay(ledger, replace(ask, account=parts[1]))  # 0.5 of 0.5
+    ledger.open(Open(Cost.pure("0.5"), plan=ask, steps=9, account=parts[0]), "add_remove")
+    assert ledger.spent().epsilon == Fraction(1, 2)
+    with pytest.raises(AccountClosed, match="serves the run that opened it"):
+        ledger.reopen(Reopen(account, ask, 1), "add_remove")
+    with pytest.raises(AccountClosed, match="must be one that this ledger opened"):
+        ledger.open(Open(Cost.pure("0.1"), plan=ask, account=replace(account, parts=1)), "add_remove")
+    with pytest.raises(InvalidRequest, match="plan on a part"):
+        Open(Cost.pure("0.1"), parts=2, account=parts[0])
+    assert ledger.verify() == 7
+
+
+def test_steps_of_a_plan_on_a_part_are_taken_there(make: Make) -> None:
+    @dataclass(frozen=True)
+    class Who(Sevens):
+        def evaluate(self, source: Any) -> Any:
+            return source.version
+
+    @dataclass(frozen=True)
+    class Sampled(People):
+        def sample(self, rate: Fraction, seed: Any) -> People:
+            return self
+
+        def split(self, parts: int) -> list[People]:
+            return [Sampled(f"{self.version}/{i}") for i in range(parts)]
+
+    ledger = make(Budget(epsilon=1))
+    ask = Ask(Who("steps"), eps("0.1"), rate=Fraction(1, 2))
+
+    def procedure() -> Procedure[Any]:
+        accounts = yield Open(Cost.pure("0.5"), parts=3)
+        account = yield Open(Cost.pure("0.5"), plan=ask, steps=2, account=accounts[2])
+        release = yield replace(ask, account=account)
+        return release.value, account
+
+    desk = Desk(Sampled(), ledger, Random(), "add_remove")
+    whom, account = desk.run(procedure())
+    assert whom == "1/2"
+    elsewhere = Desk(Sampled(), ledger, Random(), "add_remove")
+    with pytest.raises(AccountClosed, match="serves the run that opened it"):
+        elsewhere.step(replace(ask, account=account))
+    with pytest.raises(AccountClosed, match="serves the run that opened it"):
+        desk.run(iter_of(Reopen(account, ask, 1)))
+    assert desk.step(replace(ask, account=account)).value == "1/2"
+
+
+def iter_of(request: Any) -> Procedure[Any]:
+    answer = yield request
+    return answer
 
 
 def test_the_runner_drives_a_plan_and_parts(make: Make) -> None:

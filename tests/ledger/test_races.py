@@ -10,6 +10,8 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from multiprocessing.process import BaseProcess
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
@@ -18,8 +20,9 @@ from typing import Any
 
 import pytest
 
-from discreet.core.ask import Ask
+from discreet.core.ask import Ask, Open
 from discreet.core.budget import Budget
+from discreet.core.cost import Cost
 from discreet.core.random import Random
 from discreet.core.runner import Desk
 from discreet.errors import BudgetExceeded, LedgerUnavailable, Withheld
@@ -102,6 +105,30 @@ def test_a_forked_child_and_its_parent_share_one_budget(make: Make) -> None:
     with pytest.raises(BudgetExceeded):
         ledger.charge(eps("0.1"))
     assert ledger.verify() == 4
+
+
+def test_steps_paid_ahead_serve_the_process_that_paid(make: Make) -> None:
+    """A child that took what its parent has in hand would answer one entry twice, with two noises."""
+
+    @dataclass(frozen=True)
+    class Everybody(People):
+        def sample(self, rate: Fraction, seed: Any) -> People:
+            return self
+
+    ledger = make(Budget(epsilon=1))
+    desk = Desk(Everybody(), ledger, Random(), "add_remove")
+    plan = Ask(Sevens("steps"), eps("0.1"), rate=Fraction(1, 2))
+    (account,) = ledger.open(Open(Cost.pure("0.5"), plan=plan, steps=6), "add_remove")
+    step = replace(plan, account=account, ahead=3)
+    numbers = [desk.step(step).entry.number]
+    reader, writer = os.pipe()
+    assert _fork(lambda: os.write(writer, bytes([desk.step(replace(step, ahead=1)).entry.number]))) == 0
+    numbers += os.read(reader, 1)
+    numbers += [desk.step(step).entry.number, desk.step(step).entry.number]
+    os.close(reader)
+    os.close(writer)
+    assert numbers == [2, 5, 3, 4]
+    assert ledger.verify() == 5
 
 
 def test_what_a_child_paid_stays_when_the_parent_closes_first(make: Make) -> None:

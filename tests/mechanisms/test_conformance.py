@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -112,6 +113,7 @@ def test_document_round_trip(example: Example) -> None:
     value = example.law.release(example.exact, seed=1)
     release = Release(value, example.law, cost=example.law.cost(example.sensitivity), private=False)
     again = Release.from_json(release.to_json())
+    assert json.loads(release.to_json()) == json.loads(json.dumps(release.to_dict()))
     assert again.mechanism == example.law
     assert again.mechanism.cost(example.sensitivity) == example.law.cost(example.sensitivity)
     assert again.value == value

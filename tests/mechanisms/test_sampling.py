@@ -47,6 +47,14 @@ def test_ten_million_rounded_draws(sampler: Callable[..., np.ndarray], law: stat
     check_cells(draws, ends, above)
 
 
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(10**9, 7)])
+def test_draws_one_by_one_are_those_of_an_array(scale: Fraction) -> None:
+    """The same words make the same noise, so the law is the same one."""
+    random = Random(5)
+    alone = [exponential.one_discrete_laplace(random, scale) for _ in range(1000)]
+    assert alone == exponential.discrete_laplace(Random(5), scale, 1000).tolist()
+
+
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(10), Fraction(1000), Fraction(7, 3), Fraction(1, 3)])
 @pytest.mark.parametrize("law", ["laplace", "gaussian", "geometric"])
 def test_discrete_draws(law: str, scale: Fraction) -> None:

@@ -356,7 +356,7 @@ def test_a_dry_run_keeps_nothing_and_takes_nothing(tmp_path: Path) -> None:
         model = asked.fit(made(), ["a", "b"], "y")
         assert (model.privacy_.steps, model.privacy_.lost) == (36, 44)
         assert checkpoint.load(file)[1].step == 36
-    with pytest.raises(InvalidRequest, match="opens an account"):
+    with pytest.raises(InvalidRequest, match="leave checkpoint out"):
         asked.tune([made()], ["a", "b"], "y")
 
 

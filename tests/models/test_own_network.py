@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -12,9 +13,12 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.core.random import Random
 from discreet.errors import InvalidRequest
 from discreet.models.estimators.own_network import _gathered
+from discreet.models.gradient import jax_blocks
 from discreet.models.gradient.optimizers import Adam, Momentum
+from discreet.models.gradient.places import places_drawn
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 3)).astype(np.float32)
@@ -90,21 +94,56 @@ def test_a_gradient_in_numpy_is_shortened_alike() -> None:
     assert np.abs(asked.of_lot(_gathered(X, Y, None, None), None) - (rows / norms).sum(0)).max() < 1e-6
 
 
-def test_a_program_that_is_not_the_same_in_every_place_is_not_used() -> None:
-    """A loss that looks at its place in the block: people are then worked off one by one."""
+def batched_as(rule: Any) -> Any:
+    """A loss that is linear for one row, and in a block what a rule makes of the people's rows."""
 
-    def placed(p: Any, x: Any, y: Any) -> Any:
-        @jax.custom_batching.custom_vmap
-        def odd(v: Any) -> Any:
-            return v
+    def loss(p: Any, x: Any, y: Any) -> Any:
+        of_row, of_person = (jax.custom_batching.custom_vmap(lambda v: v) for _ in range(2))
+        of_row.def_vmap(lambda size, batched, v: (of_person(v), True))
+        of_person.def_vmap(lambda size, batched, v: (rule(size, v), True))
+        return jnp.sum(of_row(x) * p["w"]) * 1e-3
 
-        odd.def_vmap(lambda size, batched, v: (v * (1 + jnp.arange(size).reshape(-1, *[1] * (v.ndim - 1))), True))
-        return jnp.sum(odd(x) * p["w"]) * 1e-3
+    return ds.models.jax_loss(loss, {"w": jnp.ones(3, jnp.float32)})
 
-    one = ds.models.jax_loss(placed, {"w": jnp.ones(3, jnp.float32)})
+
+def test_a_program_in_which_people_change_one_another_is_not_used() -> None:
+    """A loss that looks at the other rows of its block: people are then worked off one by one."""
+    one = batched_as(lambda size, v: v + 1e-3 * jnp.sum(v, 0))
     asked = one.question(None, Fraction(1)).at(one.first)
     got = asked.of_lot(_gathered(X, Y, None, None), None)
     assert np.abs(got - 1e-3 * X.sum(0)).max() < 1e-6
+
+
+def test_where_the_place_in_a_block_matters_everybody_draws_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loss that looks at its place: a person moves the sum by the person's own gradient at the place drawn."""
+    one = batched_as(lambda size, v: v * (1 + jnp.arange(size).reshape(-1, *[1] * (v.ndim - 1))))
+    asked = one.question(None, Fraction(1)).at(one.first)
+    drawn = RNG.integers(0, 512, 40)
+
+    def standing(kept: Any) -> Any:
+        monkeypatch.setattr(
+            jax_blocks, "Random", lambda *seed: SimpleNamespace(words=lambda n: drawn[kept].astype(np.uint64))
+        )
+        return asked.of_lot(_gathered(X[kept], Y[kept], None, None), None)
+
+    asked.of_lot(_gathered(X, Y, None, None), None)  # tried on rows of the stream, before it is replaced
+    for person in (0, 7, 39):
+        kept = np.arange(40) != person
+        assert (standing(kept) + standing(~kept) == standing(kept | True)).all()
+    each = 1e-3 * X.astype(np.float64) * (1 + drawn[:, None])
+    shortened = each / np.maximum(1, np.linalg.norm(each, axis=1))[:, None]
+    assert np.abs(standing(np.full(40, True)) - shortened.sum(0)).max() < 1e-5
+
+
+@pytest.mark.parametrize("people", [0, 1, 5, 700])
+def test_everybody_stands_once_at_the_place_that_was_drawn(people: int) -> None:
+    words = Random(3).words(people)
+    made = places_drawn(people, 64, SimpleNamespace(words=lambda n: words[:n]))  # type: ignore[arg-type]
+    for person in range(people):
+        _, place = np.argwhere(made == person).tolist()[0]
+        assert place == int(words[person]) % 64
+    assert (made >= 0).sum() == people
+    assert len(made) == (np.bincount((words % np.uint64(64)).astype(int)).max() if people else 0)
 
 
 def test_a_fit_learns_pays_once_and_goes_on_from_a_checkpoint(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
+from itertools import combinations_with_replacement
 from typing import Any
 
 from discreet.protect.hierarchies import Hierarchy
@@ -24,17 +24,23 @@ class Wish:
     t: str | None = None
     diversity: str = "distinct"
     c: str | None = None
-    order: tuple[str, ...] | None = None
+    order: tuple[str, ...] | Hierarchy | None = None
     beta: str | None = None
     likeness: str = "enhanced"
     disclosure: str | None = None
+    insiders: int = 0
 
     def keywords(self) -> dict[str, Any]:
         return dict(vars(self))
 
 
 def good(group: list[str], whole: list[str], wish: Wish) -> bool:
-    """Whether the sensitive values of one group satisfy everything."""
+    """Whether the sensitive values of one group satisfy everything, and diversity whoever the insiders are."""
+    if wish.insiders and len(group) >= wish.k:
+        alone = replace(wish, k=1, insiders=0)
+        everyone = combinations_with_replacement(sorted(set(group)), wish.insiders)
+        rest = [Counter(group) - Counter(some) for some in everyone if not Counter(some) - Counter(group)]
+        return bool(rest) and all(good(list(left.elements()), whole, alone) for left in rest)
     counts = Counter(group)
     falling = sorted(counts.values(), reverse=True)
     if len(group) < wish.k:
@@ -52,15 +58,9 @@ def good(group: list[str], whole: list[str], wish: Wish) -> bool:
             if len(falling) < wish.l or not falling[0] < Fraction(wish.c or "0") * tail:
                 return False
     if wish.t is not None:
-        values = list(wish.order) if wish.order else sorted(set(whole))
-        values = [v for v in values if v in set(whole)]
         totals = Counter(whole)
-        apart = [Fraction(counts[v], len(group)) - Fraction(totals[v], len(whole)) for v in values]
-        if wish.order is None:
-            far = sum(map(abs, apart)) / 2
-        else:
-            far = sum(abs(sum(apart[: i + 1])) for i in range(len(apart) - 1)) / Fraction(max(1, len(values) - 1))
-        if far > Fraction(wish.t):
+        apart = {v: Fraction(counts[v], len(group)) - Fraction(totals[v], len(whole)) for v in totals}
+        if mover(apart, wish.order) > Fraction(wish.t):
             return False
     for value, times in Counter(whole).items():
         p, q = times / len(whole), counts[value] / len(group)
@@ -73,16 +73,29 @@ def good(group: list[str], whole: list[str], wish: Wish) -> bool:
     return True
 
 
-@cache
-def word(hierarchy: Hierarchy, value: str, level: int) -> str:
-    return hierarchy.path(value)[level]
+def mover(apart: dict[str, Fraction], order: tuple[str, ...] | Hierarchy | None) -> Fraction:
+    """The earth mover's distance between two shares that are ``apart``, from the formulas of Li et al. (2007)."""
+    if order is None:
+        return Fraction(sum(map(abs, apart.values()))) / 2
+    if isinstance(order, tuple):
+        steps = [apart[v] for v in order if v in apart]
+        return Fraction(sum(abs(sum(steps[: i + 1])) for i in range(len(steps) - 1))) / max(1, len(steps) - 1)
+    total = Fraction(0)
+    for level in range(1, order.height + 1):  # at every inner node, what moves from some of its children to others
+        extra: dict[str, dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+        for value, x in apart.items():
+            path = order.path(value)
+            extra[path[level]][path[level - 1]] += x
+        for children in extra.values():
+            more = sum(x for x in children.values() if x > 0)
+            less = -sum(x for x in children.values() if x < 0)
+            total += Fraction(level, order.height) * min(more, less)
+    return total
 
 
-@cache
-def penalty(hierarchy: Hierarchy, value: str, level: int) -> float:
+def penalty(hierarchy: Hierarchy, text: str, level: int) -> float:
     """The share of the range a cell stands for, from the words themselves."""
     doc = hierarchy.to_dict()
-    text = word(hierarchy, value, level)
     if level == hierarchy.height:
         return 1.0
     if level == 0:
@@ -101,11 +114,19 @@ def brute_force(
     n, m = len(rows), len(names)
     limit = math.floor(Fraction(share) * n)
     whole = [row[secret] for row in rows]
+    ways = {(a, row[a]): hierarchies[a].path(row[a]) for a in names for row in rows}
+    cost = {(*key, x): penalty(hierarchies[key[0]], way[x], x) for key, way in ways.items() for x in range(len(way))}
+    alike = Counter((a, x, ways[a, row[a]][x]) for a in names for row in rows for x in range(len(ways[a, row[a]])))
+
+    def bits(cells: list[tuple[str, str, int]]) -> float:
+        """-sum log2(#same original / #same generalised)."""
+        return sum(math.log2(alike[a, x, ways[a, v][x]] / alike[a, 0, v]) for a, v, x in cells)
+
     found = {}
     for node in itertools.product(*(range(hierarchies[name].height + 1) for name in names)):
         groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for place, row in enumerate(rows):
-            groups[tuple(word(hierarchies[a], row[a], x) for a, x in zip(names, node, strict=True))].append(place)
+            groups[tuple(ways[a, row[a]][x] for a, x in zip(names, node, strict=True))].append(place)
         kept = [g for g in groups.values() if good([whole[i] for i in g], whole, wish)]
         s = n - sum(map(len, kept))
         if s > limit:
@@ -122,24 +143,10 @@ def brute_force(
             "height": sum(node) / sum(tops),
             "precision": ((n - s) * sum(x / h for x, h in zip(node, tops, strict=True)) + s * m) / (n * m),
             "discernibility": (sum(len(g) ** 2 for g in kept) + s * n) / n**2,
-            "ncp": sum(penalty(hierarchies[a], v, x) for a, v, x in cells) / (n * m),
-            "entropy": bits(rows, hierarchies, cells)
-            / (bits(rows, hierarchies, [(a, v, hierarchies[a].height) for a, v, _ in cells]) or 1),
+            "ncp": sum(cost[cell] for cell in cells) / (n * m),
+            "entropy": bits(cells) / (bits([(a, v, hierarchies[a].height) for a, v, _ in cells]) or 1),
         }
     return found
-
-
-def bits(rows: Rows, hierarchies: dict[str, Hierarchy], cells: list[tuple[str, str, int]]) -> float:
-    """-sum log2(#same original / #same generalised)."""
-    total = 0.0
-    known: dict[tuple[str, str, int], float] = {}
-    for cell in cells:
-        if cell not in known:
-            a, value, level = cell
-            alike = sum(word(hierarchies[a], row[a], level) == word(hierarchies[a], value, level) for row in rows)
-            known[cell] = math.log2(alike / sum(row[a] == value for row in rows))
-        total += known[cell]
-    return total
 
 
 def random_table(rng: Any) -> tuple[Rows, list[str], dict[str, Hierarchy]]:
@@ -164,32 +171,30 @@ def random_table(rng: Any) -> tuple[Rows, list[str], dict[str, Hierarchy]]:
     return rows, names, known
 
 
-def wishes(rng: Any) -> list[Wish]:
-    """k alone and with each diversity rule."""
+def wishes(rng: Any) -> dict[str, Wish]:
+    """k alone and with every other rule, by the name of the rule."""
     k = int(rng.integers(1, 5))
     l = int(rng.integers(1, 4))  # noqa: E741
     t = str(rng.choice(["0.15", "0.3", "0.5"]))
-    return [
-        Wish(k),
-        Wish(k, l=l),
-        Wish(k, l=l, diversity="entropy"),
-        Wish(k, l=l, diversity="recursive", c=str(rng.choice(["1", "1.5", "3"]))),
-        Wish(k, t=t),
-        Wish(k, t=t, order=("s3", "s1", "s0", "s2")),
-        Wish(k, l=2, t=t),
-    ]
-
-
-def more_wishes(rng: Any) -> list[Wish]:
-    """k with bounds on how far a value's share in a group may be from the table's."""
-    k = int(rng.integers(1, 5))
+    c = str(rng.choice(["1", "1.5", "3"]))
     beta = str(rng.choice(["0.3", "1", "2"]))
-    return [
-        Wish(k, beta=beta),
-        Wish(k, beta=beta, likeness="basic"),
-        Wish(k, disclosure=str(rng.choice(["0.5", "1", "2"]))),
-        Wish(k, l=2, beta=beta),
-    ]
+    return {
+        "k": Wish(k),
+        "distinct l": Wish(k, l=l),
+        "entropy l": Wish(k, l=l, diversity="entropy"),
+        "recursive l": Wish(k, l=l, diversity="recursive", c=c),
+        "distinct l, insiders": Wish(k, l=2, insiders=int(rng.integers(1, 4))),
+        "recursive l, insiders": Wish(k, l=2, diversity="recursive", c=c, insiders=int(rng.integers(1, 3))),
+        "t": Wish(k, t=t),
+        "ordered t": Wish(k, t=t, order=("s3", "s1", "s0", "s2")),
+        "hierarchical t": Wish(k, t=t, order=ILLS),
+        "distinct l and t": Wish(k, l=2, t=t),
+        "beta": Wish(k, beta=beta),
+        "basic beta": Wish(k, beta=beta, likeness="basic"),
+        "disclosure": Wish(k, disclosure=str(rng.choice(["0.5", "1", "2"]))),
+        "distinct l and beta": Wish(k, l=2, beta=beta),
+    }
 
 
+ILLS = Hierarchy.tree({"s0": ["u", "*"], "s1": ["v", "*"], "s2": ["u", "*"], "s3": ["w", "*"]})
 METRICS = ("precision", "height", "discernibility", "ncp", "entropy")

@@ -168,7 +168,7 @@ def test_bad_files(tmp_path: Path) -> None:
         ({"quasi_identifiers": ["agee"]}, "no column 'agee'; did you mean 'age'"),
         ({"quasi_identifiers": ["ill"]}, "'ill' has none"),
         ({"hierarchies": {"age": 3}}, "must be a Hierarchy"),
-        ({"hierarchies": {"age": Hierarchy.intervals(5, 50, [5])}}, "column 'age': a value must lie"),
+        ({"hierarchies": {"age": Hierarchy.intervals(5, 50, [5])}}, "column 'age': every value must be covered"),
         ({"suppression": 1}, r"\[0, 1\), got 1"),
         ({"suppression": float("nan")}, "finite"),
         ({"metric": "beauty"}, "no metric is called 'beauty'"),

@@ -8,19 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from study.anonymous_copies import columns
 
 from discreet.errors import InvalidRequest
 from discreet.protect import Hierarchy, anonymize, check
 from discreet.protect.incognito import View
 from discreet.protect.metrics import METRICS as KNOWN
 
-from .oracle import METRICS, Rows, Wish, brute_force, random_table, wishes
+from .oracle import METRICS, Wish, brute_force, random_table, wishes
 
-TABLES = 18  # the bench does 500
-
-
-def columns(rows: Rows) -> dict[str, list[Any]]:
-    return {name: [row[name] for row in rows] for name in rows[0]}
+TABLES = 2  # the study does 500, and every rule
 
 
 @pytest.mark.parametrize("seed", range(TABLES))
@@ -28,13 +25,13 @@ def test_equals_brute_force(seed: int) -> None:
     """Every passing node and the best of them, for every rule; metric and limit go round. Exact, so no false alarms."""
     rng = np.random.default_rng(seed)
     rows, names, hierarchies = random_table(rng)
-    for number, wish in enumerate(wishes(rng)):
+    for number, wish in enumerate(wishes(rng).values()):
         share = ["0", "0.15", "0.3"][(seed + number) % 3]
         if wish.k > len(rows):
             continue
         expected = brute_force(rows, names, hierarchies, "ill", wish, share)
         request = {"sensitive": "ill", "suppression": share, **wish.keywords()}
-        for metric in METRICS if number == seed % 7 else METRICS[seed % 5 :][:1]:
+        for metric in METRICS if number == seed else METRICS[(seed + number) % 5 :][:1]:
             if not expected:
                 with pytest.raises(InvalidRequest, match="'ill' blocks"):
                     anonymize(columns(rows), names, hierarchies, metric=metric, **request)

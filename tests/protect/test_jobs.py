@@ -63,7 +63,7 @@ def test_anonymize_and_check(folder: Path) -> None:
     assert found.l == 2
     page = (folder / "report.html").read_text()
     assert "anonymous.parquet" not in page
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
     assert not re.search(r'(src|href)="(?!#)', page)
     with pytest.raises(InvalidRequest, match="must not exist yet"):
         jobs.anonymize(job(folder, ANONYMIZE))

@@ -16,6 +16,7 @@ from tests.service.stand import Stand
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed; run make browser")
+PATIENCE = 300_000  # milliseconds: a page is never too slow, whatever else the machine does
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
 
@@ -41,6 +42,7 @@ def test_a_first_question_from_signing_in_to_the_download(browser: Any, stand: S
     context = browser.new_context(
         java_script_enabled=scripts, viewport={"width": width, "height": 800}, accept_downloads=True
     )
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -63,7 +65,7 @@ def test_a_first_question_from_signing_in_to_the_download(browser: Any, stand: S
     assert "made up" in page.content()
     page.click("text=Back to the price")
     page.click("text=Ask it")
-    page.wait_for_selector("section.answer svg", timeout=30_000)  # the page looks again by itself
+    page.wait_for_selector("section.answer svg")  # the page looks again by itself
     assert "ds.connect" in page.locator("details.python").inner_html()
     if scripts:  # nothing is wider than the screen
         assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -83,6 +85,7 @@ def test_a_first_question_from_signing_in_to_the_download(browser: Any, stand: S
 def test_a_form_on_another_site_is_refused(browser: Any, stand: Stand) -> None:
     """The browser is signed in; a page of a second origin sends the form, with a guessed word and without."""
     context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     signed_in(page, stand)
     form = f"<form method=post action={stand.url}/send><input name=question value=x><button>go</button></form>"
@@ -117,6 +120,7 @@ def test_axe_finds_nothing(browser: Any, stand: Stand, scheme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     context = browser.new_context(color_scheme=scheme, bypass_csp=True)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto(stand.url)
     found = {}
@@ -138,7 +142,7 @@ def test_axe_finds_nothing(browser: Any, stand: Stand, scheme: str) -> None:
     page.locator("button.primary").click()
     look("confirm")
     page.click("text=Ask it")
-    page.wait_for_selector("section.answer svg", timeout=30_000)
+    page.wait_for_selector("section.answer svg")
     look("answer")
     assert not found, next(iter(found.values()))
     context.close()

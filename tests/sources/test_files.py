@@ -78,6 +78,26 @@ def test_a_file_that_breaks_later_says_nothing_of_its_records(tmp_path: Path) ->
         source.fold(lambda b: b.size, int.__add__, ["x"])
 
 
+def test_what_a_remote_reader_says_holds_no_record_and_no_key(tmp_path: Path) -> None:
+    """Whatever fails, when a table is opened or later, is told in our words, without the user and key of an address."""
+    with pytest.raises((InvalidRequest, UnsupportedFormat)) as caught:
+        open_source("s3://someone:topsecret@bucket/t.parquet?nothing=known", SCHEMA)
+    assert "topsecret" not in str(caught.value)
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pa.table({"x": [f"MyName{i}" for i in range(9000)]}), path, use_dictionary=False)
+    source = open_source(f"file://{tmp_path}", Schema({"x": Categories(["MyName1"])}))
+    whole = path.read_bytes()
+    for broken in (whole[:100] + b"\xff" * 5000 + whole[5100:], whole[:40]):
+        path.write_bytes(broken)
+        with pytest.raises(UnsupportedFormat, match=r"damaged, changed or gone|changed while") as caught:
+            source.fold(lambda b: b.size, int.__add__, ["x"])
+        assert "MyName" not in str(caught.value)
+        assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    path.unlink()
+    with pytest.raises((InvalidRequest, UnsupportedFormat)):
+        source.fold(lambda b: b.size, int.__add__, ["x"])
+
+
 def test_a_broken_line_stops_nothing(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(b'id,x,c\n1,3,a\n2\n3,4,a,9,9\n4,\xff\xfe,a\n5,"6",a\n6,"2\n7",a\n\n7,8,"q""q"\n')

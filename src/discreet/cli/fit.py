@@ -25,7 +25,7 @@ def fit(
         typer.Option(
             "--model",
             "-m",
-            help="logistic, svm, kernel, treatment, kernel_treatment, linear, sgd, network, grpua or grpua_network.",
+            help="logistic, svm, kernel, treatment, linear, sgd, network, grpua and others; a wrong word lists all.",
         ),
     ] = None,
     target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.")] = None,

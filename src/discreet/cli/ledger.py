@@ -63,7 +63,10 @@ def show_(
             return
         events = book.events(last=last, without=_STORED)
         rows = [
-            [str(e.number), e.time[:19], e.who, e.kind, question_in_words(e.question), law_in_words(e.law), str(e.cost)]
+            [
+                *(str(e.number), e.time[:19], e.who, e.kind),
+                *(question_in_words(e.question) + rows_in_words(e.rows), law_in_words(e.law), str(e.cost)),
+            ]
             for e in events
         ]
         show.table(f"Ledger {book.name!r}", ["no", "time", "who", "kind", "question", "law", "cost"], rows)
@@ -153,6 +156,16 @@ def question_in_words(question: str) -> str:
             return f"median of {column}" if q == "1/2" else f"quantile {_decimal(q)} of {column}"
     kind = str(doc.get("name", "question"))
     return f"{kind} of {names}" if names else kind
+
+
+def rows_in_words(rows: str | None) -> str:
+    """The rows that a question was about: `` where sex is f``; nothing where it was about all of them."""
+    import json
+
+    if rows is None:
+        return ""
+    kept = json.loads(rows).items()
+    return " where " + " and ".join(f"{column} is {' or '.join(map(str, labels))}" for column, labels in kept)
 
 
 def _cells_in_words(factors: list[Any]) -> str:

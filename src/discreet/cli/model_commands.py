@@ -34,7 +34,7 @@ def tune(
     table: Table,
     schema: Schema,
     ledger: Pays,
-    model: Annotated[str, typer.Option("--model", "-m", help="logistic, svm, kernel, treatment or linear.")],
+    model: Annotated[str, typer.Option("--model", "-m", help="logistic, svm, kernel, linear, sgd, sgd_number, network...")],
     target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
     features: Annotated[str, typer.Option("--features", "-f", help="The columns to predict from: age,sex.")],
     tries: Annotated[list[str], typer.Option("--try", help="A parameter and its values: ridge=1,10,100. May be repeated.")],

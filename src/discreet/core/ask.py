@@ -66,7 +66,8 @@ class Account:
     """A prepaid account at a ledger: its number there and, where it is for part ``part`` of ``parts`` people, which.
 
     ``seal`` is the hash of the event that opened it and ``version`` the state of the table it was opened for: a run that
-    was broken off continues only with both.
+    was broken off continues only with both. ``of`` is the account on a part of the people that paid for this one, whose
+    steps are then taken on that part.
     """
 
     number: int
@@ -74,6 +75,7 @@ class Account:
     parts: int | None = None
     seal: str = ""
     version: str = ""
+    of: Account | None = None
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,13 @@ class Open:
     """Pay once for much: ``steps`` asks of one ``plan``, or ``parts`` accounts on disjoint people capped at ``cost``.
 
     ``cap`` is what each part is held to where that is another statement than ``cost``: a rho, say, that implies the
-    (epsilon, delta) which is paid. The ledger checks that it does.
+    (epsilon, delta) which is paid. The ledger checks that it does. ``account`` is an account on a part of the people that
+    pays for a plan on that part.
 
     Proof: with ``plan`` the account accepts only asks whose law and query are the plan's, ``steps`` of them, and the
     cost was computed for exactly that sequence before any of it ran. With ``parts`` one person is in one part only;
-    each part is a filter at ``cap``, which is ``cost`` or implies it, so the whole costs what the dearest part may.
+    each part is a filter at ``cap``, which is ``cost`` or implies it, so the whole costs what the dearest part may. A plan
+    that a part pays for is drawn on its filter like any question, at what the plan costs whom it is about: that part.
     """
 
     cost: Cost
@@ -93,8 +97,11 @@ class Open:
     steps: int = 1
     parts: int | None = None
     cap: Cost | None = None
+    account: Account | None = None
 
     def __post_init__(self) -> None:
+        if self.account is not None and (self.plan is None or self.account.parts is None):
+            raise InvalidRequest("what opens an account of its own is a plan on a part of the people; give plan and a part")
         if (self.plan is None) == (self.parts is None):
             raise InvalidRequest("an account is opened either for a plan of steps or for disjoint parts; give one of them")
         if self.cap is not None and self.parts is None:

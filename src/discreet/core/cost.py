@@ -12,11 +12,12 @@ A ``Cost`` keeps every true statement about a mechanism side by side, because ea
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from discreet.core import numbers
@@ -31,6 +32,7 @@ ORDERS: tuple[float, ...] = (
 _RATIOS = tuple(a.as_integer_ratio() for a in ORDERS)
 _PAD = 1.0 + 2.0**-40
 MOST = Fraction(10) ** 300
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
 
 @dataclass(frozen=True)
@@ -118,17 +120,11 @@ def _add(a: Fraction | None, b: Fraction | None) -> Fraction | None:
 
 
 def _sum(a: Fraction, b: Fraction) -> Fraction:
-    return (numbers.sum_up((a, b)) if a else b) if b else a
+    return (numbers.sum_up(a, b) if a else b) if b else a
 
 
 def _most(a: Fraction | None, b: Fraction | None) -> Fraction | None:
     return None if a is None or b is None else max(a, b)
-
-
-def _add_up(a: float, b: float) -> float:
-    """The sum of two bounds, rounded up; nothing plus nothing stays nothing."""
-    total = a + b
-    return total if a == 0.0 or b == 0.0 else math.nextafter(total, math.inf)
 
 
 @dataclass(frozen=True)
@@ -199,12 +195,14 @@ class Cost:
             return self
         if self is Cost.nothing():
             return other
+        nextafter, inf = math.nextafter, math.inf
         return Cost(
             _add(self.epsilon, other.epsilon),
             _sum(self.delta, other.delta),
             _add(self.rho, other.rho),
             _sum(self.slack, other.slack),
-            tuple(map(_add_up, self.curve, other.curve)),
+            # Rounded up; nothing plus nothing stays nothing.
+            tuple([nextafter(a + b, inf) if a and b else a + b for a, b in zip(self.curve, other.curve, strict=True)]),
         )
 
     def __or__(self, other: Cost) -> Cost:
@@ -272,6 +270,11 @@ class Cost:
             "curve": [v if v < math.inf else None for v in self.curve],
         }
 
+    @cached_property
+    def text(self) -> str:
+        """The document as it is stored: sorted keys and no spaces. Written once: a charge says it in three places."""
+        return _encode(self.to_dict())
+
     @staticmethod
     def from_dict(doc: dict[str, Any]) -> Cost:
         try:
@@ -312,22 +315,8 @@ def _quotient_up(top: int, bottom: int) -> float:
     return near if p * bottom >= top * q else math.nextafter(near, math.inf)
 
 
-def pure_curve(order: float, epsilon: float) -> float:
-    """The Rényi divergence of order ``order`` of the extreme pair at ``epsilon``, in a form that never overflows.
-
-    (sinh(a e) - sinh((a-1) e)) / sinh e = cosh((a - 1/2) e) / cosh(e/2), and log cosh x = log1p(2 sinh(x/2)^2).
-    """
-    if epsilon == 0.0:
-        return 0.0
-    return min(_above_half(order, epsilon, _log_cosh(epsilon / 2)), epsilon)
-
-
-def _above_half(a: float, e: float, half: float) -> float:
-    """``pure_curve`` before it is held to e, with log cosh(e/2) given: it is the same for all orders."""
-    return (_log_cosh((a - 0.5) * e) - half) / (a - 1)
-
-
 def _log_cosh(x: float) -> float:
+    """ln cosh x for x >= 0 in a form that never overflows: log1p(2 sinh(x/2)**2)."""
     if x < 1.0:
         return math.log1p(2.0 * math.sinh(x / 2) ** 2)
     return x + math.log1p(math.exp(-2 * x)) - math.log(2)
@@ -339,15 +328,14 @@ def _pure(epsilon: Fraction) -> Cost:
         return Cost.nothing()
     e = _float_up(epsilon)
     rho = min(numbers.round_up(e * math.tanh(e / 2)), epsilon)
-    line = _line(rho)
-    # The difference of two logarithms in pure_curve loses at most a few units of the larger one: never trust it
-    # below that, take the straight line rho * order there.
+    # (sinh(a e) - sinh((a-1) e)) / sinh e = cosh((a - 1/2) e) / cosh(e/2). The difference of the two logarithms loses at
+    # most a few units of the larger one: never trust it below that, take the straight line rho * order there.
     margin = 2.0**-48
-    half = _log_cosh(e / 2)
-    curve = tuple(
-        [
-            min(at, e, min(_above_half(a, e, half), e) + margin * ((a + 1) * e + 1) / (a - 1))
-            for at, a in zip(line, ORDERS, strict=True)
-        ]
-    )
-    return Cost(epsilon, Fraction(0), rho, Fraction(0), curve)
+    half, slope = _log_cosh(e / 2), float(rho)
+    curve = []
+    for a, (p, q) in zip(ORDERS, _RATIOS, strict=True):
+        value = min(e, (_log_cosh((a - 0.5) * e) - half) / (a - 1) + margin * ((a + 1) * e + 1) / (a - 1))
+        if slope * a <= value * _PAD:  # else the line lies above it, however it is rounded
+            value = min(value, _quotient_up(rho.numerator * p, rho.denominator * q))
+        curve.append(value)
+    return Cost(epsilon, Fraction(0), rho, Fraction(0), tuple(curve))

@@ -13,10 +13,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (int(signal.SIGINT), int(signal.SIGTERM))
+_plain: Any = import_module("_signal")  # what ``signal`` wraps, without the enums that it makes of every handler
 
 
 @contextmanager
@@ -38,14 +40,14 @@ def deferred() -> Iterator[None]:
     before: dict[int, Any] = {}
     try:
         for number in _SIGNALS:
-            before[number] = signal.getsignal(number)
+            before[number] = _plain.getsignal(number)
             if before[number] is not None:  # None: installed by something other than Python, and left alone
-                signal.signal(number, note)
+                _plain.signal(number, note)
         yield
     finally:
         for each, handler in before.items():
             if handler is not None:
-                signal.signal(each, handler)
+                _plain.signal(each, handler)
         if waiting:
             _act(waiting[0], before[waiting[0]])
 

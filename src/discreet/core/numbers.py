@@ -6,7 +6,6 @@ A budget of 1 holds ten charges of 0.1 because 0.1 is read as 1/10, not as the n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -34,7 +33,7 @@ def rational(value: Number, name: str = "value") -> Fraction:
             return Fraction(value)
         # Exactly representable integers and halves arrive as NumPy scalars too; float() makes them plain.
         plain = float(value)
-        return Fraction(repr(plain)) if math.isfinite(plain) else Fraction(plain)
+        return Fraction(Decimal(repr(plain))) if math.isfinite(plain) else Fraction(plain)
     except (TypeError, ValueError, ArithmeticError):
         raise _refused(name, f"be a finite number, got {value!r}") from None
 
@@ -57,7 +56,7 @@ def _of_sane_size(value: str | Decimal) -> str | Decimal:
 def positive(value: Number, name: str) -> Fraction:
     """``rational``, refusing zero and below."""
     exact = rational(value, name)
-    if exact <= 0:
+    if exact.numerator <= 0:
         raise _refused(name, f"be positive, got {value}")
     return exact
 
@@ -65,7 +64,7 @@ def positive(value: Number, name: str) -> Fraction:
 def non_negative(value: Number, name: str) -> Fraction:
     """``rational``, refusing what is below zero."""
     exact = rational(value, name)
-    if exact < 0:
+    if exact.numerator < 0:
         raise _refused(name, f"not be negative, got {value}")
     return exact
 
@@ -84,10 +83,9 @@ def round_up(value: float) -> Fraction:
     return Fraction(math.nextafter(value + step, math.inf))
 
 
-def sum_up(values: Iterable[Fraction]) -> Fraction:
+def sum_up(a: Fraction, b: Fraction) -> Fraction:
     """The exact sum; rounded up to a multiple of 2**-512 once its denominator outgrows that."""
-    first, *rest = values
-    total = sum(rest, first)
+    total = a + b
     if total.denominator.bit_length() <= _MOST_DENOMINATOR_BITS:
         return total
     scaled = total * (1 << _MOST_DENOMINATOR_BITS)
@@ -114,7 +112,8 @@ def floor_log2(value: Fraction) -> int:
 
 def is_power_of_two(value: Fraction) -> bool:
     """Whether ``value`` is 2**k for a whole k of either sign."""
-    return value > 0 and value.numerator & (value.numerator - 1) == 0 and (value.denominator & (value.denominator - 1) == 0)
+    top, bottom = value.numerator, value.denominator
+    return top > 0 and top & (top - 1) == 0 and bottom & (bottom - 1) == 0
 
 
 def write(value: Fraction) -> str:

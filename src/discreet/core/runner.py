@@ -157,17 +157,21 @@ class Desk:
                 return result
             match request:
                 case Open():
-                    if request.plan is not None and request.plan.turns and not getattr(self.source, "resident", False):
+                    people = self._people_of(request.account)
+                    if request.plan is not None and request.plan.turns and not getattr(people, "resident", False):
                         raise InvalidRequest("people take turns in tables in memory only; use lots='random' for others")
                     accounts = self.ledger.open(request, self.relation, self._unit)
                     if request.parts is not None:
                         self._splits[accounts[0].number] = self.source.split(request.parts)
                         answer = accounts
                     else:
-                        answer = replace(accounts[0], version=self.source.version)
+                        answer = replace(accounts[0], version=self.source.version, of=request.account)
                         if request.plan is not None and request.plan.turns:
                             self._turning[answer.number] = os.getpid()
                 case Reopen():
+                    if request.account.of is not None:
+                        number = request.account.number
+                        raise AccountClosed(f"a plan on a part of the people serves the run that opened it, got {number}")
                     if request.account.version != self.source.version:
                         raise AccountClosed(
                             "a run continues on the version of the data it began with, and this table is another one or has "
@@ -193,7 +197,6 @@ class Desk:
 
     def _answer(self, asks: tuple[Ask, ...]) -> tuple[Release, ...]:
         self._check_seed()
-        self._check_accounts(asks)
         bills = []
         for ask in asks:
             people = self._people(ask)  # a filter that names nothing is refused here, before anything is paid
@@ -238,6 +241,7 @@ class Desk:
         """
         assert ask.account is not None
         assert ask.rate is not None
+        people = self._people_of(ask.account.of)
         known = self._ahead.get(ask.account.number)
         if known is not None and known.process != os.getpid():
             known = None
@@ -248,13 +252,13 @@ class Desk:
             cost = ask.mechanism.cost(distance)
             entries = self.ledger.pay([(ask, distance, cost)] * ask.ahead, self.relation, self._unit)
             if known is None or not known.covers(ask):
-                gathered = ask.query.gather(self.source) if isinstance(ask.query, LotQuery) else None
+                gathered = ask.query.gather(people) if isinstance(ask.query, LotQuery) else None
                 known = _Ahead(ask, distance, cost, [], gathered)
                 self._ahead[ask.account.number] = known
             known.entries = entries[::-1]
         entry = known.entries.pop()
         if known.gathered is None:
-            value = ask.query.evaluate(self.source.sample(ask.rate, seed=self.random))
+            value = ask.query.evaluate(people.sample(ask.rate, seed=self.random))
         else:
             assert isinstance(ask.query, LotQuery)
             if known.drawer is None:
@@ -315,26 +319,27 @@ class Desk:
 
         Asks about the same rows are given the same source, which is then read once for all of them.
         """
-        account = ask.account
-        if account is not None and account.parts is not None:
-            return self._splits[account.number][account.part]
+        if ask.account is not None and ask.account.parts is not None:
+            return self._people_of(ask.account)
         if not ask.where:
             return self.source
         made = self.source.where(**dict(ask.where))
         # As text: to a dict 1 and true are one label, and of one column they may be two.
         return self._narrowed.setdefault(repr(made.restriction), made)
 
-    def _check_accounts(self, asks: tuple[Ask, ...]) -> None:
-        """An account on a part of the people is good only where they were cut.
+    def _people_of(self, account: Account | None) -> Any:
+        """Whom an account is about: a part of the people, which is good only where they were cut, or all.
 
         Cut anew, a person could be in one part for one question and in another for the next, and be paid for in neither.
         """
-        for ask in asks:
-            if ask.account is not None and ask.account.parts is not None and ask.account.number not in self._splits:
-                raise AccountClosed(
-                    f"an account on a part of the people serves the run that opened it, got number {ask.account.number}; "
-                    "open accounts in the procedure that uses them"
-                )
+        if account is None:
+            return self.source
+        if account.number not in self._splits:
+            raise AccountClosed(
+                f"an account on a part of the people serves the run that opened it, got number {account.number}; "
+                "open accounts in the procedure that uses them"
+            )
+        return self._splits[account.number][account.part]
 
 
 def _one_state(source: Any) -> AbstractContextManager[Any]:

@@ -30,7 +30,7 @@ from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.protect.access import Access
 from discreet.protect.anonymous import Anonymized
-from discreet.protect.hierarchies import read_columns
+from discreet.protect.hierarchies import Hierarchy, read_columns
 from discreet.protect.keys import EnvironmentKeys, FileKeys, KeyStore
 from discreet.protect.local_recoding import LocalCopy
 from discreet.protect.methods import method_named
@@ -47,8 +47,8 @@ from discreet.protect.vault import Vault
 from discreet.protect.writing import write_whole
 
 _WANTED = (
-    "k", "l", "t", "sensitive", "suppression", "metric", "diversity", "c", "order", "weights", "at_most", "beta", "likeness",
-    "disclosure",
+    "k", "l", "t", "sensitive", "suppression", "metric", "diversity", "c", "weights", "at_most", "beta", "likeness",
+    "disclosure", "insiders", "presence",
 )  # fmt: skip
 _LONGEST = 255  # bytes of the name of a file
 _KINDS = {"sensitive": str, "metric": str, "diversity": str, "likeness": str, "weights": dict, "at_most": dict}
@@ -162,9 +162,10 @@ def anonymize(
 
     Keys ``table``, ``quasi_identifiers``, ``hierarchies`` (a table for each column), ``output``, ``report``, ``row_order``,
     ``method`` (full_domain, mondrian or microaggregation), and those of ``discreet.protect.anonymize``. Of the other
-    columns, ``drop`` lists those that are left out, or ``keep`` those that are copied. With ``vault`` and ``identity``,
-    ``table`` is the name of a registered table, ``recipient`` says who gets the copy, and it leaves only if the copies that
-    left before allow it, or with ``override``. ``node`` chooses another safe node: ``age=1,zip=2``.
+    columns, ``drop`` lists those that are left out, or ``keep`` those that are copied. ``target`` and ``positive`` say what
+    the report's regression predicts. With ``vault`` and ``identity``, ``table`` is the name of a registered table,
+    ``recipient`` says who gets the copy, and it leaves only if the copies that left before allow it, or with ``override``.
+    ``node`` chooses another safe node: ``age=1,zip=2``.
     """
     known = (
         "table",
@@ -176,6 +177,10 @@ def anonymize(
         "drop",
         "row_order",
         "method",
+        "population",
+        "order",
+        "target",
+        "positive",
         *_WANTED,
     )
     job = Job.read(source)
@@ -190,6 +195,7 @@ def anonymize(
     for key, kind in _KINDS.items():
         if key in options:
             job.get(key, kind)
+    options |= _declared(job)
     names = job.names("quasi_identifiers")
     used = [*names, *([options["sensitive"]] if "sensitive" in options else [])]
     order = job.get("row_order", str, "shuffled")
@@ -217,7 +223,9 @@ def anonymize(
     if "report" in job.facts and isinstance(result, Anonymized):
         from discreet.protect.report import write
 
-        write(result, job.path("report"), f"Anonymous copy of {Path(job.get('table', str)).name}")
+        target = job.get("target", str) if "target" in job.facts else None
+        title = f"Anonymous copy of {Path(job.get('table', str)).name}"
+        write(result, job.path("report"), title, target, job.facts.get("positive"))
     return result
 
 
@@ -227,6 +235,15 @@ def _at(result: Anonymized, node: str) -> Anonymized:
     if any(not sep or not level.strip().isdecimal() for _, sep, level in parts):
         raise InvalidRequest(f"a node is written as age=1,zip=2, got {node!r}")
     return result.at({name.strip(): int(level) for name, _, level in parts})
+
+
+def _declared(job: Job) -> dict[str, Any]:
+    """The population, a path, and the order of sensitive values, which may be a hierarchy like those of columns."""
+    made: dict[str, Any] = {"population": job.path("population")} if "population" in job.facts else {}
+    if "order" in job.facts:
+        order = job.facts["order"]
+        made["order"] = Hierarchy.from_dict(order, job.folder) if isinstance(order, dict) else order
+    return made
 
 
 def _dropped(job: Job, used: list[str], where: Path | list[Path]) -> list[str]:
@@ -243,14 +260,12 @@ def _dropped(job: Job, used: list[str], where: Path | list[Path]) -> list[str]:
 
 def check(source: str | Path) -> Check:
     """Measure a table; keys ``table``, ``quasi_identifiers``, and those of ``discreet.protect.check``."""
-    plain = ("sensitive", "l", "order", "people")
-    job = Job.read(source).only("table", "quasi_identifiers", "population", *plain)
-    options = {key: job.facts[key] for key in plain if key in job.facts}
+    plain = ("sensitive", "l", "people")
+    job = Job.read(source).only("table", "quasi_identifiers", "population", "order", *plain)
+    options = _declared(job) | {key: job.facts[key] for key in plain if key in job.facts}
     for key, kind in (("sensitive", str), ("l", int), ("people", int)):
         if key in options:
             job.get(key, kind)
-    if "population" in job.facts:
-        options["population"] = job.path("population")
     return _check(job.path("table"), job.names("quasi_identifiers"), **options)
 
 

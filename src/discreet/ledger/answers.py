@@ -38,6 +38,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from discreet.core.ask import Account
 from discreet.core.cost import Cost
@@ -220,10 +221,9 @@ class Answers:
         numbers = self._claimed(paid)
         if not numbers:
             return
-        with database.work(write=True, told=told.marked(numbers)) as work:
-            for number in numbers:
-                mine = {"of_ledger": journal.id, "of_number": number, "old_state": PAID, "old_holder": database.holder}
-                if not work.write(tables.mark_pending, mine | {"new_state": LOOKED}):
+        with database.work(write=True, told=told.marked(list(numbers))) as work:
+            for number, key in numbers.items():
+                if not work.write(tables.mark_pending, self._mine(number, key, PAID) | {"new_state": LOOKED}):
                     raise LedgerUnavailable(
                         f"the claim on entry {number} was lost with the connection to the ledger. {work.told.before}"
                     )
@@ -278,10 +278,9 @@ class Answers:
         with database.work(write=True, told=words) as work:
             books = journal.lock(work)
             for number, (key, each, _, release) in once.items():
-                if each.key is not None:
-                    mine = {"of_ledger": journal.id, "of_number": number, "old_state": LOOKED, "old_holder": database.holder}
-                    if not work.write(tables.answer_pending, mine):
-                        raise Withheld(withheld(journal, number, each.bill.cost))
+                waits = each.key is not None
+                if waits and not work.write(tables.answer_pending, self._mine(number, key, LOOKED)):
+                    raise Withheld(withheld(journal, number, each.bill.cost))
                 drafts.append(_stored(key, number, rows[number].document, release.relation or each.draft.relation))
             values = [{"ledger": journal.id, "key": once[n][0], **row._asdict()} for n, row in rows.items()]
             work.write_all(tables.insert_release, values)
@@ -328,9 +327,21 @@ class Answers:
         finally:
             database.working.difference_update(numbers)  # not before: another thread would take it under the same number
 
-    def _claimed(self, paid: Sequence[Paid]) -> list[int]:
+    def _claimed(self, paid: Sequence[Paid]) -> dict[int, str | None]:
+        """The entries that this process is answering, with the keys of their answers."""
         working = self.journal.database.working
-        return list(dict.fromkeys(p.entry.number for p in paid if p.release is None and p.entry.number in working))
+        claimed = (p for p in paid if p.release is None and p.entry.number in working)
+        return {p.entry.number: p.wanted.key if isinstance(p, Bought) and p.wanted else None for p in claimed}
+
+    def _mine(self, number: int, key: str | None, state: str) -> dict[str, Any]:
+        """An entry that is claimed here and in the state it was left in, as statements find it."""
+        return {
+            "of_ledger": self.journal.id,
+            "of_number": number,
+            "of_key": key,
+            "old_state": state,
+            "old_holder": self.journal.database.holder,
+        }
 
     def key_of(self, each: Wanted, entry: Entry) -> str:
         """Where the answer of an entry is stored: under its question, or under its own number where it serves only once."""

@@ -57,6 +57,8 @@ class Beside:
         self._threads = threading.Lock()
         self._descriptor: int | None = None
         self._begins = b""  # how the head file begins that is open
+        self._inode = (0, 0)
+        self._name = str(self.head)
         self._process = 0
 
     def close(self) -> None:
@@ -77,6 +79,8 @@ class Beside:
                     f"the head file {self.head} must be readable and writable: {problem.strerror}; check its owner and the "
                     f"folder. {told.before}"
                 ) from None
+            held = os.fstat(self._descriptor)
+            self._inode = held.st_dev, held.st_ino
             self._begins = f"discreet heads 2, file {_identity(self._descriptor)}\n".encode().ljust(_RECORD)
         return self._descriptor
 
@@ -91,12 +95,11 @@ class Beside:
             raise self._busy(timeout, told)
         try:
             descriptor = self._file(told)
-            held = os.fstat(descriptor)
             try:
-                there = os.stat(self.head)
+                there = os.stat(self._name)
             except FileNotFoundError:
                 there = None
-            if there is None or (there.st_dev, there.st_ino) != (held.st_dev, held.st_ino):
+            if there is None or (there.st_dev, there.st_ino) != self._inode:
                 raise LedgerCorrupt(
                     f"the head file {self.head} was removed or replaced while the ledger was open; close everything that "
                     f"uses the ledger, and run: discreet ledger adopt {self.path}. {told.before}"
@@ -257,6 +260,7 @@ def _place(ledger: int, turn: int) -> int:
     return _RECORD * (2 * ledger - 1 + turn)
 
 
+@lru_cache(maxsize=64)
 def _write(ledger: int, number: int, head: str) -> bytes:
     text = f"{ledger} {number} {head}"
     return f"{text} {sha256(text.encode()).hexdigest()[:24]}\n".encode().ljust(_RECORD, b"\0")

@@ -47,8 +47,8 @@ class Books:
     Drawn sums are compared with the cap by ``Cost <=``, which lets the curve exceed it in the last digits; the ledger
     was charged ``cap.padded()``, which covers them. Cancelling replaces a reservation by what was drawn on it, which
     by the same comparison is no more; of that, a use of a stored release costs nobody anything, because its release was
-    counted when it was paid for. What an opening costs that a reservation pays for is drawn on it, within its cap, like
-    any question. Accounts on ``parts`` are each a filter at the cap on people of their own, so
+    counted when it was paid for. What an opening costs that a reservation or a part pays for is drawn on it, within its
+    cap, like any question. Accounts on ``parts`` are each a filter at the cap on people of their own, so
     all of them together cost what one may. Totals are recomputed from whole costs, never subtracted from, so no
     rounding can make a total too small.
 
@@ -117,15 +117,20 @@ class Books:
         )
 
     def _admit_open(self, draft: Draft) -> None:
-        """An opening is paid by the ledger, or drawn on the reservation that it names; a cap on parts implies its price."""
+        """An opening is paid by the ledger, or drawn on the account that it names; a cap on parts implies its price.
+
+        A reservation pays for any, and a part of the people for a plan on that part.
+        """
         if draft.terms is not None and draft.terms.parts is not None:
             implies(draft.terms.cap, draft.cost)
         if draft.account is None:
             self._admit_payment(draft)
             return
-        if self.standing(draft).status != RESERVED:
+        plan = draft.terms is not None and draft.terms.plan is not None
+        if self.standing(draft).status not in ((RESERVED, PARTS) if plan else (RESERVED,)):
             raise AccountClosed(
-                f"an account is opened by a reservation, and {_name(draft)} is {self.standing(draft).status}"
+                f"an account is opened by a reservation, or a plan by a part of the people, and {_name(draft)} is "
+                f"{self.standing(draft).status}"
             )
         self._admit_draw(draft)
 

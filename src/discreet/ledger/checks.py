@@ -75,13 +75,18 @@ def relation(asked: Relation, kept: Relation, name: str) -> Relation:
     return asked
 
 
-def same(row: Mapping[Any, Any], budget: Budget | None, neighbors: Relation | None) -> tuple[Relation, Filter | None]:
-    """The relation and filter of a ledger's row, which must be the ones asked for, where any were."""
+def known(row: Mapping[Any, Any]) -> None:
+    """A ledger that no later version wrote."""
     if row["schema"] > tables.SCHEMA:
         raise UnsupportedFormat(
             f"the ledger {row['name']!r} has schema version {row['schema']} and this package reads up to {tables.SCHEMA}; "
             "upgrade discreet"
         )
+
+
+def same(row: Mapping[Any, Any], budget: Budget | None, neighbors: Relation | None) -> tuple[Relation, Filter | None]:
+    """The relation and filter of a ledger's row, which must be the ones asked for, where any were."""
+    known(row)
     kept, rules = check_relation(row["relation"]), read_filter(row["filter"])
     has = None if rules is None else rules.budget
     if budget is not None and budget != has:

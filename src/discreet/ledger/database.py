@@ -5,7 +5,7 @@ never runs below ``synchronous_commit=local``, for the same promise. A transacti
 the next one of the same flow will: logs are written in order, so the later wait covers both.
 
 The log of an SQLite file is only a stop on the way: when a file is opened, whenever it has been quiet for a few
-milliseconds, at least five times a second, before a fork and at the end, its pages go into the one file (``Settler``).
+milliseconds, at least twenty times a second, before a fork and at the end, its pages go into the one file (``Settler``).
 """
 
 from __future__ import annotations

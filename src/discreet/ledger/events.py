@@ -35,22 +35,14 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_written: dict[int, tuple[Cost, str]] = {}  # texts by the object they are of: a total is written as often as it is read
-_read: dict[str, Cost] = {}
+_read: dict[str, Cost] = {}  # by the text: a ledger's own total is usually the one that this process just wrote
 _MOST_KEPT = 512
 
 
 def write_cost(cost: Cost) -> str:
     """A cost as canonical JSON; ``read_cost`` gives back the same numbers exactly."""
-    known = _written.get(id(cost))
-    if known is not None and known[0] is cost:
-        return known[1]
-    text = canonical(cost.to_dict())
-    if len(_written) >= _MOST_KEPT:
-        _written.clear()
-    _written[id(cost)] = (cost, text)
-    _keep(text, cost)
-    return text
+    _keep(cost.text, cost)
+    return cost.text
 
 
 def _keep(text: str, cost: Cost) -> None:
@@ -60,17 +52,15 @@ def _keep(text: str, cost: Cost) -> None:
 
 
 def read_cost(text: str) -> Cost:
-    """The cost a text holds. Kept by its text: a ledger's own total is usually the one this process just wrote."""
+    """The cost a text holds."""
     known = _read.get(text)
     if known is not None:
         return known
-    if text == write_cost(Cost.nothing()):
-        return Cost.nothing()
     try:
         doc = json.loads(text)
     except json.JSONDecodeError as problem:
         raise UnsupportedFormat(f"a cost in the ledger is not JSON: {problem}") from problem
-    cost = Cost.from_dict(doc)
+    cost = Cost.nothing() if text == Cost.nothing().text else Cost.from_dict(doc)
     _keep(text, cost)
     return cost
 

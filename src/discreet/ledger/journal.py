@@ -12,7 +12,7 @@ from discreet.core.ask import Account
 from discreet.core.release import Entry
 from discreet.errors import AccountClosed, LedgerCorrupt
 from discreet.ledger import tables
-from discreet.ledger.books import Books, Standing
+from discreet.ledger.books import PARTS, Books, Standing
 from discreet.ledger.database import Database
 from discreet.ledger.events import Draft, Terms, read_cost, write_cost, write_row
 from discreet.ledger.releases import StoredRow
@@ -59,6 +59,14 @@ class Journal:
         """The hash of the event that opened an account, if there is such an event."""
         found = work.row(tables.hash_of_event, {"of_ledger": self.id, "of_number": account.number})
         return None if found is None else str(found[0])
+
+    def paid_by_part(self, work: Work, account: Account) -> bool:
+        """Whether an account was opened by one on a part of the people."""
+        payer = work.row(tables.payer_of_event, {"of_ledger": self.id, "of_number": account.number})
+        if payer is None or payer[0] is None:
+            return False
+        row = work.row(tables.read_account, {"of_ledger": self.id, "of_account": payer[0], "of_part": payer[1] or 0})
+        return row is not None and _standing(row).status == PARTS
 
     def _books(self, row: tuple[Any, ...] | None) -> Books:
         if row is None:

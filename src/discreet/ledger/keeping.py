@@ -14,17 +14,18 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from discreet.core.cost import Cost
 from discreet.errors import InvalidRequest, LedgerCorrupt, LedgerUnavailable
-from discreet.ledger import keys, tables
+from discreet.ledger import checks, keys, tables
 from discreet.ledger.beside import write_private
-from discreet.ledger.creation import names_at
+from discreet.ledger.creation import check_layout, names_at
 from discreet.ledger.database import Database
 from discreet.ledger.events import Draft, canonical, founded
 from discreet.ledger.layout import create_tables
@@ -42,6 +43,10 @@ def backup(url: str, copy: Path) -> list[str]:
         if copy.exists():
             raise InvalidRequest(f"a backup is a file of its own, and {copy} exists already; choose another name")
         assert database.beside is not None
+        with database.transaction(write=False) as connection:
+            check_layout(connection, database)  # what cannot be checked afterwards is not copied
+            for row in _rows(connection):
+                checks.known(row)
         _copy(database, copy)
         key = database.beside.read_key()
         if key is not None:
@@ -68,6 +73,12 @@ def _copy(database: Database, copy: Path) -> None:
         raise LedgerUnavailable(f"the copy {copy} could not be written: {problem}; nothing else was changed") from None
 
 
+def _rows(connection: Connection) -> Sequence[Mapping[Any, Any]]:
+    """The ledgers of a file: what each is called, and which version wrote it."""
+    columns = tables.ledgers.c
+    return connection.execute(select(columns.id, columns.name, columns.schema)).mappings().all()
+
+
 def _check(path: Path) -> list[str]:
     """Verify every ledger of a file; their names."""
     database = Database(f"sqlite:///{path}", 30.0)
@@ -75,11 +86,10 @@ def _check(path: Path) -> list[str]:
         with database.transaction(write=False) as connection:
             if connection.exec_driver_sql("PRAGMA quick_check").scalar() != "ok":
                 raise LedgerCorrupt(f"the file {path} is damaged; restore another copy")
-            rows = connection.execute(select(tables.ledgers.c.id, tables.ledgers.c.name, tables.ledgers.c.schema)).all()
+            rows = _rows(connection)
             for row in rows:
-                if row.schema == tables.SCHEMA:
-                    verify(connection, row.id)
-            return [row.name for row in rows]
+                verify(connection, row["id"])
+            return [row["name"] for row in rows]
     finally:
         database.close()
 
@@ -133,8 +143,10 @@ def upgrade(url: str, copy: Path | None) -> list[str]:
         if database.memory or database.missing:
             raise InvalidRequest(f"there is no ledger at {database}; correct the path")
         with database.transaction(write=False) as connection:
-            schemas = connection.execute(select(tables.ledgers.c.schema)).scalars().all()
-        if all(schema >= tables.SCHEMA for schema in schemas):
+            rows = _rows(connection)
+        for row in rows:
+            checks.known(row)
+        if all(row["schema"] == tables.SCHEMA for row in rows):
             return []
         if database.beside is not None:
             if copy is None or copy.exists():

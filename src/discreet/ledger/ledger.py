@@ -228,11 +228,12 @@ class Ledger:
         with self._database.work(write=True) as work:
             books = self._journal.lock(work)
             bound = replace(draft, unit=self._bound(books.unit, unit, binding))
-            if self._share is not None:
-                self._journal.load(work, books, self._share)
-                bound = replace(bound, account=self._share.number, part=self._share.part)
+            if (payer := account.account or self._share) is not None:
+                self._journal.load(work, books, payer)
+                bound = replace(bound, account=payer.number, part=payer.part)
             entry = self._journal.post(work, books, [bound])[0]
-            work.after.insert(0, lambda: tally.opened(self._journal.place, entry.number, bound.cost))
+            if account.account is None:  # what a part pays was charged when it was opened
+                work.after.insert(0, lambda: tally.opened(self._journal.place, entry.number, bound.cost))
         return [Account(entry.number, part, account.parts, entry.hash) for part in range(account.parts or 1)]
 
     def reopen(self, request: Reopen, relation: Relation) -> int:

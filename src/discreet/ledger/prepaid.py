@@ -1,4 +1,17 @@
-"""Accounts that are paid before they are used: plans of steps, disjoint parts of the people, and reservations."""
+"""Accounts that are paid before they are used: plans of steps, disjoint parts of the people, and reservations.
+
+What was paid in advance and not used when a process died is not redeemed by asking again, as a single question is
+(``answers``); a plan goes on where whoever opened it kept its account (``steps_left``). The theorem there is about an entry
+that says which question it pays for, on which people. An opening does not:
+
+- a plan pays for one question T times, each time with fresh noise. Which of the T a question is, it does not tell, and an
+  answer handed out for the wrong one would be the noise of another step a second time. Steps are not stored either;
+- parts are cut when they are opened, where no column names people by a key that dies with the run. Cut anew, a person could
+  be in part 1 before the death and in part 2 after it: two draws, each within the cap, and the cap was paid once.
+
+An account on all people in one part could be found again by its question; its answers would have to be as well. It is left
+as it is, because what uses one is paid by itself wherever no delta is given (``synthetic.measuring``).
+"""
 
 from __future__ import annotations
 
@@ -39,6 +52,10 @@ def steps_left(journal: Journal, drafting: Drafting, request: Reopen, relation: 
             raise AccountClosed(
                 f"a run continues at the ledger that was paid for it, and {journal.name!r} has no account {account.number} "
                 "with that seal; open the ledger the run began with"
+            )
+        if journal.paid_by_part(work, account):
+            raise AccountClosed(
+                f"a plan on a part of the people serves the run that opened it, got number {account.number}; begin a new run"
             )
         standing = journal.load(work, journal.read_books(work), account)
     if standing.terms.plan != wanted:

@@ -2,13 +2,14 @@
 
 A commit writes to the log and waits for the disk once; waiting for the file as well at every commit was measured to cost
 0.5 ms more, a third of an ask. So a thread of its own does it as soon as the ledger has been quiet for 20 milliseconds,
-and at least five times a second. While it has not, the head file tells of more events than the file holds, so a copy of
+and at least twenty times a second. While it has not, the head file tells of more events than the file holds, so a copy of
 the file alone is found out; afterwards the file alone is the whole ledger, and the log is empty: nothing can be lost with
 it.
 
 While asks follow one another the log keeps its length and is written over from its beginning: a disk takes half the time to
-write over a block than to make a file longer. Proof that a log cut then is found: every transaction writes the page with the
-ledger's row, so whatever part of a log is left has a row of an earlier number than the head file tells of.
+write over a block than to make a file longer, so a log is begun anew early. Proof that a log cut then is found: every
+payment and every answer writes the page with the ledger's row, so whatever part of a log is left that lacks one has a row of
+an earlier number than the head file tells of.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from urllib.parse import quote
 from discreet.errors import DiscreetError
 from discreet.ledger.beside import Beside
 
-_QUIET, _AT_MOST = 0.02, 0.2
-_LONG = 1000  # pages of a log that is begun anew while it is written to
+_QUIET, _AT_MOST = 0.02, 0.05
+_LONG = 200  # pages of a log that is begun anew while it is written to
 
 
 class Settler:

@@ -80,8 +80,14 @@ events = Table(
     Column("rows", Text),  # what the rows were restricted to
     Column("key", String(64)),  # the keyed digest of question, law, relation and version
     Column("unit", Text),  # the unit that this event bound the ledger to
-    # Of those that have one: every page that a transaction touches is written to the log.
-    Index("discreet_events_key", "ledger", "key", sqlite_where=text("key IS NOT NULL")),
+    # Of those that ``find_own`` looks for: every page that a transaction touches is written to the log.
+    Index(
+        "discreet_events_key",
+        "ledger",
+        "key",
+        sqlite_where=text("key IS NOT NULL AND account IS NOT NULL"),
+        postgresql_where=text("key IS NOT NULL AND account IS NOT NULL"),
+    ),
 )
 
 accounts = Table(
@@ -110,11 +116,10 @@ pending = Table(
     "discreet_pending",
     metadata,
     Column("ledger", _ID, ForeignKey(ledgers.c.id), primary_key=True),
-    Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the event that paid
-    Column("key", String(64), nullable=False),
+    Column("key", String(64), primary_key=True),
+    Column("number", BigInteger, nullable=False),  # of the event that paid
     Column("state", String(16), nullable=False),  # "paid", or "looked" once someone began to look
     Column("holder", BigInteger, nullable=False),  # who claims it; 0 for nobody
-    UniqueConstraint("ledger", "key"),
     sqlite_with_rowid=False,  # one tree of pages less to write
 )
 
@@ -149,6 +154,7 @@ find_own = select(events.c.number).where(
     events.c.ledger == _ledger,
     events.c.key == bindparam("of_key"),
     events.c.who == bindparam("of_who"),
+    events.c.account.is_not(None),
     events.c.kind.in_([literal_column("'draw'"), literal_column("'use'")]),
 )
 paid_of_account = (
@@ -164,6 +170,7 @@ _payment = (events.c.hash.label("paid"), events.c.question, events.c.law, events
 read_payment = select(*_payment).where(events.c.ledger == _ledger, events.c.number == bindparam("of_number"))
 hash_of_event = select(events.c.hash).where(events.c.ledger == _ledger, events.c.number == bindparam("of_number"))
 _this_event = (events.c.ledger == _ledger, events.c.number == bindparam("of_number"))
+payer_of_event = select(events.c.account, events.c.part).where(*_this_event)
 previous_of_event = select(events.c.previous).where(*_this_event)
 relation_of_event = select(events.c.relation).where(*_this_event)
 cost_of_event = select(events.c.cost).where(*_this_event)
@@ -210,7 +217,12 @@ insert_pending = pending.insert()
 update_pending = pending.update().where(*_one_pending).values(state=bindparam("new_state"), holder=bindparam("new_holder"))
 delete_pending = pending.delete().where(*_one_pending)
 # What a claimant does with an entry that is its own and in the state it left it; nothing where it is not.
-_as_left = (*_one_pending, pending.c.state == bindparam("old_state"), pending.c.holder == bindparam("old_holder"))
+_as_left = (
+    *_one_pending,
+    pending.c.key == bindparam("of_key"),
+    pending.c.state == bindparam("old_state"),
+    pending.c.holder == bindparam("old_holder"),
+)
 mark_pending = pending.update().where(*_as_left).values(state=bindparam("new_state"))
 answer_pending = pending.delete().where(*_as_left)
 delete_all_pending = pending.delete().where(pending.c.ledger == _ledger)

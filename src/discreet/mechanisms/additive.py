@@ -164,7 +164,7 @@ class Gridded(Mechanism):
                 "use a larger epsilon, or a coarser exact value"
             )
         most = (1 << 62) >> min(max(-bits, 0), 62)
-        counts = np.clip(exact.counts, -most, most)
+        counts = np.minimum(np.maximum(exact.counts, -most), most)  # for a few numbers quicker than a clip
         if bits <= 0:
             return counts << min(-bits, 62), 0.0
         whole = counts >> bits

@@ -44,6 +44,8 @@ class DiscreteLaplace(Lattice):
         return Cost.pure(Distance.of(sensitivity).l1 / min(self.scales))
 
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
+        if size == 1:
+            return np.array([exponential.one_discrete_laplace(random, scales[0])], np.int64)
         return exponential.discrete_laplace(random, scales[0], size)
 
     def _log_mass(self, steps: Any, scale: Floats, xp: Any) -> Any:

@@ -23,8 +23,8 @@ class Columns:
     """Which columns of a table a model is fitted to, and what is public about the table.
 
     ``target`` is empty for a model that predicts none. ``propensity`` is the column that weights are divided by, where a
-    model has such; ``raw`` says that the numbers of the features have no bounds, ``arrays`` that the table was made of
-    arrays handed to ``fit``.
+    model has such; ``parts`` is in how many parts the people were cut, one of which this is. ``raw`` says that the numbers
+    of the features have no bounds, ``arrays`` that the table was made of arrays handed to ``fit``.
     """
 
     schema: Schema
@@ -33,6 +33,7 @@ class Columns:
     weight: str | None = None
     rows: int | None = None  # where they are public
     propensity: str | None = None
+    parts: int = 1
     raw: bool = False
     arrays: bool = False
 

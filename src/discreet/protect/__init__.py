@@ -12,6 +12,8 @@ from discreet.lazy import lazy
 
 if TYPE_CHECKING:
     from discreet.protect import report as report
+    from discreet.protect.analyses import Utility as Utility
+    from discreet.protect.analyses import utility as utility
     from discreet.protect.anonymous import Anonymized as Anonymized
     from discreet.protect.anonymous import anonymize as anonymize
     from discreet.protect.date_shift import shift_dates as shift_dates
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from discreet.protect.same_format import SameFormat as SameFormat
     from discreet.protect.scanning import Scan as Scan
     from discreet.protect.scanning import scan as scan
+    from discreet.protect.trade_off import together as together
     from discreet.protect.upgrading import Upgraded as Upgraded
     from discreet.protect.upgrading import upgrade as upgrade
     from discreet.protect.vault import Vault as Vault
@@ -48,6 +51,7 @@ _HOMES = {
     "SameFormat": "discreet.protect.same_format",
     "Scan": "discreet.protect.scanning",
     "Upgraded": "discreet.protect.upgrading",
+    "Utility": "discreet.protect.analyses",
     "Vault": "discreet.protect.vault",
     "anonymize": "discreet.protect.anonymous",
     "check": "discreet.protect.risk",
@@ -55,7 +59,9 @@ _HOMES = {
     "mondrian": "discreet.protect.local_recoding",
     "scan": "discreet.protect.scanning",
     "shift_dates": "discreet.protect.date_shift",
+    "together": "discreet.protect.trade_off",
     "upgrade": "discreet.protect.upgrading",
+    "utility": "discreet.protect.analyses",
 }
 
 _MODULES = ("report",)

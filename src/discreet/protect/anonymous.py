@@ -14,11 +14,13 @@ import numpy as np
 from discreet.core.labels import closest
 from discreet.core.numbers import Number, rational
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.protect.diversity import Demand, arranged
+from discreet.protect.diversity import Demand
+from discreet.protect.ground import Ranking, arranged
 from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.histogram import Histogram, Ints
 from discreet.protect.incognito import Node, Safe, View, incognito
 from discreet.protect.metrics import METRICS, Chosen, choose, metric_named
+from discreet.protect.presence import Presence, checked, people
 from discreet.protect.recode import Recode
 from discreet.protect.shuffle import Order, Shuffle
 from discreet.protect.tables import Change, Changed, Progress, Table, open_table
@@ -61,6 +63,7 @@ class Anonymized:
     safe: Safe = field(repr=False)
     source: Table = field(repr=False)
     change: Change = field(repr=False)
+    hierarchies: Mapping[str, Hierarchy] = field(repr=False)
     copied: tuple[str, ...] = ()
 
     @property
@@ -97,7 +100,7 @@ class Anonymized:
     @cached_property
     def losses(self) -> dict[str, float]:
         """The loss of the chosen node under every metric, without weights: from 0 for nothing to 1 for all."""
-        return {name: metric_named(name, self.base).score(self.node, self._view)[0] for name in METRICS}
+        return {name: metric_named(name, self.base).score(self.node, self.view)[0] for name in METRICS}
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -131,9 +134,9 @@ class Anonymized:
         inside = all(level < size for level, size in zip(node, self.safe.mask.shape, strict=True))
         if not inside or not self.safe.mask[node]:
             raise InvalidRequest(f"these levels are not safe, got {dict(zip(self.levels, node, strict=True))}; see .nodes")
-        change, gone = Recode.at(self._view, node)
+        change, gone = Recode.at(self.view, node)
         drop = self.change.drop if isinstance(self.change, Without) else ()
-        loss = metric_named("precision", self.base).score(node, self._view)[0]
+        loss = metric_named("precision", self.base).score(node, self.view)[0]
         return replace(
             self,
             levels=dict(zip(self.levels, node, strict=True)),
@@ -153,7 +156,7 @@ class Anonymized:
         if before:
             _, _, found = View(self.base, ()).entries((0,) * len(self.levels))
             return np.sort(found)
-        _, bad, found = self._view.entries(self.node)
+        _, bad, found = self.view.entries(self.node)
         return np.sort(found[~bad])
 
     @property
@@ -163,8 +166,9 @@ class Anonymized:
             return None
         return dict(zip(self.base.values, map(float, self.base.shares()), strict=True))
 
-    @property
-    def _view(self) -> View:
+    @cached_property
+    def view(self) -> View:
+        """The histogram of the table, to be looked at under the rules that were asked for."""
         shares = self.base.shares() if self.base.sensitive is not None else None
         return View(self.base, self.demand.rules(shares, self.base.values))
 
@@ -182,10 +186,13 @@ def anonymize(
     *,
     diversity: str = "distinct",
     c: Number | None = None,
-    order: Sequence[object] | str | None = None,
+    order: Ranking = None,
     beta: Number | None = None,
     likeness: str = "enhanced",
     disclosure: Number | None = None,
+    insiders: int = 0,
+    presence: tuple[Number, Number] | None = None,
+    population: Any = None,
     weights: Mapping[str, float] | None = None,
     at_most: Mapping[str, int | str] | None = None,
     drop: Sequence[str] = (),
@@ -196,9 +203,12 @@ def anonymize(
     ``table`` is a dict of columns, a pandas, Polars or Arrow table, the path of CSV or Parquet files (with
     ``spark=session`` read by Spark), or a Spark DataFrame. ``hierarchies`` says how each quasi-identifier is made
     coarser. With a ``sensitive`` column, each group also needs ``l``-diversity (``diversity``: distinct, entropy, or
-    recursive with ``c``), ``t``-closeness (categorical, or ordered by ``order``, a list or "numeric"),
+    recursive with ``c``), ``t``-closeness (categorical, or by ``order``: a list, "numeric" or a hierarchy),
     ``beta``-likeness (``likeness``: enhanced or basic) or ``disclosure``, the delta of delta-disclosure. At most the share
-    ``suppression`` of rows may be left out, in whole groups that fail. Of all safe combinations of levels the one of least
+    ``suppression`` of rows may be left out, in whole groups that fail. Distinct and recursive diversity hold for the others
+    of a group whatever ``insiders``, so many of its people, tell of themselves. Where nothing is suppressed,
+    ``presence=(least, largest)`` bounds which share of the people of ``population`` like a group is in the table
+    (delta-presence). Of all safe combinations of levels the one of least
     ``metric`` is taken: precision, height, discernibility, ncp or entropy, with ``weights`` for columns, or a function of
     your own of the levels, the sizes of groups and the rows left out; ``result.at(levels)`` is the copy at any other safe
     one. Several ``sensitive`` columns are each held to the same demands, where nothing is suppressed. ``at_most`` caps the
@@ -211,7 +221,7 @@ def anonymize(
     a group whose rows share one sensitive value gives that value away (ask for ``l``), and whoever can rule values out
     learns more. Two k-anonymous copies of one table together need not be k-anonymous.
     """
-    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure)
+    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure, insiders)
     source = open_table(table, spark)
     names = listed(quasi_identifiers)
     hidden = listed(sensitive)
@@ -219,6 +229,12 @@ def anonymize(
         raise InvalidRequest(
             f"several sensitive columns are different ones, without order= and suppression=, got {hidden}; make one column "
             "of them, or ask for one of them"
+        )
+    if presence is not None:
+        checked(presence)
+    if (presence is None) != (population is None) or (presence is not None and suppression != 0):
+        raise InvalidRequest(
+            "presence and population are given together, and without suppression: whoever is left out is known to be absent"
         )
     first = hidden[0] if hidden else None
     for place in range(max(1, len(hidden))):
@@ -234,20 +250,26 @@ def anonymize(
     limit = math.floor(share * base.rows)
     rules = demand.rules(base.shares() if base.sensitive is not None else None, base.values)
     chooser = metric_named(metric, base, weights)
-    safe = incognito(base, [cap + 1 for cap in caps], rules, limit)
+    shape = [cap + 1 for cap in caps]
+    view = View(base, rules)
+    safe = incognito(base, shape, rules, limit)
     for other in hidden[1:] if demand.needs_sensitive else ():
         more = histogram_of(source, names, hierarchies, other, None)
-        found = incognito(more, [cap + 1 for cap in caps], demand.rules(more.shares(), more.values), limit)
-        safe = Safe(safe.mask & found.mask, safe.tested + found.tested)
-    view = View(base, rules)
+        safe = safe.both(incognito(more, shape, demand.rules(more.shares(), more.values), limit))
     if not safe.mask.any():
         raise InvalidRequest(_blocked(view, caps, limit, first))
+    if presence is not None:
+        everyone = people(source, open_table(population, spark), names, hierarchies)
+        safe = safe.both(incognito(everyone, shape, [Presence.of(presence, everyone)], 0))
+        if not safe.mask.any():
+            raise InvalidRequest("no levels that satisfy the other rules satisfy presence; widen it, or raise at_most")
     node, loss = choose(chooser, safe.mask, view, limit)
     change, gone = Recode.at(view, node)
     levels = dict(zip(names, node, strict=True))
     whole: Change = Without(change, dropped) if dropped else change
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", "own")
-    return Anonymized(levels, gone, base.rows, name, loss, limit, safe.tested, demand, base, safe, source, whole, copied)
+    facts = (levels, gone, base.rows, name, loss, limit, safe.tested, demand, base, safe, source, whole)
+    return Anonymized(*facts, {column: hierarchies[column] for column in names}, copied)
 
 
 def listed(names: str | Sequence[str] | None) -> list[str]:
@@ -271,7 +293,7 @@ def histogram_of(
     names: Sequence[str],
     hierarchies: Mapping[str, Hierarchy],
     sensitive: str | None,
-    order: Sequence[object] | str | None = None,
+    order: Ranking = None,
 ) -> Histogram:
     """The base histogram of a table, its sensitive values in their declared order."""
     columns, counts = source.counted([*names, *([] if sensitive is None else [sensitive])])

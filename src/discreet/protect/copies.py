@@ -25,7 +25,8 @@ import numpy as np
 from discreet.errors import DiscreetError, InvalidRequest
 from discreet.protect.anonymous import Anonymized, histogram_of, listed
 from discreet.protect.diversity import Demand
-from discreet.protect.hierarchies import read_columns
+from discreet.protect.ground import Ranking
+from discreet.protect.hierarchies import Hierarchy, read_columns
 from discreet.protect.histogram import Ints, encode
 from discreet.protect.incognito import View
 from discreet.protect.local_recoding import METHODS, Counted, LocalCopy, LocalRecode, made_of
@@ -57,9 +58,13 @@ def described(made: Copy, hierarchies: Mapping[str, Any], sensitive: str | Seque
     Where classes have words of their own, a salted digest of them tells whether they can be made again.
     """
     demand = made.demand
-    order = demand.order
-    said = order if order is None or isinstance(order, str) else [str(value) for value in order]
-    plain = {"k": demand.k, "diversity": demand.diversity, "order": said, "likeness": demand.likeness}
+    plain = {
+        "k": demand.k,
+        "diversity": demand.diversity,
+        "order": _said(demand.order),
+        "likeness": demand.likeness,
+        "insiders": demand.insiders,
+    }
     numbers = {
         name: None if (value := getattr(demand, name)) is None else str(value)
         for name in ("l", "t", "c", "beta", "disclosure")
@@ -75,6 +80,18 @@ def described(made: Copy, hierarchies: Mapping[str, Any], sensitive: str | Seque
         salt = os.urandom(16).hex()
         return facts | {"method": made.method, "salt": salt, "digest": _digest(made.recode, salt)}
     return facts | {"levels": made.levels, "suppressed": made.suppressed}
+
+
+def _said(order: Ranking) -> Any:
+    if isinstance(order, Hierarchy):
+        return order.to_dict()
+    return order if order is None or isinstance(order, str) else [str(value) for value in order]
+
+
+def _demand(said: Mapping[str, Any]) -> Demand:
+    """The demand of an earlier copy, as the log holds it."""
+    order = said["order"]
+    return Demand(**{**said, "order": Hierarchy.from_dict(order) if isinstance(order, dict) else order})
 
 
 def joint(source: Table, made: Copy, earlier: Sequence[dict[str, Any]]) -> Joint:
@@ -142,12 +159,12 @@ def _again(source: Table, copy: Mapping[str, Any]) -> Recode | LocalRecode:
 
 def _again_locally(source: Table, copy: Mapping[str, Any]) -> LocalRecode:
     try:
-        demand = Demand(**copy["demand"])
+        demand = _demand(copy["demand"])
         hierarchies = read_columns(copy["hierarchies"])
         hidden = listed(copy["sensitive"]) if demand.needs_sensitive else []
         source.check([*hierarchies, *hidden])
         counted = Counted.of(source, list(hierarchies), hierarchies, hidden, demand.order)
-        recode, _, _ = made_of(counted, demand, *METHODS[copy["method"]])
+        recode, _, _ = made_of(counted, demand, METHODS[copy["method"]])
     except DiscreetError as problem:
         raise _cannot(str(problem)) from None
     if _digest(recode, copy["salt"]) != copy["digest"]:
@@ -158,7 +175,7 @@ def _again_locally(source: Table, copy: Mapping[str, Any]) -> LocalRecode:
 def _again_by_level(source: Table, copy: Mapping[str, Any]) -> Recode:
     try:
         levels: dict[str, int] = copy["levels"]
-        demand = Demand(**copy["demand"])
+        demand = _demand(copy["demand"])
         hierarchies = read_columns(copy["hierarchies"])
         secret = copy["sensitive"] if demand.needs_sensitive else None
         source.check([*levels, *([] if secret is None else [secret])])

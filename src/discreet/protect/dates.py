@@ -9,7 +9,8 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from discreet.errors import InvalidRequest
-from discreet.protect.hierarchies import TOP, Floats, Hierarchy
+from discreet.protect.hierarchies import TOP
+from discreet.protect.measured import Measured
 
 # For every step, the months it spans (0: one day) and how it is written.
 _STEPS: dict[str, tuple[int, Callable[[date], str]]] = {
@@ -24,7 +25,7 @@ _STEPS: dict[str, tuple[int, Callable[[date], str]]] = {
 
 
 @dataclass(frozen=True)
-class Dates(Hierarchy):
+class Dates(Measured):
     """Days between two dates, written in ISO form, and the coarser periods that hold them.
 
     Proof: counted in months from January of the year 0, each period starts at a multiple of its length, and each
@@ -65,12 +66,10 @@ class Dates(Hierarchy):
         day = self._within(value)
         return (value, *(_STEPS[step][1](day) for step in self.steps), TOP)
 
-    def loss(self, value: str, level: int) -> float:
-        if level in (0, self.height):
-            return float(level > 0)
+    def stretch(self, value: str, level: int) -> tuple[float, float]:
         start, stop = _period(self._within(value), _STEPS[self.steps[level - 1]][0])
-        days = min(stop, self._last) - max(start, self._first)
-        return days / (self._last - self._first)
+        days = self._last - self._first
+        return (max(start, self._first) - self._first) / days, (min(stop, self._last) - self._first) / days
 
     def place(self, value: str) -> date:
         return self._within(value)
@@ -84,9 +83,6 @@ class Dates(Hierarchy):
 
     def centre(self, mean: float, frequent: str) -> str:
         return (self._first + timedelta(days=round(mean * (self._last - self._first).days))).isoformat()
-
-    def apart(self, value: str, values: Sequence[str], positions: Floats) -> Floats:
-        return (positions - self.positions([value])[0]) ** 2
 
     def to_dict(self) -> dict[str, Any]:
         return {

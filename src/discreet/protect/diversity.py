@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from discreet.core.numbers import Number, positive, rational
 from discreet.errors import InvalidRequest
+from discreet.protect.ground import Ground, Ranking, ground
 from discreet.protect.histogram import Floats, Ints
 
 Fails = npt.NDArray[np.bool_]
@@ -52,16 +53,20 @@ class Distinct(Rule):
     """Distinct l-diversity: at least ``l`` different sensitive values (Machanavajjhala et al. 2007).
 
     Here and in the other forms of diversity a ``missing`` value, given by its column, is none that could be the person's.
+    Against ``insiders``, so many people of a group who pool what they know of themselves, it must hold for the others,
+    whoever the insiders are; those with the rarest values take most values away.
 
-    Proof: a union of groups holds every value that either of them holds.
+    Proof: a union of groups holds every value that either of them holds. Of the insiders of a union no more than all belong
+    to one of its groups, and what is left of that group is diverse.
     """
 
     l: int  # noqa: E741
     missing: int | None = None
+    insiders: int = 0
     monotone: ClassVar[bool] = True
 
     def fails(self, sizes: Ints, matrix: Ints) -> Fails:
-        return np.asarray(values(told(matrix, self.missing)) < self.l)
+        return np.asarray(values(outside(told(matrix, self.missing), self.insiders)) < self.l)
 
 
 @dataclass(frozen=True)
@@ -82,18 +87,23 @@ class Entropy(Rule):
 
 @dataclass(frozen=True)
 class Recursive(Rule):
-    """Recursive (c, l)-diversity: r_1 < c (r_l + ... + r_v), counts in falling order (Machanavajjhala et al. 2007)."""
+    """Recursive (c, l)-diversity: r_1 < c (r_l + ... + r_v), counts in falling order (Machanavajjhala et al. 2007).
+
+    Against m ``insiders``, and l >= 2: r_1 < c (r_l + ... + r_v - m). Proof: the sum of the smallest counts falls by no more
+    than the rows that are taken away, and by as many if all are taken from it, which leaves r_1 as it is.
+    """
 
     c: Fraction
     l: int  # noqa: E741
     missing: int | None = None
+    insiders: int = 0
 
     def fails(self, sizes: Ints, matrix: Ints) -> Fails:
         matrix = told(matrix, self.missing)
         if matrix.shape[1] < self.l:
             return np.ones(len(sizes), bool)
         falling = -np.sort(-matrix, axis=1)
-        tail = falling[:, self.l - 1 :].sum(axis=1)
+        tail = np.maximum(falling[:, self.l - 1 :].sum(axis=1) - self.insiders, 0)
         # Whole numbers on both sides: r_1 < c * tail is not a matter of rounding. Python's own where 64 bits are too few.
         rows = int(falling[:, 0].max(initial=0) + tail.max(initial=0))
         if rows * max(self.c.denominator, self.c.numerator) >= 1 << 62:
@@ -110,10 +120,10 @@ class Closeness(Rule):
 
     t: float
     shares: Floats
-    ordered: bool = False
+    ground: Ground
 
     def fails(self, sizes: Ints, matrix: Ints) -> Fails:
-        return np.asarray(distance(sizes, matrix, self.shares, ordered=self.ordered) > self.t + _SLACK)
+        return np.asarray(self.ground.distance(sizes, matrix, self.shares) > self.t + _SLACK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +168,15 @@ def told(matrix: Ints, missing: int | None) -> Ints:
     return matrix if missing is None else np.delete(matrix, missing, axis=1)
 
 
+def outside(matrix: Ints, insiders: int) -> Ints:
+    """The counts that are left when insiders, of the rarest values first, are taken away; each row in rising order."""
+    if insiders == 0:
+        return matrix
+    rising = np.sort(matrix, axis=1)
+    gone = np.minimum(np.cumsum(rising, axis=1), insiders)
+    return np.asarray(rising - np.diff(gone, axis=1, prepend=0), np.int64)
+
+
 def values(matrix: Ints) -> Ints:
     """How many different values each group has; one where it has none, as l = 1 asks for nothing."""
     return np.asarray(np.maximum(np.count_nonzero(matrix, axis=1), 1), np.int64)
@@ -170,18 +189,6 @@ def entropy(sizes: Ints, matrix: Ints) -> Floats:
         return np.where(sizes > 0, np.log(np.maximum(sizes, 1)) - logs / np.maximum(sizes, 1), 0.0)
 
 
-def distance(sizes: Ints, matrix: Ints, shares: Floats, *, ordered: bool) -> Floats:
-    """The earth mover's distance of each group from the table's shares.
-
-    Categorical: half the sum of |p - P|. Ordered over v values: the sum of |cumulated p - P| divided by v - 1.
-    """
-    apart = matrix / np.maximum(sizes, 1)[:, None] - shares
-    if not ordered:
-        return np.asarray(np.abs(apart).sum(axis=1) / 2)
-    width = max(1, matrix.shape[1] - 1)
-    return np.asarray(np.abs(np.cumsum(apart, axis=1))[:, :-1].sum(axis=1) / width)
-
-
 @dataclass(frozen=True)
 class Demand:
     """The rules as a user asks for them, before the table is known."""
@@ -191,10 +198,11 @@ class Demand:
     t: Number | None = None
     diversity: str = "distinct"
     c: Number | None = None
-    order: Sequence[object] | str | None = None
+    order: Ranking = None
     beta: Number | None = None
     likeness: str = "enhanced"
     disclosure: Number | None = None
+    insiders: int = 0
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
@@ -207,6 +215,12 @@ class Demand:
             raise InvalidRequest(f"l must be a whole number for {self.diversity} diversity, got {self.l}; or use entropy")
         if (self.c is None) == (self.diversity == "recursive" and self.l is not None):
             raise InvalidRequest(f"c must be given for recursive diversity and only there, got c={self.c!r}; try c=3")
+        if isinstance(self.insiders, bool) or not isinstance(self.insiders, int) or self.insiders < 0:
+            raise InvalidRequest(f"insiders must be a number of people, 0 or more, got {self.insiders!r}")
+        if self.insiders and (self.l is None or self.diversity == "entropy" or rational(self.l, "l") < 2):
+            raise InvalidRequest(
+                f"insiders are for distinct or recursive diversity with l of at least 2, got {self.diversity}, l={self.l}"
+            )
         if self.t is not None and not 0 <= rational(self.t, "t") <= 1:
             raise InvalidRequest(f"t must lie in [0, 1], got {self.t}")
         for name in ("beta", "disclosure"):
@@ -228,7 +242,7 @@ class Demand:
             made.append(self._diverse(rational(self.l, "l"), missing))
         if self.t is not None:
             assert shares is not None
-            made.append(Closeness(float(rational(self.t, "t")), shares, ordered=self.order is not None))
+            made.append(Closeness(float(rational(self.t, "t")), shares, ground(values, self.order)))
         if self.beta is not None:
             assert shares is not None
             made.append(Likeness(float(positive(self.beta, "beta")), shares, enhanced=self.likeness == "enhanced"))
@@ -239,26 +253,7 @@ class Demand:
 
     def _diverse(self, least: Fraction, missing: int | None) -> Rule:
         if self.diversity == "recursive":
-            return Recursive(positive(self.c or 0, "c"), int(least), missing)
-        return Distinct(int(least), missing) if self.diversity == "distinct" else Entropy(float(least), missing)
-
-
-def arranged(values: Sequence[str | None], order: Sequence[object] | str | None) -> list[int]:
-    """The places of the sensitive values in their declared order: ``"numeric"``, or a list of all of them."""
-    from discreet.sources.cells import label
-
-    if order is None:
-        return list(range(len(values)))
-    if order == "numeric":
-        try:
-            return sorted(range(len(values)), key=lambda i: Fraction(values[i] or ""))
-        except ValueError:
-            raise InvalidRequest(
-                "order='numeric' needs a sensitive column of numbers without gaps; list the order"
-            ) from None
-    if isinstance(order, str) or not isinstance(order, Sequence):
-        raise InvalidRequest(f"order must be 'numeric' or a list of the sensitive values from low to high, got {order!r}")
-    ranks = {label(value): rank for rank, value in enumerate(order)}
-    if strange := [value for value in values if value not in ranks]:
-        raise InvalidRequest(f"order must list every sensitive value, and {strange[0]!r} is not in it; add it")
-    return sorted(range(len(values)), key=lambda i: ranks[values[i]])
+            return Recursive(positive(self.c or 0, "c"), int(least), missing, self.insiders)
+        if self.diversity == "entropy":
+            return Entropy(float(least), missing)
+        return Distinct(int(least), missing, self.insiders)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -41,6 +42,7 @@ class Hierarchy(ABC):
 
     levels: tuple[str, ...]
     kind: ClassVar[str]
+    measured: ClassVar[bool] = False  # whether values are numbers or days, so that there is a middle between two
 
     @abstractmethod
     def path(self, value: str) -> tuple[str, ...]:
@@ -65,6 +67,10 @@ class Hierarchy(ABC):
     def positions(self, values: Sequence[str]) -> list[float]:
         """How far along the range each of the ordered values lies, from 0 to 1: evenly, where there is no measure."""
         return [place / max(1, len(values) - 1) for place in range(len(values))]
+
+    def ends(self, value: str, level: int) -> tuple[float, float]:
+        """The stretch of the range from 0 to 1 that a value stands for at a level, where values are measured."""
+        return 0.0, 1.0
 
     def cover(self, values: Sequence[str]) -> tuple[str, float]:
         """One word for several ordered values and the share of the range it stands for.
@@ -102,6 +108,11 @@ class Hierarchy(ABC):
     def top(self) -> str:
         """The one word for everything."""
         return TOP
+
+    @property
+    def missing(self) -> tuple[str | None, ...]:
+        """The way of a missing value: it stays missing below the top."""
+        return (*([None] * self.height), self.top)
 
     def level(self, which: int | str) -> int:
         """The number of a level, given by number or by name."""
@@ -225,6 +236,17 @@ class Hierarchy(ABC):
         except tomllib.TOMLDecodeError as problem:
             raise UnsupportedFormat(f"hierarchies: not valid TOML: {problem}") from None
         return read_columns(doc, folder)
+
+
+@contextmanager
+def covering(column: str) -> Iterator[None]:
+    """A refusal of a cell that its hierarchy does not cover, without the cell: nobody is shown what a record holds."""
+    try:
+        yield
+    except InvalidRequest:
+        raise InvalidRequest(
+            f"column {column!r}: every value must be covered by its hierarchy, and some are not; widen it, or clean them"
+        ) from None
 
 
 def read_columns(doc: Mapping[str, Any], folder: Path | None = None) -> dict[str, Hierarchy]:

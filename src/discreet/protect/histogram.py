@@ -6,9 +6,9 @@ and making a column coarser is one look-up in an array.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from discreet.errors import InvalidRequest
-from discreet.protect.hierarchies import Hierarchy
+from discreet.protect.hierarchies import Hierarchy, covering
 from discreet.sources import cells
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 _DENSE = 64  # groups are counted in one array up to this many possible ones for each entry, and sorted beyond
+_FEW = 8  # different combinations are read off such an array up to this many for each entry, and hashed beyond
 _LARGEST = 1 << 62
 
 
@@ -65,10 +66,8 @@ class CountedColumn:
     @staticmethod
     def of(name: str, leaves: Sequence[str | None], hierarchy: Hierarchy) -> CountedColumn:
         """The leaves of a table in a hierarchy; refuses, with the column's name, a value it does not cover."""
-        try:
-            paths = [_missing(hierarchy) if leaf is None else hierarchy.path(leaf) for leaf in leaves]
-        except InvalidRequest as problem:
-            raise InvalidRequest(f"column {name!r}: {problem}") from None
+        with covering(name):
+            paths = [hierarchy.missing if leaf is None else hierarchy.path(leaf) for leaf in leaves]
         maps, labels, losses = [], [], []
         top = hierarchy.height
         for level in range(top + 1):
@@ -95,10 +94,6 @@ class CountedColumn:
         out = np.zeros(self.size(low), np.int64)
         out[self.maps[low]] = self.maps[high]
         return out
-
-
-def _missing(hierarchy: Hierarchy) -> tuple[str | None, ...]:
-    return (*([None] * hierarchy.height), hierarchy.top)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +137,16 @@ class Histogram:
             tuple(values),
             int(ones.sum()),
         )
-        return whole.rolled(whole.levels)
+        return whole._at(whole.levels, whole.which)
 
     def rolled(self, levels: Sequence[int], keep: Sequence[int] | None = None) -> Histogram:
         """This histogram at coarser levels, on the columns at the places ``keep`` of its own (None: all of them)."""
         places = range(len(self.which)) if keep is None else keep
+        if tuple(places) == tuple(range(len(self.which))) and tuple(levels) == self.levels:
+            return self
+        return self._at(levels, places)
+
+    def _at(self, levels: Sequence[int], places: Sequence[int]) -> Histogram:
         columns = [self.columns[self.which[p]] for p in places]
         moved = []
         for p, column, level in zip(places, columns, levels, strict=True):
@@ -161,6 +161,23 @@ class Histogram:
         which = tuple(self.which[p] for p in places)
         return Histogram(self.columns, which, tuple(levels), tuple(codes), counts, secret, self.values, self.rows)
 
+    def blind(self) -> Histogram:
+        """The same rows without their sensitive values."""
+        if self.sensitive is None:
+            return self
+        seeing = (self.columns, self.which, self.levels, self.codes, self.counts)
+        return Histogram(*seeing, None, (), self.rows)._at(self.levels, range(len(self.which)))
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The counts as doubles, in which whole numbers below 2**53 are exact: sums over groups are made of them."""
+        return self.counts.astype(np.float64)
+
+    def spread(self, place: int) -> float:
+        """The inverse of the chance that two rows agree on a column: its number of values, were they equally frequent."""
+        rows = np.bincount(self.codes[place], self.weights)
+        return float(rows.sum() ** 2 / max(1.0, rows @ rows))
+
     def shares(self) -> Floats:
         """The share of each sensitive value in the whole table."""
         assert self.sensitive is not None
@@ -173,27 +190,43 @@ def mixed(codes: Sequence[Ints], sizes: Sequence[int]) -> tuple[Ints, int]:
         raise InvalidRequest("at least one column must be given, got none")
     keys, space = codes[0], max(1, sizes[0])
     for column, size in zip(codes[1:], sizes[1:], strict=True):
+        if size <= 1:
+            continue
         if space * size > _LARGEST:
             found, keys = np.unique(keys, return_inverse=True)
             space = max(1, len(found))
-        keys = keys * size + column
-        space *= max(1, size)
+        keys = keys * size
+        keys += column
+        space *= size
     return keys, space
+
+
+def keys_of(codes: Sequence[Ints], sizes: Sequence[int]) -> Ints:
+    """One number for each combination of codes, the same for the same combination in every part of the table."""
+    keys = np.zeros(len(codes[0]), np.uint64)
+    space = 1
+    for column, size in zip(codes, sizes, strict=True):
+        space *= max(1, size)
+        keys = keys * np.uint64(max(1, size)) + column.astype(np.uint64)
+    if space >= 1 << 63:
+        raise InvalidRequest(
+            "the quasi-identifiers have more combinations than can be numbered; leave one out, or round long numbers"
+        )
+    return keys.astype(np.int64)
 
 
 def _dense(space: int, entries: Ints) -> bool:
     return space <= 4096 + _DENSE * len(entries)
 
 
-def totals(keys: Ints, space: int, counts: Ints) -> Ints:
-    """The rows of each group, in no promised order; possible groups without rows may be among them as zeros."""
+def totals(keys: Ints, space: int, weights: Floats) -> npt.NDArray[Any]:
+    """The rows of each group as doubles, in no promised order; possible groups without rows may be among them as zeros."""
     if _dense(space, keys):
-        # Sums of doubles are exact here: a table of 2**53 rows is beyond anyone's disk.
-        return np.bincount(keys, counts, space).astype(np.int64)
+        return np.asarray(np.bincount(keys, weights, space))
     order = np.argsort(keys)
     ordered = keys[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(keys) else np.zeros(0, np.int64)
-    return np.add.reduceat(counts[order], starts) if len(keys) else np.zeros(0, np.int64)
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    return np.asarray(np.add.reduceat(weights[order], starts))
 
 
 def numbered(keys: Ints, space: int) -> tuple[Ints, int]:
@@ -208,16 +241,14 @@ def numbered(keys: Ints, space: int) -> tuple[Ints, int]:
 
 
 def distinct(codes: Sequence[Ints], sizes: Sequence[int], counts: Ints) -> tuple[list[Ints], Ints]:
-    """The different combinations of codes, each once, and their counts."""
-    if _dense(math.prod(sizes), counts):
-        keys, space = mixed(codes, sizes)
-        found = np.bincount(keys, counts, space)
-        present = np.flatnonzero(found)
-        out, rest = [], present
-        for size in reversed(sizes):
-            rest, code = np.divmod(rest, size)
-            out.append(code)
-        return out[::-1], found[present].astype(np.int64)
-    keys, _ = mixed(codes, sizes)
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return [column[first] for column in codes], np.bincount(inverse, counts, len(first)).astype(np.int64)
+    """The different combinations of codes, each once and in no promised order, and their counts."""
+    keys, space = mixed(codes, sizes)
+    if space > 4096 + _FEW * len(keys):
+        hashed = pa.array(keys).dictionary_encode()
+        keys, space = hashed.indices.to_numpy(), len(hashed.dictionary)
+    sums = np.bincount(keys, counts, space)
+    place = np.zeros(space, np.int64)
+    place[keys] = np.arange(len(keys))
+    found = np.flatnonzero(sums)
+    first = place[found]
+    return [column[first] for column in codes], sums[found].astype(np.int64)

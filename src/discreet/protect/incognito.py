@@ -3,7 +3,9 @@
 A node says how coarse each quasi-identifier is made. The search goes over *subsets* of the quasi-identifiers, small ones
 first, because a subset's failures are cheap to find and rule out most of the nodes above them. Within one subset a
 passing node marks all its generalisations as passing and a failing one all its specialisations as failing; the
-histogram of a subset is rolled up from one that has already been rolled up to the levels that still matter.
+histogram of a subset is rolled up from one that has already been rolled up to the levels that still matter. A node is the
+pair of its halves, and thousands of nodes are made of a few hundred halves: their keys are made once. What many nodes
+are counted from is rolled up to the levels that they share.
 """
 
 from __future__ import annotations
@@ -18,13 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.protect.diversity import Fails, Rule
-from discreet.protect.histogram import Histogram, Ints, mixed, numbered, totals
+from discreet.protect.histogram import CountedColumn, Histogram, Ints, mixed, numbered, totals
 
 Node: TypeAlias = tuple[int, ...]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 # Subsets of one and two columns rule out nearly all that any subset does; going through those of three and more costs
 # more than it saves, as every node of them is tested on a histogram that is hardly smaller than the whole.
 _SIZES = (1, 2)
+_OFTEN = 100  # tests of a histogram after which smaller ones are made of it
+_KEPT = 1 << 23  # keys of half the columns that a view keeps, in cells
 _CELLS = 1 << 22  # entries of a matrix of groups by sensitive values that are held at once
 
 
@@ -36,32 +40,48 @@ class View:
     rules: Sequence[Rule]
 
     def keys(self, node: Node) -> tuple[Ints, int]:
-        """The group of each entry at the levels of ``node``."""
-        h = self.histogram
-        sizes = [h.columns[column].size(level) for column, level in zip(h.which, node, strict=True)]
-        return mixed([self._column(place, level) for place, level in enumerate(node)], sizes)
+        """The group of each entry at the levels of ``node``, and a number above all of them."""
+        half = (len(node) + 1) // 2
+        parts = [self._part(start, levels) for start, levels in ((0, node[:half]), (half, node[half:])) if levels]
+        return mixed([keys for keys, _ in parts], [space for _, space in parts])
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, Node], tuple[Ints, int]]:
+        return {}
+
+    def _part(self, start: int, levels: Node) -> tuple[Ints, int]:
+        """The keys of half the columns at some levels; kept, because thousands of nodes ask for the same few."""
+        found = self._known.get((start, levels))
+        if found is None:
+            sizes = [self._named(start + p).size(level) for p, level in enumerate(levels)]
+            found = mixed([self._column(start + p, level) for p, level in enumerate(levels)], sizes)
+            if len(self._known) * len(found[0]) < _KEPT:
+                self._known[start, levels] = found
+        return found
 
     @cached_property
     def _moved(self) -> dict[tuple[int, int], Ints]:
         return {}
 
     def _column(self, place: int, level: int) -> Ints:
-        """The codes of a column at a level; kept, because thousands of nodes ask for the same few."""
+        """The codes of a column at a level."""
+        low, codes = self.histogram.levels[place], self.histogram.codes[place]
+        if level == low:
+            return codes
         if (place, level) not in self._moved:
-            h = self.histogram
-            low, codes = h.levels[place], h.codes[place]
-            step = h.columns[h.which[place]].step(low, level)
-            self._moved[place, level] = codes if level == low else step[codes]
+            self._moved[place, level] = self._named(place).step(low, level)[codes]
         return self._moved[place, level]
+
+    def _named(self, place: int) -> CountedColumn:
+        return self.histogram.columns[self.histogram.which[place]]
 
     def suppressed(self, node: Node) -> int:
         """How many rows are in groups that fail a rule."""
         keys, space = self.keys(node)
         h = self.histogram
         if h.sensitive is None:
-            sizes = totals(keys, space, h.counts)
-            bad = self.rules[0].fails(sizes, sizes[:, None])
-            return int(sizes[bad].sum())
+            rows = totals(keys, space, h.weights)
+            return int(rows @ self.rules[0].fails(rows, rows[:, None]).astype(np.float64))
         ids, groups = numbered(keys, space)
         sizes, bad = judge(self.rules, ids, groups, h.counts, h.sensitive, len(h.values))
         return int(sizes[bad].sum())
@@ -72,6 +92,35 @@ class View:
         h = self.histogram
         sizes, bad = judge(self.rules, ids, groups, h.counts, h.sensitive, len(h.values))
         return ids, bad, sizes
+
+
+class RolledUp:
+    """A view that is asked about many nodes, and smaller ones rolled up from it for the nodes that share a level.
+
+    Rolling up costs as much as some tens of tests and makes all later ones cheaper, so it is done for what is asked often,
+    a column at a time in ``order``.
+    """
+
+    def __init__(self, view: View, order: Sequence[int]) -> None:
+        self._view, self._order = view, order
+        self._asked = 0
+        self._coarser: dict[int, RolledUp] = {}
+
+    def suppressed(self, node: Node) -> int:
+        """How many rows are in groups that fail a rule."""
+        self._asked += 1
+        if not self._order or self._asked <= _OFTEN:
+            return self._view.suppressed(node)
+        level = node[self._order[0]]
+        if level not in self._coarser:
+            self._coarser[level] = RolledUp(self._rolled(self._order[0], level), self._order[1:])
+        return self._coarser[level].suppressed(node)
+
+    def _rolled(self, place: int, level: int) -> View:
+        h = self._view.histogram
+        if h.levels[place] == level:
+            return self._view
+        return View(h.rolled([level if p == place else low for p, low in enumerate(h.levels)]), self._view.rules)
 
 
 def judge(
@@ -125,6 +174,10 @@ class Safe:
     mask: Mask
     tested: int
 
+    def both(self, other: Safe) -> Safe:
+        """The nodes that pass here and there."""
+        return Safe(self.mask & other.mask, self.tested + other.tested)
+
     def nodes(self) -> list[Node]:
         """Every passing node, lowest first."""
         found = [tuple(int(level) for level in node) for node in np.argwhere(self.mask)]
@@ -144,11 +197,7 @@ def incognito(base: Histogram, shape: Sequence[int], rules: Sequence[Rule], limi
     there the monotone ones are searched and every survivor is tested with all of them.
     """
     pruning = list(rules) if limit == 0 else [rule for rule in rules if rule.monotone]
-    if all(not rule.sensitive for rule in pruning):
-        searched = Histogram(base.columns, base.which, base.levels, base.codes, base.counts, None, (), base.rows)
-        searched = searched.rolled(searched.levels) if base.sensitive is not None else searched
-    else:
-        searched = base
+    searched = base.blind() if all(not rule.sensitive for rule in pruning) else base
     mask, tested = _search(searched, tuple(shape), pruning, limit)
     if len(pruning) < len(rules):
         view = View(base, rules)
@@ -197,23 +246,24 @@ def _explore(base: Histogram, subset: tuple[int, ...], maybe: Mask, rules: Seque
     """Which nodes of one subset pass, of those that may."""
     passing = np.zeros(maybe.shape, bool)
     unknown = maybe.copy()
-    heights = np.indices(maybe.shape).sum(axis=0).ravel()
-    root: View | None = None
+    nodes = np.indices(maybe.shape).reshape(maybe.ndim, -1).T
+    left = np.flatnonzero(maybe)
+    left = left[np.argsort(nodes[left].sum(axis=1), kind="stable")]
+    flat = unknown.ravel()
     tests = 0
-    while True:
-        left = np.flatnonzero(unknown)
-        if not len(left):
-            return passing, tests
-        if root is None:
-            root = View(base.rolled(_corner(maybe), subset), rules)
+    if len(left):
+        root = View(base.rolled(_corner(maybe), subset), rules)
+        # First the columns that spread most: rolling them up merges most.
+        counted = RolledUp(root, sorted(range(len(subset)), key=lambda place: -root.histogram.spread(place)))
+    while len(left):
         # The middle of what is unknown settles most of it, whichever way it falls.
-        middle = len(left) // 2
-        chosen = left[np.argpartition(heights[left], middle)[middle]]
-        node = tuple(int(level) for level in np.unravel_index(chosen, maybe.shape))
+        node = tuple(nodes[left[len(left) // 2]].tolist())
         tests += 1
-        if root.suppressed(node) <= limit:
+        if counted.suppressed(node) <= limit:
             above = tuple(slice(level, None) for level in node)
             passing[above] = True
             unknown[above] = False
         else:
             unknown[tuple(slice(None, level + 1) for level in node)] = False
+        left = left[flat[left]]
+    return passing, tests

@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 
 from discreet.core.numbers import Number, positive, rational
 from discreet.errors import InvalidRequest
-from discreet.protect.hierarchies import TOP, Floats, Hierarchy
+from discreet.protect.hierarchies import TOP
+from discreet.protect.measured import Measured
 
 
 @dataclass(frozen=True)
-class Intervals(Hierarchy):
+class Intervals(Measured):
     """[lo, hi] cut into intervals of each width, counted from ``lo``; the last interval ends at ``hi`` and holds it.
 
     Proof: interval i of width w is [lo + i w, lo + (i + 1) w). With the next width m w, m a whole number, i // m is the
@@ -59,11 +60,10 @@ class Intervals(Hierarchy):
         number = self._number(value)
         return (value, *(self._name(level, self._index(number, level)) for level in range(1, self.height)), TOP)
 
-    def loss(self, value: str, level: int) -> float:
-        if level in (0, self.height):
-            return float(level > 0)
+    def stretch(self, value: str, level: int) -> tuple[float, float]:
         low, high = self._ends(level, self._index(self._number(value), level))
-        return float((high - low) / (self.hi - self.lo))  # type: ignore[operator]
+        whole = Fraction(self.hi) - Fraction(self.lo)
+        return float((low - self.lo) / whole), float((high - self.lo) / whole)  # type: ignore[operator]
 
     def place(self, value: str) -> Fraction:
         return self._number(value)
@@ -77,9 +77,6 @@ class Intervals(Hierarchy):
 
     def centre(self, mean: float, frequent: str) -> str:
         return f"{float(self.lo) + mean * (float(self.hi) - float(self.lo)):.6g}"
-
-    def apart(self, value: str, values: Sequence[str], positions: Floats) -> Floats:
-        return (positions - self.positions([value])[0]) ** 2
 
     def to_dict(self) -> dict[str, Any]:
         return {

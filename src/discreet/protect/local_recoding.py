@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,15 +21,17 @@ from discreet.errors import InvalidRequest
 from discreet.protect.anonymous import Without, check_columns, listed, others
 from discreet.protect.boxes import Entries, Fail, boxes
 from discreet.protect.clusters import clusters
-from discreet.protect.diversity import Demand, Fails, Rule, arranged
+from discreet.protect.diversity import Demand, Fails, Rule
+from discreet.protect.ground import Ranking, arranged
 from discreet.protect.hierarchies import Hierarchy
-from discreet.protect.histogram import Floats, Ints, distinct, encode, mixed
+from discreet.protect.histogram import Floats, Ints, distinct, encode, keys_of, mixed
 from discreet.protect.incognito import judge
 from discreet.protect.scales import Scale
 from discreet.protect.shuffle import Order, Shuffle
 from discreet.protect.tables import Change, Changed, Progress, Table, open_table
 
 Groups = Callable[["Counted", int, Fail | None], tuple[Ints, int]]
+Written = Callable[["Counted", Ints, int], list[list[str | None]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +53,17 @@ class LocalRecode:
 
     def classes(self, columns: Mapping[str, Any]) -> Ints:
         """A number for each row, equal exactly where the copy shows two rows alike."""
+        encoded = {name: encode(columns[name]) for name in self.codes}
+        return self.coded({name: texts for name, (texts, _) in encoded.items()}, {n: at for n, (_, at) in encoded.items()})
+
+    def coded(self, texts: Mapping[str, Sequence[str | None]], index: Mapping[str, Ints]) -> Ints:
+        """The same for columns of which every row's place among some texts is known."""
         coded = []
         for name, known in self.codes.items():
-            texts, index = encode(columns[name])
-            coded.append(np.array([known.get(text, -1) for text in texts], np.int64)[index])
+            coded.append(np.array([known.get(text, -1) for text in texts[name]], np.int64)[index[name]])
         if not len(coded[0]):
             return np.zeros(0, np.int64)
-        keys = _keys(coded, [len(known) for known in self.codes.values()])
+        keys = keys_of(coded, [len(known) for known in self.codes.values()])
         places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         if min(int(column.min()) for column in coded) < 0 or (self.keys[places] != keys).any():
             raise InvalidRequest("the table changed since it was counted: start again from the table as it is now")
@@ -79,7 +85,7 @@ class Counted:
         names: Sequence[str],
         hierarchies: Mapping[str, Hierarchy],
         hidden: Sequence[str],
-        order: Sequence[object] | str | None,
+        order: Ranking,
     ) -> Counted:
         """Group the table once. A secret is held as (entry, value, rows) sorted by entry, with its texts in order."""
         columns, found = source.counted([*names, *hidden])
@@ -92,11 +98,12 @@ class Counted:
             coded.append(places[codes])
         sizes = [len(scale.values) for scale in scales]
         combined, counts = distinct(coded, sizes, rows)
+        keys = keys_of(combined, sizes)
+        order_of = np.argsort(keys)  # so that classes do not hang on the order of the rows
+        combined, counts, keys = [column[order_of] for column in combined], counts[order_of], keys[order_of]
         if not hidden:
             return Counted(tuple(scales), tuple(combined), counts, ())
-        keys = _keys(combined, sizes)
-        rank = np.argsort(keys)
-        entry = rank[np.searchsorted(keys, _keys(coded, sizes), sorter=rank)]
+        entry = np.searchsorted(keys, keys_of(coded, sizes))
         secrets = []
         for values, place in encoded[len(names) :]:
             arrangement = arranged(values, order)
@@ -170,6 +177,7 @@ class LocalCopy:
     demand: Demand
     source: Table = field(repr=False)
     recode: LocalRecode = field(repr=False)
+    hierarchies: Mapping[str, Hierarchy] = field(repr=False)
     dropped: tuple[str, ...] = ()
     copied: tuple[str, ...] = ()
 
@@ -211,10 +219,11 @@ def mondrian(
     t: Number | None = None,
     diversity: str = "distinct",
     c: Number | None = None,
-    order: Sequence[object] | str | None = None,
+    order: Ranking = None,
     beta: Number | None = None,
     likeness: str = "enhanced",
     disclosure: Number | None = None,
+    insiders: int = 0,
     drop: Sequence[str] = (),
     spark: Any = None,
 ) -> LocalCopy:
@@ -223,9 +232,8 @@ def mondrian(
     A cell says the stretch that its class spans: ``[31, 36]`` for numbers and days, and for categories up to five values or
     their lowest common ancestor. Rules on ``sensitive`` columns are those of ``discreet.protect.anonymize``.
     """
-    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure)
-    asked = partial(_copy, "mondrian", _boxes, _stretches)
-    return asked(table, quasi_identifiers, hierarchies, demand, sensitive, drop, spark)
+    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure, insiders)
+    return _copy("mondrian", table, quasi_identifiers, hierarchies, demand, sensitive, drop, spark)
 
 
 def microaggregate(
@@ -239,10 +247,11 @@ def microaggregate(
     t: Number | None = None,
     diversity: str = "distinct",
     c: Number | None = None,
-    order: Sequence[object] | str | None = None,
+    order: Ranking = None,
     beta: Number | None = None,
     likeness: str = "enhanced",
     disclosure: Number | None = None,
+    insiders: int = 0,
     drop: Sequence[str] = (),
     spark: Any = None,
 ) -> LocalCopy:
@@ -251,15 +260,12 @@ def microaggregate(
     A cell says the middle of its class: the mean of numbers and days, the most frequent category. Rules on ``sensitive``
     columns are those of ``discreet.protect.anonymize``.
     """
-    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure)
-    asked = partial(_copy, "microaggregation", _clusters, _middles)
-    return asked(table, quasi_identifiers, hierarchies, demand, sensitive, drop, spark)
+    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure, insiders)
+    return _copy("microaggregation", table, quasi_identifiers, hierarchies, demand, sensitive, drop, spark)
 
 
 def _copy(
     method: str,
-    grouped: Groups,
-    written: Callable[[Counted, Ints, int], list[list[str | None]]],
     table: Any,
     quasi_identifiers: Sequence[str],
     hierarchies: Mapping[str, Hierarchy],
@@ -276,15 +282,23 @@ def _copy(
         raise InvalidRequest(f"several sensitive columns are different ones, without order=, got {hidden}; ask for one")
     copied, dropped = others(source, [*names, *hidden], drop)
     counted = Counted.of(source, names, hierarchies, hidden if demand.needs_sensitive else [], demand.order)
-    recode, sizes, metrics = made_of(counted, demand, grouped, written)
+    recode, sizes, metrics = made_of(counted, demand, METHODS[method])
     return LocalCopy(
-        method, tuple(names), counted.rows, sizes, metrics, demand, source, recode, tuple(dropped), tuple(copied)
+        method,
+        tuple(names),
+        counted.rows,
+        sizes,
+        metrics,
+        demand,
+        source,
+        recode,
+        {name: hierarchies[name] for name in names},
+        tuple(dropped),
+        tuple(copied),
     )
 
 
-def made_of(
-    counted: Counted, demand: Demand, grouped: Groups, written: Callable[[Counted, Ints, int], list[list[str | None]]]
-) -> tuple[LocalRecode, Ints, dict[str, float]]:
+def made_of(counted: Counted, demand: Demand, method: Method) -> tuple[LocalRecode, Ints, dict[str, float]]:
     """The change, the sizes of the classes it shows, and what is lost by it.
 
     Classes with the same words are one: a union of classes that satisfy the rules satisfies them.
@@ -295,13 +309,13 @@ def made_of(
     every = np.arange(len(counted.counts))
     if fails is not None and fails(np.zeros(len(every), np.int64), 1, every).any():
         raise InvalidRequest("not even the whole table satisfies the rules on the sensitive column; lower l or raise c")
-    classes, many = grouped(counted, demand.k, fails)
-    words = written(counted, classes, many)
+    classes, many = method.grouped(counted, demand.k, fails)
+    words = method.written(counted, classes, many)
     _, numbers = np.unique(_word_keys(words), return_inverse=True)
     sizes = np.bincount(numbers[classes], counted.counts).astype(np.int64)
     first = np.zeros(len(sizes), np.int64)
     first[numbers] = np.arange(many)
-    keys = _keys(counted.codes, [len(scale.values) for scale in counted.scales])
+    keys = keys_of(counted.codes, [len(scale.values) for scale in counted.scales])
     order = np.argsort(keys)
     recode = LocalRecode(
         {scale.name: {value: code for code, value in enumerate(scale.values)} for scale in counted.scales},
@@ -358,21 +372,30 @@ def _word_keys(words: Sequence[Sequence[str | None]]) -> Ints:
     return mixed(coded, sizes)[0]
 
 
-def _keys(codes: Sequence[Ints], sizes: Sequence[int]) -> Ints:
-    """One number for each combination of codes, the same for the same combination in every part of the table."""
-    keys = np.zeros(len(codes[0]), np.uint64)
-    space = 1
-    for column, size in zip(codes, sizes, strict=True):
-        space *= max(1, size)
-        keys = keys * np.uint64(max(1, size)) + column.astype(np.uint64)
-    if space >= 1 << 63:
-        raise InvalidRequest(
-            "the quasi-identifiers have more combinations than can be numbered; leave one out, or round long numbers"
-        )
-    return keys.astype(np.int64)
+def _spans(scale: Scale, classes: Ints, many: int, codes: Ints, rows: Floats) -> tuple[Floats, Floats]:
+    """A class of Mondrian is read as the stretch that it spans."""
+    return scale.between(*_ends(codes, classes, many))
 
 
-METHODS: dict[str, tuple[Groups, Callable[[Counted, Ints, int], list[list[str | None]]]]] = {
-    "mondrian": (_boxes, _stretches),
-    "microaggregation": (_clusters, _middles),
+def _points(scale: Scale, classes: Ints, many: int, codes: Ints, rows: Floats) -> tuple[Floats, Floats]:
+    """A cluster is read as its mean, or as its most frequent value."""
+    points, _ = scale.points()
+    if scale.hierarchy.measured and not scale.gap:
+        means = np.bincount(classes, rows * points[codes], many) / np.maximum(np.bincount(classes, rows, many), 1)
+        return means, means
+    often = points[scale.most_frequent(classes, many, codes, rows)]
+    return often, often
+
+
+class Method(NamedTuple):
+    """How rows are grouped, what is written for a group, and how an analyst reads it."""
+
+    grouped: Groups
+    written: Written
+    read: Callable[[Scale, Ints, int, Ints, Floats], tuple[Floats, Floats]]
+
+
+METHODS: dict[str, Method] = {
+    "mondrian": Method(_boxes, _stretches, _spans),
+    "microaggregation": Method(_clusters, _middles, _points),
 }

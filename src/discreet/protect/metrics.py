@@ -257,7 +257,10 @@ def choose(metric: Metric, safe: Mask, view: View, limit: int) -> tuple[Node, fl
     nodes = np.argwhere(safe)
     exact = metric.exact(limit)
     best: tuple[float, int, Node] | None = None
-    for place in np.lexsort((nodes.sum(axis=1), floor[safe])):
+    first = floor[safe]
+    for place in np.lexsort((nodes.sum(axis=1), first)):
+        if best is not None and first[place] > best[0] + _TIE:
+            break
         node = tuple(int(level) for level in nodes[place])
         after = (sum(node), node)
         if best is not None and floor[node] > best[0] - _TIE and (floor[node] > best[0] + _TIE or after > best[1:]):

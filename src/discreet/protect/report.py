@@ -28,13 +28,6 @@ def lattice_figure(result: Anonymized) -> Any:
     return _nodes_figure(result) if mask.size <= _DRAWN else _heights_figure(result)
 
 
-def _figure(width: float, height: float) -> Any:
-    from matplotlib.figure import Figure
-
-    # No pyplot: nothing global is left behind, and no window system is looked for.
-    return Figure(figsize=(width, height), layout="constrained")
-
-
 def _nodes_figure(result: Anonymized) -> Any:
     from matplotlib.collections import LineCollection
 
@@ -46,7 +39,7 @@ def _nodes_figure(result: Anonymized) -> Any:
     widest = max(map(len, rows.values()))
     place = {node: (i - (len(row) - 1) / 2, h) for h, row in rows.items() for i, node in enumerate(row)}
     labelled = widest <= 16
-    figure = _figure(max(5.0, min(13.0, 0.8 * widest)), max(3.0, 0.75 * len(rows)))
+    figure = trade_off.new_figure(max(5.0, min(13.0, 0.8 * widest)), max(3.0, 0.75 * len(rows)))
     axes = figure.subplots()
     lines, colours = [], []
     for node in nodes:
@@ -93,7 +86,7 @@ def _heights_figure(result: Anonymized) -> Any:
     top = int(heights.max())
     every = np.bincount(heights.ravel(), minlength=top + 1)
     safe = np.bincount(heights[mask], minlength=top + 1)
-    figure = _figure(7.5, max(3.0, 0.26 * (top + 1)))
+    figure = trade_off.new_figure(7.5, max(3.0, 0.26 * (top + 1)))
     axes = figure.subplots()
     axes.barh(range(top + 1), every, color=_UNSAFE, label="not safe")
     axes.barh(range(top + 1), safe, color=_SAFE, label="safe")
@@ -112,7 +105,7 @@ def sizes_figure(result: Anonymized) -> Any:
     before, after = result.sizes(before=True), result.sizes()
     largest = max(int(before.max(initial=1)), int(after.max(initial=1)))
     edges = _edges(result.demand.k, largest)
-    figure = _figure(7.5, 4.2)
+    figure = trade_off.new_figure(7.5, 4.2)
     panels = figure.subplots(2, 1, sharex=True, sharey=True)
     for axes, sizes, colour, title in zip(panels, (before, after), ("#718096", _SAFE), ("before", "after"), strict=True):
         rows = _rows_by_size(sizes, edges)
@@ -157,18 +150,19 @@ def svg(figure: Any) -> str:
     out = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "discreet"}):
         figure.savefig(out, format="svg", metadata={"Date": None})
-    text = out.getvalue()
+    text = out.getvalue().replace(' target="_blank"', "")  # a point leads to its place on this page, in this window
     return text[text.index("<svg") :]
 
 
-def render(result: Anonymized, title: str = "Anonymous copy") -> str:
-    """The page as one HTML text."""
+def render(result: Anonymized, title: str = "Anonymous copy", target: str | None = None, positive: object = None) -> str:
+    """The page as one HTML text; with a ``target`` column and its ``positive`` value, a regression is tried on copies."""
     from jinja2 import Environment
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     every = trade_off.points(result)
-    listed = trade_off.edge(every)
+    listed = trade_off.measured(result, _with_chosen(every, result), target, positive)
+    measures = {f"{place + 1}": point for place, point in enumerate(listed)}
     return environment.from_string(_PAGE).render(
         title=title,
         result=result,
@@ -178,7 +172,11 @@ def render(result: Anonymized, title: str = "Anonymous copy") -> str:
         lattice=Markup(svg(lattice_figure(result))),  # noqa: S704  drawn here, from numbers
         sizes=Markup(svg(sizes_figure(result))),  # noqa: S704
         trade=Markup(svg(trade_off.figure(result, every, listed))),  # noqa: S704
-        listed=listed,
+        utility=Markup(svg(trade_off.utility_figure(measures))),  # noqa: S704
+        listed=measures,
+        every=every,
+        target=target,
+        area=listed[0].utility.auc_of_table if target and listed[0].utility else 0.0,
         share=100 * result.suppressed / result.rows,
         safe=int(result.safe.mask.sum()),
         nodes=result.safe.mask.size,
@@ -186,10 +184,22 @@ def render(result: Anonymized, title: str = "Anonymous copy") -> str:
     )
 
 
-def write(result: Anonymized, path: str | Path, title: str = "Anonymous copy") -> Path:
+def _with_chosen(every: list[trade_off.Point], result: Anonymized) -> list[trade_off.Point]:
+    listed = trade_off.edge(every)
+    chosen = next(point for point in every if point.node == result.node)
+    return listed if chosen in listed else sorted([*listed, chosen], key=lambda point: (point.risk, point.loss))
+
+
+def write(
+    result: Anonymized,
+    path: str | Path,
+    title: str = "Anonymous copy",
+    target: str | None = None,
+    positive: object = None,
+) -> Path:
     """The page as a new file."""
     place = Path(path)
-    page = render(result, title)
+    page = render(result, title, target, positive)
     try:
         with place.open("x", encoding="utf-8") as out:
             out.write(page)
@@ -233,7 +243,7 @@ td, th { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px so
 th { font-weight: 600; } .n { text-align: right; font-variant-numeric: tabular-nums; }
 .facts { display: flex; flex-wrap: wrap; gap: 1.5rem; margin: 1.2rem 0; } .facts div { min-width: 7rem; }
 .facts b { display: block; font-size: 1.5rem; } .facts span { color: #52606d; }
-tr:target { background: #fff3bf; } code { font-size: .9em; }
+.node { display: none; } .node:target { display: block; background: #fff3bf; padding: .6rem 1rem; } code { font-size: .9em; }
 svg { max-width: 100%; height: auto; } .note { background: #fff8f1; border-left: 4px solid #d9480f; padding: .6rem 1rem; }
 </style></head><body>
 <h1>{{ title }}</h1>
@@ -264,15 +274,31 @@ Chosen: {% for name, level in result.levels.items() %}{{ name }} {{ level }}{{ "
 {% endif %}
 {{ lattice }}
 <h2>What another choice would give</h2>
-<p>Each point is a safe choice of levels. Those with least loss at their risk are listed; choose
-one with <code>--node</code>.</p>
+<p>Each point is a safe choice of levels: click on it, and the words that choose it are shown below the picture.</p>
 {{ trade }}
-<table><tr><th>choose it with</th><th class="n">found, mean</th><th class="n">at most</th><th class="n">loss (NCP)</th>
-<th class="n">left out</th></tr>
-{% for p in listed %}
-<tr id="{{ p.anchor }}"><td><code>--node {{ p.words }}</code>{% if p.node == result.node %} (chosen){% endif %}</td>
+{% for p in every %}
+<div class="node" id="{{ p.anchor }}"><code>discreet protect anonymize JOB.toml --node {{ p.words }}</code>
+{%- if p.node == result.node %} (chosen){% endif %}<br>found on average {{ "%.3f" % (100 * p.risk) }} %, at most
+{{ "%.2f" % (100 * p.worst) }} %; loss {{ "%.4f" % p.loss }}; {{ "{:,}".format(p.suppressed) }} rows left out</div>
+{% endfor %}
+<p>Those that lose least at their risk, and what is left of an analysis at each. <em>Counts</em> of rows in a stretch of
+one column and of another, read off the copy, are wrong by so much; <em>means</em> move by so many standard deviations, and
+<em>correlations</em> by so much at most{% if target %}; a <em>regression</em> that predicts {{ target }} from the copy has
+this area under the ROC curve, and {{ "%.3f" % area }} from the table itself{% endif %}. These numbers tell of the table:
+they are for whoever holds it.</p>
+{{ utility }}
+<table><tr><th></th><th>choose it with</th><th class="n">found, mean</th><th class="n">at most</th>
+<th class="n">loss (NCP)</th><th class="n">left out</th><th class="n">counts</th><th class="n">means</th>
+<th class="n">correlations</th>
+{%- if target %}<th class="n">regression</th>{% endif %}</tr>
+{% for name, p in listed.items() %}
+<tr><td>{{ name }}</td><td><code>--node {{ p.words }}</code>{% if p.node == result.node %} (chosen){% endif %}</td>
 <td class="n">{{ "%.3f" % (100 * p.risk) }} %</td><td class="n">{{ "%.2f" % (100 * p.worst) }} %</td>
-<td class="n">{{ "%.4f" % p.loss }}</td><td class="n">{{ "{:,}".format(p.suppressed) }}</td></tr>
+<td class="n">{{ "%.4f" % p.loss }}</td><td class="n">{{ "{:,}".format(p.suppressed) }}</td>
+<td class="n">{{ "%.1f" % (100 * p.utility.queries) }} %</td>
+<td class="n">{{ "%.3f" % p.utility.means if p.utility.means is not none else "none" }}</td>
+<td class="n">{{ "%.3f" % p.utility.correlation if p.utility.correlation is not none else "none" }}</td>
+{%- if target %}<td class="n">{{ "%.3f" % p.utility.auc }}</td>{% endif %}</tr>
 {% endfor %}
 </table>
 <h2>Groups before and after</h2>

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InvalidRequest
-from discreet.protect.diversity import arranged, distance, entropy, told
+from discreet.protect.diversity import entropy, told
 from discreet.protect.diversity import values as different
+from discreet.protect.ground import Ranking, arranged, ground
 from discreet.protect.histogram import Floats, Ints, encode, mixed, numbered
 from discreet.protect.incognito import matrices
 from discreet.protect.tables import open_table
@@ -58,7 +59,7 @@ def check(
     sensitive: str | None = None,
     *,
     l: int = 2,  # noqa: E741
-    order: Sequence[object] | str | None = None,
+    order: Ranking = None,
     shares: Mapping[Any, float] | None = None,
     population: Any = None,
     people: int | None = None,
@@ -67,9 +68,10 @@ def check(
     """Measure a table of any kind as it lies.
 
     ``l`` is the place from which ``recursive_c`` counts; ``order`` makes the distance ordered (a list of the sensitive
-    values or "numeric"). ``shares`` are the shares of the sensitive values in the whole table, where rows of it were
-    suppressed; without it, this table's own. ``population`` is a table with the same quasi-identifiers of everyone the
-    rows were drawn from; without one the table is taken for the whole population, and journalist and prosecutor agree.
+    values or "numeric") or that of a hierarchy. ``shares`` are the shares of the sensitive values in the whole table, where
+    rows of it were suppressed; without it, this table's own. ``population`` is a table with the same quasi-identifiers of
+    everyone the rows were drawn from; without one the table is taken for the whole population, and journalist and
+    prosecutor agree.
     ``people`` is how many are in the population, where only that is known: unique people are estimated from it.
     """
     source = open_table(table, spark)
@@ -114,15 +116,15 @@ def _diversity(
     counts: Ints,
     secret: tuple[list[str | None], Ints],
     l: int,  # noqa: E741
-    order: Sequence[object] | str | None,
+    order: Ranking,
     shares: Mapping[Any, float] | None,
 ) -> tuple[int, float, float, float]:
     values, codes = secret
     texts: list[str | None] = list(values)
     if shares is not None:
         stated = {label(value): share for value, share in shares.items()}
-        if missing := [value for value in texts if value not in stated]:
-            raise InvalidRequest(f"shares must list every sensitive value, and {missing[0]!r} is not among them; add it")
+        if not set(texts) <= set(stated):
+            raise InvalidRequest("shares must list every sensitive value, and some are not among them; add them")
         texts += [value for value in stated if value not in set(texts)]
         whole: Floats = np.array([stated[value] for value in texts], float)
     else:
@@ -132,10 +134,11 @@ def _diversity(
     ranks[places] = np.arange(len(places))
     whole, width = whole[places], len(texts)
     gap = int(ranks[texts.index(None)]) if None in texts else None
+    apart = ground([texts[place] for place in places], order)
     least, low, ratio, far = width, np.inf, 0.0, 0.0
     for start, stop, matrix in matrices(ids, len(sizes), ranks[codes], width, counts):
         part = sizes[start:stop]
-        far = max(far, float(distance(part, matrix, whole, ordered=order is not None).max()))
+        far = max(far, float(apart.distance(part, matrix, whole).max()))
         known = told(matrix, gap)
         least = min(least, int(different(known).min()))
         low = min(low, float(entropy(known.sum(axis=1), known).min()))

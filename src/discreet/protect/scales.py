@@ -12,8 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.errors import InvalidRequest
-from discreet.protect.hierarchies import Hierarchy
+from discreet.protect.hierarchies import Hierarchy, covering
 from discreet.protect.histogram import Floats, Ints
 
 
@@ -28,12 +27,8 @@ class Scale:
     @staticmethod
     def of(name: str, leaves: Sequence[str | None], hierarchy: Hierarchy) -> tuple[Scale, Ints]:
         """The scale of the leaves of a table, and the code of each leaf; a value that is not covered is refused unnamed."""
-        try:
+        with covering(name):
             places = {leaf: hierarchy.place(leaf) for leaf in leaves if leaf is not None}
-        except InvalidRequest:
-            raise InvalidRequest(
-                f"column {name!r}: every value must be covered by its hierarchy, and some are not; widen it, or clean them"
-            ) from None
         told = sorted(places, key=lambda leaf: (places[leaf], leaf))
         values: tuple[str | None, ...] = (*([None] if None in leaves else []), *told)
         code = {value: place for place, value in enumerate(values)}
@@ -65,17 +60,45 @@ class Scale:
             return self.hierarchy.top, 1.0
         return self.hierarchy.cover([value for value in self.values[low : high + 1] if value is not None])
 
+    def points(self) -> tuple[Floats, Floats]:
+        """Where each code lies on the range, as a stretch without length; a missing one lies before it."""
+        if self.hierarchy.measured:
+            return self.positions, self.positions
+        many = len(self._told_positions)
+        at = (np.arange(len(self.values)) - int(self.gap) + 0.5) / max(1, many)
+        return at, at
+
+    def between(self, low: Ints, high: Ints) -> tuple[Floats, Floats]:
+        """The stretches from one code to another: from value to value, or from the beginning of a branch to its end."""
+        points, _ = self.points()
+        half = 0.0 if self.hierarchy.measured else 0.5 / max(1, len(self._told_positions))
+        wide = np.where(low < high, half, 0.0)
+        return points[low] - wide, points[high] + wide
+
+    def at(self, level: int) -> tuple[Ints, Floats, Floats]:
+        """The cell of each code at a level, and the stretch of the range that each cell stands for."""
+        ways = [self.hierarchy.missing if value is None else self.hierarchy.path(value) for value in self.values]
+        words = {word: number for number, word in enumerate(dict.fromkeys(way[level] for way in ways))}
+        which = np.array([words[way[level]] for way in ways], np.int64)
+        codes = np.arange(len(which))
+        low, high = np.full(len(words), len(which)), np.full(len(words), -1)
+        np.minimum.at(low, which, codes)
+        np.maximum.at(high, which, codes)
+        if level == self.hierarchy.height:  # all of the range, whatever of it is there
+            return which, np.zeros(len(words)), np.ones(len(words))
+        starts, stops = self.between(low, high)
+        if self.hierarchy.measured and level > 0:
+            ends = [self.hierarchy.ends(value, level) if (value := self.values[c]) is not None else (-1, -1) for c in low]
+            starts, stops = (np.array(side, float) for side in zip(*ends, strict=True))
+        return which, starts, stops
+
     def centres(self, classes: Ints, many: int, codes: Ints, counts: Ints) -> list[str | None]:
         """What stands for each class in its middle: a mean where the hierarchy has one, else the most frequent value."""
         told = codes > 0 if self.gap else np.ones(len(codes), bool)
         here, code, rows = classes[told], codes[told], counts[told]
         weight = np.bincount(here, rows, many)
         means = np.bincount(here, rows * self.positions[code], many) / np.maximum(weight, 1)
-        pairs, which = np.unique(here * len(self.values) + code, return_inverse=True)
-        times = np.bincount(which, rows, len(pairs))
-        often = np.full(many, -1)
-        order = np.lexsort((-pairs, times))  # the most frequent last, of equal ones the first on the scale
-        often[pairs[order] // len(self.values)] = pairs[order] % len(self.values)
+        often = self.most_frequent(here, many, code, rows)
         known: dict[tuple[float, int], str | None] = {}
         out = []
         for mean, place, rows_here in zip(means.tolist(), often.tolist(), weight.tolist(), strict=True):
@@ -84,6 +107,15 @@ class Scale:
                 known[mean, place] = None if frequent is None else self.hierarchy.centre(mean, frequent)
             out.append(known[mean, place] if rows_here else None)
         return out
+
+    def most_frequent(self, classes: Ints, many: int, codes: Ints, rows: Ints | Floats) -> Ints:
+        """The code that most rows of each class have, of equal ones the first on the scale; -1 for a class without rows."""
+        pairs, which = np.unique(classes * len(self.values) + codes, return_inverse=True)
+        times = np.bincount(which, rows, len(pairs))
+        often = np.full(many, -1)
+        order = np.lexsort((-pairs, times))  # the most frequent last
+        often[pairs[order] // len(self.values)] = pairs[order] % len(self.values)
+        return often
 
     def apart(self, code: int) -> Floats:
         """The squared distance from one code to every code: of positions, or of branches; 1 from a missing one."""

@@ -91,9 +91,11 @@ class RemoteFiles(LocalSource):
         from pyarrow import parquet
 
         texts = [name for name in read if coded and cells.is_text(self._types.field(name).type)]
-        before = self._content()
+        before, listed = self._content(), self._listed()
+        if not listed:
+            raise UnsupportedFormat(f"a file at {self._shown!r} is damaged, changed or gone; open it again")
         try:
-            for info in self._listed():
+            for info in listed:
                 with (
                     self._files.open_input_file(info.path) as opened,
                     parquet.ParquetFile(opened, read_dictionary=texts) as stored,

@@ -146,25 +146,27 @@ def statistic(name: str) -> Callable[[Builder], Builder]:
 
 def builder(name: str) -> Builder:
     """The statistic of that name."""
-    load(name, _BUILDERS, homes("statistic"), "statistic")
+    if name not in _BUILDERS:
+        load(name, _BUILDERS, homes("statistic"), "statistic")
     return _BUILDERS[name]
 
 
 def build(name: str, table: Table, *args: Any, **kwargs: Any) -> Question:
     """The question that a statistic asks with these arguments; refuses arguments it does not take."""
     make = builder(name)
-    signature = _signature(make)
     try:
-        signature.bind(table, *args, **kwargs)
+        _check_taken(make, 1 + len(args), tuple(kwargs))
     except TypeError as problem:
-        taken = ", ".join(p.name for p in [*signature.parameters.values()][1:])
+        taken = ", ".join(p.name for p in [*inspect.signature(make).parameters.values()][1:])
         raise InvalidRequest(
             f"the statistic {name!r} takes other arguments ({problem}); it takes {taken or 'none'}"
         ) from None
     return make(table, *args, **kwargs)
 
 
-_signature = functools.cache(inspect.signature)
+@functools.lru_cache(maxsize=1024)
+def _check_taken(make: Builder, places: int, named: tuple[str, ...]) -> None:
+    inspect.signature(make).bind(*[None] * places, **dict.fromkeys(named))
 
 
 def names() -> list[str]:

@@ -75,8 +75,11 @@ def theta_given(problem: SamplingProblem, key: Array, tables: Tables) -> Theta:
 def _contributions(problem: SamplingProblem) -> Floats:
     """What a record of each cell adds: (cells, numbers)."""
     model: Any = problem.model
-    values = jnp.asarray(problem.evidence.values)
-    return np.asarray(problem.evidence.each(model.support(), jnp.arange(model.cells), values))
+
+    def each(values: Array) -> Array:
+        return problem.evidence.each(model.support(), jnp.arange(model.cells), values)
+
+    return np.asarray(once(each, jnp.asarray(problem.evidence.values)))
 
 
 def _number_of_tables(problem: SamplingProblem) -> float:
@@ -99,7 +102,7 @@ def _log_total(problem: SamplingProblem, n: Floats) -> Floats:
 
     rows = problem.rows
     whole = float(problem.model.weights.sum())  # type: ignore[attr-defined]
-    prior = np.zeros(n.shape) if not isinstance(rows, Rows) else np.asarray(jax.vmap(rows.log_prior)(jnp.asarray(n)))
+    prior = np.zeros(n.shape) if not isinstance(rows, Rows) else np.asarray(once(jax.vmap(rows.log_prior), jnp.asarray(n)))
     return np.asarray(prior + gammaln(n + 1) - gammaln(n + whole))
 
 
@@ -175,7 +178,7 @@ def _cell_logs(problem: SamplingProblem, cell: int, most: int) -> Floats:
     for part in problem.evidence.parts:
         law = part.law.law
         assert isinstance(law, Additive)
-        logs = logs + np.asarray(law.at([cell]).log_prob(jnp.asarray(part.values[cell]), jnp.asarray(counts)))
+        logs = logs + np.asarray(law.at([cell]).log_prob(part.values[cell], counts))
     return logs
 
 

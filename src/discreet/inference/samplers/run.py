@@ -16,7 +16,7 @@ import numpy.typing as npt
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.models.base import Array
-from discreet.inference.samplers.compiled import Effort, compiled_for
+from discreet.inference.samplers.compiled import Effort, compiled_for, once
 from discreet.inference.samplers.problem import Kernel
 
 _SMALL = 3_000_000  # records looked at below which compiling well takes longer than it saves
@@ -60,7 +60,7 @@ def run(
         start, compiled = compiled_for(jax.vmap(kernel.start, (0, axis)), "least", starts, values)
         state = start(starts, values)
         if kernel.share is not None and axis is None:
-            state = kernel.share(state)
+            state = once(kernel.share, state)
     check_start(state)
 
     def one_piece(keys: Array, state: Any, values: Array) -> tuple[Array, Any, Any]:

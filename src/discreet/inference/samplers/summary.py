@@ -217,13 +217,13 @@ def _normal_points(size: int, power: int) -> tuple[Any, Any]:
     1e-4 of a standard deviation across a clamp. Several: a Sobol sequence, moved and stretched so that its mean and
     covariance are exact: means of linear and quadratic statistics are then exact too, clamps aside.
     """
-    from scipy.special import ndtri
-    from scipy.stats import qmc
-
     if size == 1:
         places = np.linspace(-8.0, 8.0, _LINE)
         weights = np.exp(-(places**2) / 2)
         return places[:, None], weights / weights.sum()
+    from scipy.special import ndtri
+    from scipy.stats import qmc
+
     count = 1 << power
     raw = ndtri(qmc.Sobol(size, scramble=False).random_base2(power) + 0.5 / count)
     apart = raw - raw.mean(0)

@@ -43,14 +43,28 @@ def laplace(random: Random, scales: Sequence[Fraction], size: int, offset: Float
 def one_laplace(random: Random, scale: Fraction, near: float, offset: float) -> int:
     """``laplace`` for a single draw, without the cost of arrays; ``near`` is the double next to the scale."""
     word = random.word()
+    return _one(random, word, -scale if word & 1 else scale, -near if word & 1 else near, offset)
+
+
+def one_discrete_laplace(random: Random, scale: Fraction) -> int:
+    """``discrete_laplace`` for a single draw, by the same words."""
+    near = float(scale)
+    while True:
+        word = random.word()
+        magnitude = _one(random, word, scale, near, -0.5)
+        if magnitude or not word & 1:
+            return -magnitude if word & 1 else magnitude
+
+
+def _one(random: Random, word: int, scale: Fraction, near: float, offset: float) -> int:
+    """round(offset + s E) for the exponential E of one word; a negative scale turns it around."""
     magnitude = (word >> 1) * SPAN
     if magnitude:
-        wait = -math.log(magnitude) * near
-        value = offset - wait if word & 1 else offset + wait
+        value = offset - math.log(magnitude) * near
         nearest = round(value)
-        if abs(value - nearest) <= 0.5 - _error(near, magnitude):
+        if abs(value - nearest) <= 0.5 - _error(abs(near), magnitude):
             return nearest
-    return _settle(random, Digits(word >> 1), -scale if word & 1 else scale, Fraction(offset))
+    return _settle(random, Digits(word >> 1), scale, Fraction(offset))
 
 
 def geometric(random: Random, scale: Fraction, size: int) -> Integers:

@@ -146,9 +146,11 @@ class Descends(LossModel):
 
     def _expected(self, columns: Columns | None) -> int:
         declared: tuple[int | None, ...] = () if columns is None else (columns.schema.expected_rows, columns.rows)
+        if columns is not None and columns.parts > 1 and columns.rows is not None:
+            return columns.rows
         for known in (self.expected_rows, *declared):
             if known is not None:
-                return known
+                return known if columns is None or columns.parts == 1 else max(1, -(-known // columns.parts))
         raise InvalidRequest(
             f"{type(self).__name__} needs expected_rows, a public guess of the number of rows; the number itself is private",
             key="expected_rows",

@@ -89,13 +89,13 @@ def tune(
     """The best of several models, chosen and fitted privately to arrays; any of their parameters may differ.
 
     ``candidates`` are models that are not fitted, or dicts of parameters for ``model``; classifiers of several kinds may
-    stand beside each other, with any number of classes (all but those of gradient descent). ``epsilon``, ``delta`` or
-    ``rho`` is the price of each fit, for candidates that name none. The choice costs ``selection_epsilon``: as much as a
-    fit by default (sqrt(8 rho) for a price in rho). Each candidate sees 1 / (m + 1) of the people, so few candidates are
-    better than many. With weights each error counts by its own: ``sample_weight``, or for treatment rules ``benefit`` and
-    ``propensity`` as ``OutcomeWeightedLearner.fit`` takes them, which ranks rules by their value. Returns the winner,
-    fitted: ``privacy_`` says what all of it cost, which is the larger of one fit and the choice, and ``tuning_.table()``
-    what was tried.
+    stand beside each other, with any number of classes; a model of gradient descent expects its share of the rows.
+    ``epsilon``, ``delta`` or ``rho`` is the price of each fit, for candidates that name none. The choice costs
+    ``selection_epsilon``: as much as a fit by default (sqrt(8 rho) for a price in rho). Each candidate sees 1 / (m + 1) of
+    the people, so few candidates are better than many. With weights each error counts by its own: ``sample_weight``, or for
+    treatment rules ``benefit`` and ``propensity`` as ``OutcomeWeightedLearner.fit`` takes them, which ranks rules by their
+    value. Returns the winner, fitted: ``privacy_`` says what all of it cost, which is the larger of one fit and the choice,
+    and ``tuning_.table()`` what was tried.
     """
     price = {"epsilon": epsilon, "delta": delta, "rho": rho} if epsilon is not None or rho is not None else None
     made = read_candidates(candidates, model, price)
@@ -149,6 +149,8 @@ def read_candidates(
         if isinstance(given, Mapping):
             fresh.set_params(**given)
         fresh.ledger = base.ledger  # a clone of the ledger would be another ledger
+        if getattr(fresh, "checkpoint", None) is not None:
+            raise InvalidRequest("a tuning begins every candidate anew, got one with a checkpoint; leave checkpoint out")
         if price is not None:
             if fresh.epsilon is not None or fresh.rho is not None:
                 raise InvalidRequest("give the price to the candidates or to tune, not to both")
@@ -175,10 +177,11 @@ def tuning(
 
     Proof: one person is in one of m + 1 parts, chosen without looking at what a record holds (``Source.split``). The
     accounts on the parts are capped at the dearest of one fit and the choice, so by parallel composition that is what
-    the whole costs. Given what was fitted, which other people paid for, the judging is a fixed query on the last part.
+    the whole costs; a descent opens the account of its steps on its part, which pays for it. Given what was fitted,
+    which other people paid for, the judging is a fixed query on the last part.
     """
     parts = len(candidates) + 1
-    where = [replace(columns, rows=_size(columns.rows, parts, i)) for i in range(parts)]
+    where = [replace(columns, rows=_size(columns.rows, parts, i), parts=parts) for i in range(parts)]
     price = candidates[0].price
     dry = [plan(m.procedure(w, relation), relation, _DRY_ROWS) for m, w in zip(candidates, where, strict=False)]
     spent = [_cost_of(asked, relation) for _, asked in dry]
@@ -195,7 +198,7 @@ def tuning(
     selection: Release = yield Ask(_contest(fitted, columns), law, accounts[-1])
     best = int(np.argmax(selection.value)) if price.is_infinite else int(selection.value)
     tried = tuple({"model": type(m).__name__} | _parameters(m) for m in candidates)
-    private = selection.private and all(r.private for f in fitted for r in f.releases)
+    private = selection.private and all(f.privacy.private for f in fitted)
     account_of_all = Tuning(tried, best, whole, selection)
     return Winner(candidates[best], fitted[best], account_of_all, relation, private)
 
@@ -239,6 +242,8 @@ def _scoring_rule(fitted: Any) -> ScoringRule:
 
 def _decision_rule(fitted: Any) -> Any:
     if hasattr(fitted, "rule"):
+        if fitted.rule.classes < 2:
+            raise InvalidRequest("networks that predict a number cannot be tuned; tune classifiers, or linear regressions")
         return fitted.rule
     design = _scoring_rule(fitted).design
     if not design.target.classes:
@@ -250,27 +255,26 @@ def _decision_rule(fitted: Any) -> Any:
 def _cost_of(asked: Sequence[Ask | Open | Reopen], relation: Relation) -> Cost:
     total = Cost.nothing()
     for ask in asked:
-        if isinstance(ask, Open | Reopen) or ask.account is not None:
-            raise InvalidRequest(
-                "a model of gradient descent opens an account of its own and cannot be tuned; judge it by paid_score"
-            )
-        total = total + ask.mechanism.cost(ask.query.distance(relation))
+        assert not isinstance(ask, Reopen)  # what goes on with a checkpoint is no candidate
+        if ask.account is None:
+            total = total + (ask.cost if isinstance(ask, Open) else ask.mechanism.cost(ask.query.distance(relation)))
     return total
 
 
 def _charged(procedure: Procedure[Any], account: Account) -> Procedure[Any]:
-    """A procedure whose every ask is paid by an account."""
+    """A procedure whose every ask is paid by an account on a part, steps of a plan by the one it opens there."""
     answer: Any = None
     while True:
         try:
             request = procedure.send(answer)
         except StopIteration as stop:
             return stop.value
-        if isinstance(request, Ask):
+        if isinstance(request, tuple):
+            answer = yield tuple(replace(ask, account=account) for ask in request)
+        elif request.account is None:
             answer = yield replace(request, account=account)
         else:
-            assert isinstance(request, tuple)
-            answer = yield tuple(replace(ask, account=account) for ask in request)
+            answer = yield request
 
 
 def _parameters(model: PrivateModel) -> dict[str, Any]:

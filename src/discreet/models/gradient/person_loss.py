@@ -91,8 +91,9 @@ class PersonGradients(StepQuery):
     ``distance``: L2 is clip under add/remove and twice that under replace and both, times 1 + 2**-15.
 
     Proof: whatever precision the loss is computed in, what it returns for a person is some vector that is a function of
-    the person's rows and of public parameters: a program of one fixed shape computes it, tried on this machine to give a
-    person the same in every place of a block, and where it does not people are computed one by one (see ``jax_loss``).
+    the person's rows, of public parameters and of a place drawn independently of everybody: a program of one fixed shape
+    computes it, tried on this machine to give a person the same in every place of a block, or, where places are drawn, in
+    any company (see ``places_drawn``); and where it does neither people are computed one by one (see ``JaxBlocks``).
     That vector is measured in doubles: the computed norm of at most 2**26 numbers is right to 2**-26, what overflows
     is not finite and adds nothing, and what underflows is below 2**-500 of any clip. So the shortened vector has a norm
     of at most clip (1 + 2**-25), and rounding each of its numbers to the unit adds at most sqrt(2**26) / 2 units,

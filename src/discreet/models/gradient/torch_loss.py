@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.random import Random
 from discreet.errors import InvalidRequest
 from discreet.models.gradient.person_loss import PersonLoss
+from discreet.models.gradient.places import same_anywhere
 
 _NUMBERS = 1 << 24  # of the gradients of one block
 
@@ -21,8 +21,8 @@ def torch_loss(module: Any, loss: Callable[[Any, Any], Any], *, title: str | Non
     private training, group or layer normalisation has. Parameters with ``requires_grad=False`` stay as they are. The
     module may lie on a GPU; ``restore`` gives a state dict of the parameters that were trained.
 
-    As with ``jax_loss``, a block of people is computed by one program if a person comes out of it the same in every place,
-    and people one by one if not.
+    As with ``jax_loss``, a block of people is computed by one program if a person comes out of it the same in every place
+    and company, and people one by one if not.
     """
     import torch
     from torch.func import functional_call, grad, vmap
@@ -65,15 +65,13 @@ def torch_loss(module: Any, loss: Callable[[Any, Any], Any], *, title: str | Non
     def steady(parameters: dict[str, Any], x: Any, y: Any) -> bool:
         key = (tuple(x.shape), x.dtype, tuple(y.shape), y.dtype)
         if key not in tried:
-            made = [_made_up(each, torch) for each in (x, y)]
-            weight = torch.ones(y.shape[:2], dtype=kind, device=device)
-            known = whole(parameters, [*made, weight], 1.0, 2.0**-28)
-            tried[key] = all(
-                torch.equal(
-                    whole(parameters, [*(each.roll(s, 0) for each in made), weight], 1.0, 2.0**-28), known.roll(s, 0)
-                )
-                for s in {1, len(x) // 2, len(x) - 1} - {0, len(x)}
-            )
+            kinds = tuple(np.dtype(float if e.is_floating_point() else int).name for e in (x, y))
+
+            def block(*rows: Any) -> Any:
+                there = [_block(each, len(each), torch, kind, device) for each in rows]
+                return whole(parameters, [*there[:2], there[2].to(kind)], 1.0, 2.0**-28).cpu().numpy()
+
+            tried[key] = same_anywhere(block, len(x), (tuple(x.shape[1:]), tuple(y.shape[1:])), kinds)
         return tried[key]
 
     def shortened(values: Any, x: Any, y: Any, weight: Any, clip: float, unit: float) -> Any:
@@ -98,10 +96,3 @@ def _block(rows: Any, people: int, torch: Any, kind: Any, device: Any) -> Any:
     whole[: len(rows)] = rows
     made = torch.as_tensor(whole, device=device)
     return made.to(kind) if made.is_floating_point() else made
-
-
-def _made_up(like: Any, torch: Any) -> Any:
-    """Rows of the same shape and type from a public stream."""
-    words = Random(1).words(like.numel())
-    numbers = (words >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0 if like.is_floating_point() else words % 2
-    return torch.as_tensor(numbers.astype(np.float64)).reshape(like.shape).to(like.dtype).to(like.device)

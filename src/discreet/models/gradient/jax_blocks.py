@@ -1,0 +1,110 @@
+"""Sums over people of a function of one person, in blocks of compiled programs in which nobody changes anybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet.core.random import Random
+from discreet.core.x64 import jax, jnp
+from discreet.models.gradient.places import made_up, only, places_drawn, same_anywhere, some_of
+
+_NUMBERS = 1 << 22  # of the results of one block on a CPU, so that they stay near its caches; on a GPU 32 times as many
+_PEOPLE = 64, 4096  # in a block at the most, there and there
+_PLACES = 512  # in a block where people keep to places: more of them are filled worse
+_PASSES = 16  # of such blocks in one call
+_TRIED_WITH = 1.0, 2.0**-28  # a clip norm and its unit
+
+Way = Literal["anywhere", "in places", "one by one"]
+
+
+class JaxBlocks:
+    """The sum of ``whole(values, x, y, weight, clip, unit)``, whole numbers in doubles, over people with as many rows.
+
+    A program for a block of people is compiled, and tried on made-up rows with ``values`` as they are at first. If a person
+    comes out the same to the last bit in every place of a block and in any company, lots are cut into blocks ("anywhere").
+    If that depends on the place, as on a GPU, and not on the company, everybody draws a place ("in places", see
+    ``places_drawn``). And if it depends on the company, people are worked off by a program of one person's shape.
+    """
+
+    def __init__(self, whole: Callable[..., Any], first: Any) -> None:
+        self._first = first
+        people = jax.vmap(whole, (None, 0, 0, 0, None, None))
+        nothing = np.zeros(len(first))
+
+        def one_by_one(values: Any, x: Any, y: Any, weight: Any, clip: Any, unit: Any) -> Any:
+            def add(total: Any, person: Any) -> tuple[Any, None]:
+                return total + whole(values, *person, clip, unit), None
+
+            return jax.lax.scan(add, jnp.asarray(nothing), (x, y, weight))[0]
+
+        def passes(values: Any, x: Any, y: Any, weight: Any, clip: Any, unit: Any) -> Any:
+            def add(total: Any, rows: Any) -> tuple[Any, None]:
+                return total + people(values, *rows, clip, unit).sum(0), None
+
+            return jax.lax.scan(add, jnp.asarray(nothing), (x, y, weight))[0]
+
+        self._block, self._one_by_one, self._passes = jax.jit(people), jax.jit(one_by_one), jax.jit(passes)
+        # Of whole numbers; apart, so that what runs is the program that was tried.
+        self._added = jax.jit(lambda each: each.sum(0))
+        self.way_of = lru_cache(maxsize=64)(self._way_of)
+
+    def total(self, values: Any, x: Any, y: Any, weight: Any, clip: float, unit: float) -> Any:
+        """The sum over people: row j of person i is ``x[i, j]``."""
+        way, people = self.way_of((x.shape[1:], y.shape[1:]), (str(x.dtype), str(y.dtype)))
+        total = np.zeros(len(self._first))
+        if way == "in places":
+            standing = places_drawn(len(x), people, Random())
+            for start in range(0, len(standing), _PASSES):
+                chosen = _filled(standing[start : start + _PASSES], _PASSES, -1)
+                total += np.asarray(self._passes(values, *(_taken(each, chosen) for each in (x, y, weight)), clip, unit))
+            return total
+        for start in range(0, len(x), people):
+            rows = [_filled(each[start : start + people], people) for each in (x, y, weight)]
+            if way == "anywhere":
+                total += np.asarray(self._added(self._block(values, *rows, clip, unit)))
+            else:
+                total += np.asarray(self._one_by_one(values, *rows, clip, unit))
+        return total
+
+    def _each(self, *rows: Any) -> Any:
+        """A line for each person of a block."""
+        return np.asarray(self._block(self._first, *rows, *_TRIED_WITH))
+
+    def _way_of(self, shapes: tuple[Any, Any], kinds: tuple[str, str]) -> tuple[Way, int]:
+        """The way in which rows of these shapes and types are worked off, and how many people at once."""
+        on_gpu = jax.default_backend() != "cpu"
+        room = max(1, (_NUMBERS << 5 * on_gpu) // len(self._first))
+        people, places = min(_PEOPLE[on_gpu], room), min(_PLACES, 1 << room.bit_length() - 1)
+        if same_anywhere(self._each, people, shapes, kinds):
+            return "anywhere", people
+        return ("in places", places) if self._same_in_company(places, shapes, kinds) else ("one by one", people)
+
+    def _same_in_company(self, places: int, shapes: tuple[Any, Any], kinds: tuple[str, str]) -> bool:
+        """Whether what is made of everybody is what is made of some of them, and of all others, in their places."""
+        made = [each.reshape(_PASSES, places, *each.shape[1:]) for each in made_up(_PASSES * places, shapes, kinds)]
+
+        def of(some: Any) -> Any:
+            return np.asarray(self._passes(self._first, *(only(some, each) for each in made), *_TRIED_WITH))
+
+        everybody = of(np.full((_PASSES, places), True))
+        return all(np.array_equal(of(some) + of(~some), everybody) for some in some_of((_PASSES, places)))
+
+
+def _filled(rows: Any, people: int, value: int = 0) -> Any:
+    """A block of ``people``, filled up with a value; rows of zeros weigh nothing."""
+    if len(rows) == people:
+        return rows
+    whole = np.full((people, *rows.shape[1:]), value, rows.dtype)
+    whole[: len(rows)] = rows
+    return whole
+
+
+def _taken(rows: Any, chosen: Any) -> Any:
+    """The rows of the people chosen, zeros where nobody is."""
+    made = rows[chosen]
+    made[chosen < 0] = 0
+    return made

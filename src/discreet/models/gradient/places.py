@@ -1,0 +1,76 @@
+"""Where people stand in the blocks that a program works off, so that nobody's place depends on who else was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from discreet.core.random import Random
+
+
+def places_drawn(people: int, places: int, random: Random) -> Any:
+    """Who stands where: (passes, places) numbers of people, -1 where nobody stands. ``places`` is a power of two.
+
+    Everybody draws a place, independently of everybody else; those who drew the same one stand there in passes, one after
+    the other. With m people for each place about m + 4 sqrt(m) passes are made.
+
+    Proof: let one person more be chosen and let everybody else draw the same, which has the same law with and without that
+    person. Then nobody else changes place, and only passes shift. Let a program give the exact sum over places of what
+    depends on the place and on who stands there alone, the same program in every pass. Then, for all draws, the sums over
+    all passes differ by what the person adds. Laws that are close for every draw of what is independent of the person are
+    close in the mean over draws. That the draws are nobody's to know is part of it: places by order in the lot would move.
+    """
+    drawn = (random.words(people) & np.uint64(places - 1)).astype(np.intp)
+    order = np.argsort(drawn, kind="stable")
+    sizes = np.bincount(drawn, minlength=places)
+    firsts = np.cumsum(sizes) - sizes
+    made = np.full((int(sizes.max(initial=0)), places), -1, np.intp)
+    made[np.arange(people) - np.repeat(firsts, sizes), drawn[order]] = order
+    return made
+
+
+def some_of(shape: tuple[int, ...]) -> Iterator[Any]:
+    """Choices among people in places, to try whether those who are chosen come out the same without the others.
+
+    Every second, the left, the first, every third, one person alone and everybody but one, and four choices at random.
+    """
+    place = np.arange(np.prod(shape)).reshape(shape)
+    words = Random(2).words(place.size).reshape(shape)
+    yield place % 2 == 0
+    yield place % shape[-1] < shape[-1] // 2
+    yield place < place.size // 2
+    yield place % 3 == 0
+    yield from (place == place.size // 3, place != place.size // 3, place == 0, place == place.size - 1)
+    yield from (words >> np.uint64(i) & np.uint64(1) == 0 for i in range(4))
+
+
+def only(some: Any, rows: Any) -> Any:
+    """The rows of those chosen, zeros in the places of the others."""
+    return np.where(some.reshape(*some.shape, *[1] * (rows.ndim - some.ndim)), rows, 0).astype(rows.dtype)
+
+
+def made_up(people: int, shapes: tuple[Any, ...], kinds: tuple[str, ...]) -> list[Any]:
+    """Rows, targets and weights of the shapes and types that come, from a public stream."""
+    random, made = Random(1), []
+    for shape, kind in zip(shapes, kinds, strict=True):
+        words = random.words(people * int(np.prod(shape, dtype=int)))
+        numbers = words % 2 if np.dtype(kind).kind in "iub" else (words >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0
+        made.append(numbers.reshape(people, *shape).astype(kind))
+    return [*made, np.ones((people, shapes[0][0]))]
+
+
+def same_anywhere(block: Callable[..., Any], people: int, shapes: tuple[Any, ...], kinds: tuple[str, ...]) -> bool:
+    """Whether ``block(x, y, weight)``, a line for each person, gives a person the same in every place and company.
+
+    Tried on made-up rows.
+    """
+    made = made_up(people, shapes, kinds)
+    known = block(*made)
+    for by, some in product(sorted({0, 1, people // 2, people - 1} - {people}), some_of((people,))):
+        moved = block(*(np.roll(only(some, each), by, 0) for each in made))
+        if not np.array_equal(moved, np.roll(only(some, known), by, 0)):
+            return False
+    return True
