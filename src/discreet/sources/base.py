@@ -244,13 +244,16 @@ class LocalSource(BaseSource):
         return total if count else map(self._empty(columns))
 
 
-def check_columns(schema: Schema, present: Sequence[str]) -> None:
-    """Refuse a schema that names columns the table does not have.
+def check_columns(schema: Schema, present: Sequence[str], otherwise: str = "") -> None:
+    """Refuse a schema that names columns the table does not have; ``otherwise`` is what to look at where it has none.
 
     Nothing is said of the table's other names: where a file has no header its first line is a person's record.
     """
     declared = [*schema.stored, *([] if schema.person is None else [schema.person])]
     for name in declared:
         if name not in present:
-            here = ", ".join(repr(known) for known in dict.fromkeys(declared) if known in present) or "none"
-            raise UnknownName(f"the table has no column {name!r}; of the declared columns it has {here}; mend the schema")
+            here = ", ".join(repr(known) for known in dict.fromkeys(declared) if known in present)
+            raise UnknownName(
+                f"the table has no column {name!r}; of the declared columns it has {here or 'none'}; "
+                f"{'' if here else otherwise}mend the schema"
+            )
