@@ -149,3 +149,9 @@ def test_a_row_set_back_stops_the_next_charge(file: str) -> None:
         raw.close()
         with pytest.raises(LedgerCorrupt, match="set back"):
             ledger.charge(Plain(10))
+
+
+def test_what_a_server_says_comes_in_one_line() -> None:
+    with pytest.raises(LedgerUnavailable, match="Nothing was charged") as refused:
+        Ledger("postgresql://nobody@127.0.0.1:1/x", Budget(epsilon=1), timeout=1)
+    assert "\n" not in str(refused.value)

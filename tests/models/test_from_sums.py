@@ -184,6 +184,29 @@ def test_neighbours_by_brute_force(relation: Relation, rows: int) -> None:
     assert (nearest > 0.55).all(), nearest
 
 
+@pytest.mark.parametrize(("width", "constant"), [(1, 1), (2, 1), (3, 7), (4, 2), (5, 1)])
+def test_two_rows_move_a_triangle_no_further_than_one(width: int, constant: int) -> None:
+    """Hill climbing over pairs of rows reaches the maximum of the proof, which is below what one row alone can move."""
+    names = [f"x{i}" for i in range(width)]
+    plain = BoundedRows.of(ds.Schema(dict.fromkeys(names, ds.Real(-1, 1))), names)
+    declared = float(Scatter(plain, constant).distance("replace").l1)
+    rng, best = np.random.default_rng(width), 0.0
+    upper = np.triu_indices(width + 1)
+
+    def apart(pair: Any) -> float:
+        u, w = np.concatenate([np.full((2, 1), float(constant)), pair], 1)
+        return float(np.abs(np.outer(u, u) - np.outer(w, w))[upper].sum())
+
+    for _ in range(8):
+        pair, size = rng.uniform(-1, 1, (2, width)), 0.5
+        for _ in range(600):
+            near = np.clip(pair + size * rng.normal(size=pair.shape), -1, 1)
+            pair, size = (near, size) if apart(near) > apart(pair) else (pair, max(0.99 * size, 1e-3))
+        best = max(best, apart(pair))
+    proved = width * (constant + width + 1) ** 2 / (2 * (width + 1)) if constant <= width + 1 else 2 * constant * width
+    assert 0.97 * proved < best <= proved * (1 + 1e-12) < declared
+
+
 @pytest.mark.parametrize(
     "model",
     [

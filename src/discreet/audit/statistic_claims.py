@@ -80,7 +80,7 @@ PEOPLE: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 _MOST_ROWS = 3  # of one person, where people have several
 # Five or six numbers move at once, and all have to lie on one side to tell: a rare event.
-_MORE = {"kruskal": 2_000_000, "people_mean": 2_000_000}
+_MORE = {"covariance_matrix": 2_000_000, "kruskal": 2_000_000, "people_mean": 2_000_000}
 
 
 def audit_statistic(

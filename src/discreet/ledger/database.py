@@ -254,9 +254,10 @@ class Database:
 
     def _unavailable(self, problem: Any, otherwise: str) -> LedgerUnavailable:
         self._drop()
+        said = " ".join(str(problem).split())  # a server says several lines
         return LedgerUnavailable(
             f"the ledger at {self} must be reachable, writable and free within {self.timeout:g} s, and the "
-            f"{'system' if isinstance(problem, OSError) else 'database'} says: {problem}; check the path or the server, or "
+            f"{'system' if isinstance(problem, OSError) else 'database'} says: {said}; check the path or the server, or "
             f"wait for the other user. {otherwise}"
         )
 

@@ -33,15 +33,19 @@ class Scatter(SumQuery):
     is a, about sqrt(d / 2) for d columns: a larger one makes number and sums quieter and the products louder.
 
     ``distance``, with R = a^2 + d and k rows a person: L2 is k sqrt((R^2 + a^4 + d) / 2) under add/remove and
-    k sqrt(R^2 + d / 2) under replace and both; L1 is k ((a + d)^2 + a^2 + d) / 2, and twice that.
+    k sqrt(R^2 + d / 2) under replace and both; L1 is k A, A = ((a + d)^2 + a^2 + d) / 2, under every relation.
 
     Proof: a symmetric matrix M has a triangle T with |T|^2 = (|M|_F^2 + |diag M|^2) / 2. For M = u u' these are |u|^4 <=
     R^2 and sum of u_i^4 <= a^4 + d. Replacing u by w, M = u u' - w w' has |M|_F^2 = |u|^4 + |w|^4 - 2 (u . w)^2 <= 2 R^2,
     its diagonal s_i^2 - v_i^2 in [-1, 1], and 0 for the constant: |T|^2 <= R^2 + d / 2. The entries of a triangle of u u'
-    add up to ((sum of |u_i|)^2 + |u|^2) / 2 at most. No entry of one row is larger than max(a^2, a, 1), and two rows
-    differ in an entry by at most max(2a, 2), the constant's being the same. Sums are of whole numbers, rounded in
-    ``BoundedRows`` before they are multiplied, so nothing is rounded here. k rows move k times as much, pair by pair; a
-    person of fewer rows than another moves no more, because R^2 + d / 2 >= (R^2 + a^4 + d) / 2.
+    add up to ((sum of |u_i|)^2 + |u|^2) / 2 <= A. Of two rows s = p + q and v = p - q, with y = |q| and |p_i| <= 1 - y_i,
+    they differ by 2 a y_i beside the constant, by 4 y_i (1 - y_i) at most on the diagonal, and by 2 y_i (1 - y_j) +
+    2 y_j (1 - y_i) off it; with S the sum of y, where sum of y_i^2 >= S^2 / d, that adds up to 2 (a + d + 1) S - 2 (1 + 1/d)
+    S^2 at most. Its maximum over S is d (a + d + 1)^2 / (2 (d + 1)), which is A - a^2 (d + 2) / (2 (d + 1)). No entry of one
+    row is larger than max(a^2, a, 1), and two rows differ in an entry by at most max(2a, 2), the constant's being the same.
+    Sums are of whole numbers, rounded in ``BoundedRows`` before they are multiplied, so nothing is rounded here. k rows move
+    k times as much, pair by pair; a person of fewer rows than another, or with a row that does not count, moves no more,
+    because R^2 + d / 2 >= (R^2 + a^4 + d) / 2.
     """
 
     bounded: BoundedRows
@@ -74,13 +78,12 @@ class Scatter(SumQuery):
     def distance(self, relation: Relation) -> Distance:
         d, a, k = self.bounded.size, self.constant, Fraction(self.bounded.rows)
         most = a * a + d
-        l1 = Fraction((a + d) ** 2 + most, 2)
         if relation == "add_remove":
-            square, largest, times = Fraction(most**2 + a**4 + d, 2), max(a * a, 1), 1
+            square, largest = Fraction(most**2 + a**4 + d, 2), max(a * a, 1)
         else:
-            # Several rows of a person may be fewer of another: then the constant's own entry moves too.
-            square, largest, times = most**2 + Fraction(d, 2), max(a * a, 2 * a, 2), 2
-        return Distance(times * k * l1, k * numbers.square_root_up(square), k * largest)
+            # A row may not count, and several rows of a person be fewer of another: then the constant's own entry moves too.
+            square, largest = most**2 + Fraction(d, 2), max(a * a, 2 * a, 2)
+        return Distance(k * Fraction((a + d) ** 2 + most, 2), k * numbers.square_root_up(square), k * largest)
 
     def step(self, batch: Any) -> Integers:
         codes, _ = self.bounded.read(batch, float(_STEPS))
