@@ -128,9 +128,18 @@ def test_a_table_that_cannot_be_looked_after_is_refused(folder: Path) -> None:
                 vault.register("d", folder / "new.csv", due=due, **FACTS)
         with pytest.raises(DiscreetError, match="day"):
             vault.register("d", folder / "new.csv", due=("day", 1), **FACTS)
-        frame = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe"})()
-        with pytest.raises(InvalidRequest, match="register the Parquet files behind it"):
-            vault.register("d", frame, **FACTS)
+        (folder / "delta" / "_delta_log").mkdir(parents=True)
+        for files, words in (
+            ([], "read from none"),
+            (["s3a://bucket/part-0.parquet"], "files that it can reach"),
+            (["file:/part-0.orc"], "of the kind .orc"),
+            ([f"file://{folder}/delta/year=2020/part-0.parquet"], "Delta or Iceberg"),
+        ):
+            frame = type(
+                "DataFrame", (), {"__module__": "pyspark.sql.dataframe", "inputFiles": lambda _, found=files: found}
+            )()
+            with pytest.raises(InvalidRequest, match=words):
+                vault.register("d", frame, **FACTS)
     (folder / "other").mkdir(mode=0o700)
     with (
         Vault(f"sqlite:///{folder}/other/v.db", Pseudonymizer(["id"], folder / "keys.json")) as empty,

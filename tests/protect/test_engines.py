@@ -18,6 +18,8 @@ from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.protect import Hierarchy, Pseudonymizer, anonymize, check
 from discreet.protect.keys import FileKeys
 
+from .kill import open_vault
+
 HIERARCHIES = {
     "age": Hierarchy.intervals(0, 100, [10, 50]),
     "zip": Hierarchy.prefixes(3),
@@ -229,3 +231,24 @@ def test_homogeneity_needs_diversity() -> None:
     blind = anonymize(table, ["age"], levels, 2)
     assert (blind.levels["age"], check(blind.table, ["age"], "ill").l) == (1, 1)
     assert anonymize(table, ["age"], levels, 2, sensitive="ill", l=2).levels["age"] == 2
+
+
+def test_a_person_is_taken_out_of_a_spark_table_and_spark_reads_on(spark: Any, tmp_path: Path) -> None:
+    """In parts and folders as Spark writes them, also in those that come later; its checksums go with what they were of."""
+    FileKeys.create(tmp_path / "keys.json")
+    rows = [(f"p{i % 10}", i, 2020 + i % 2) for i in range(60)]
+    place = str(tmp_path / "the visits")
+
+    def write(part: list[Any], mode: str) -> None:
+        spark.createDataFrame(part, "id string, day int, year int").write.mode(mode).partitionBy("year").parquet(place)
+
+    write(rows[:40], "overwrite")
+    facts: dict[str, Any] = {"purpose": "care", "categories": ["health"], "retention": "10 years"}
+    with open_vault(tmp_path) as vault:
+        vault.register("visits", spark.read.parquet(place), **facts)
+        write(rows[40:], "append")
+        assert vault.access("p3").rows["visits"].num_rows == 6
+        vault.erase("p3")
+    spark.catalog.clearCache()
+    left = spark.read.parquet(place).collect()
+    assert sorted((r.id, r.day, r.year) for r in left) == sorted(row for row in rows if row[0] != "p3")

@@ -77,6 +77,7 @@ def _swap(source: int, before: tuple[int, ...], path: Path, part: str) -> bool:
         try:
             if not os.path.samestat(os.stat(old), os.fstat(source)):  # another program put a new file there just now
                 return False
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Spark's, which would no longer read it
             os.replace(part, path)
             if not held() or _state(source) != before:
                 os.replace(old, path)

@@ -35,6 +35,7 @@ from discreet.protect.receipts import Receipt
 from discreet.protect.retention import Keep, Overdue, Retention
 from discreet.protect.shredding import Shredder
 from discreet.protect.shuffle import Order
+from discreet.protect.spark_files import files_behind
 from discreet.protect.tables import Progress
 from discreet.protect.vault_keys import VaultKeys
 from discreet.protect.vault_log import VaultLog
@@ -115,7 +116,7 @@ class Vault:
     def register(
         self,
         name: str,
-        table: str | Path | Sequence[str | Path] | None = None,
+        table: Any = None,
         *,
         database: str | None = None,
         columns: dict[str, str] | None = None,
@@ -129,7 +130,8 @@ class Vault:
     ) -> None:
         """Register a table: CSV or Parquet files, or with ``database`` a table of the vault's own database.
 
-        A pattern such as ``visits-*.csv`` stands for the files there are at each request, not at registration.
+        A pattern such as ``visits-*.csv`` stands for the files there are at each request, not at registration. A Spark table
+        stands for the Parquet files in its folder.
 
         A person's rows are those whose identifying columns (``columns`` renames fields) give their digest, or with
         ``token=("column", "partner", "data set")`` those with their token. ``purpose``, ``categories`` of data,
@@ -141,10 +143,7 @@ class Vault:
         if (table is None) == (database is None):
             raise InvalidRequest("a table must be given as files or as database='table', got both or neither")
         if type(table).__module__.startswith("pyspark."):
-            raise InvalidRequest(
-                "a vault looks after files and tables of its own database, got a Spark table, of which rows cannot be taken "
-                "out in place; register the Parquet files behind it with a pattern, such as 'visits/**/*.parquet'"
-            )
+            table = files_behind(table)
         given = [] if table is None else [table] if isinstance(table, str | Path) else list(table)
         paths = [str(path) for path in find_files(given)] if given else []
         facts = {
