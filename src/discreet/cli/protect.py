@@ -84,13 +84,14 @@ def check(job: JobFile, json: show.Json = False) -> None:
 def scan(
     table: Annotated[Path, typer.Argument(help="The table to look at, CSV or Parquet.", metavar="TABLE")],
     plan: Annotated[Path | None, typer.Option("--plan", help="Write the beginning of a job file to this new file.")] = None,
+    delimiter: Annotated[str | None, typer.Option("--delimiter", help="What separates the cells of a CSV file.")] = None,
     json: show.Json = False,
 ) -> None:
     """Find columns and texts that identify people, and propose what to do with each; no cell is shown."""
     from discreet.jobs import protect as jobs
 
     with show.working("looking at every column"):
-        found = jobs.scan(table, plan)
+        found = jobs.scan(table, plan, delimiter)
     rows = [list(row) for row in found.safe_harbour()]
     if json:
         show.document({"kind": "scanned", **found.to_dict(), "safe_harbour": rows})

@@ -40,7 +40,7 @@ from discreet.protect.risk import Check
 from discreet.protect.risk import check as _check
 from discreet.protect.scanning import Scan
 from discreet.protect.scanning import scan as _scan
-from discreet.protect.tables import Progress, open_table
+from discreet.protect.tables import Delimited, Progress, open_table
 from discreet.protect.upgrading import Upgraded
 from discreet.protect.upgrading import upgrade as _upgrade
 from discreet.protect.vault import Vault
@@ -87,6 +87,11 @@ class Job:
     def path(self, key: str) -> Path:
         """The path under a key."""
         return self.folder / self._plain(key)
+
+    def table(self, key: str = "table") -> Path | Delimited:
+        """The table under a key, its cells separated by ``delimiter`` where the job says one."""
+        path = self.path(key)
+        return Delimited(path, self.get("delimiter", str)) if "delimiter" in self.facts else path
 
     def names(self, key: str, default: list[str] | None = None) -> list[str]:
         """A list of names under a key."""
@@ -139,10 +144,22 @@ def pseudonymize(source: str | Path, progress: Progress | None = None) -> int:
     Keys ``table``, ``output``, ``partner``, ``data_set``, ``column``, ``columns``, ``keep``, ``row_order``, ``identity`` and
     ``receives``, the columns that this partner is given; without it all but the identity.
     """
-    known = ("table", "output", "partner", "data_set", "column", "columns", "keep", "row_order", "identity", "receives")
-    job = Job.read(source).only(*known)
+    known = (
+        "table",
+        "output",
+        "partner",
+        "data_set",
+        "column",
+        "columns",
+        "keep",
+        "row_order",
+        "identity",
+        "receives",
+        "delimiter",
+    )
+    job = Job.read(source).only(*known, "receives")
     return job.pseudonymizer().write(
-        job.path("table"),
+        job.table(),
         job.path("output"),
         job.get("partner", str),
         job.get("data_set", str, "default"),
@@ -169,6 +186,7 @@ def anonymize(
     """
     known = (
         "table",
+        "delimiter",
         "output",
         "report",
         "quasi_identifiers",
@@ -215,7 +233,7 @@ def anonymize(
             k, to = options.pop("k"), job.get("recipient", str)
             result = vault.anonymize(name, job.path("output"), names, hierarchies, k, recipient=to, **options)
     else:
-        result = make(job.path("table"), names, hierarchies, drop=_dropped(job, used, job.path("table")), **options)
+        result = make(job.table(), names, hierarchies, drop=_dropped(job, used, job.table()), **options)
         if node is not None:
             result = _at(result, node)
         if "output" in job.facts:
@@ -239,14 +257,14 @@ def _at(result: Anonymized, node: str) -> Anonymized:
 
 def _declared(job: Job) -> dict[str, Any]:
     """The population, a path, and the order of sensitive values, which may be a hierarchy like those of columns."""
-    made: dict[str, Any] = {"population": job.path("population")} if "population" in job.facts else {}
+    made: dict[str, Any] = {"population": job.table("population")} if "population" in job.facts else {}
     if "order" in job.facts:
         order = job.facts["order"]
         made["order"] = Hierarchy.from_dict(order, job.folder) if isinstance(order, dict) else order
     return made
 
 
-def _dropped(job: Job, used: list[str], where: Path | list[Path]) -> list[str]:
+def _dropped(job: Job, used: list[str], where: Path | Delimited | list[Path]) -> list[str]:
     """The columns to leave out: ``drop``, or all that are neither used nor in ``keep``."""
     if "keep" not in job.facts:
         return job.names("drop", [])
@@ -261,17 +279,17 @@ def _dropped(job: Job, used: list[str], where: Path | list[Path]) -> list[str]:
 def check(source: str | Path) -> Check:
     """Measure a table; keys ``table``, ``quasi_identifiers``, and those of ``discreet.protect.check``."""
     plain = ("sensitive", "l", "people")
-    job = Job.read(source).only("table", "quasi_identifiers", "population", "order", *plain)
+    job = Job.read(source).only("table", "delimiter", "quasi_identifiers", "population", "order", *plain)
     options = _declared(job) | {key: job.facts[key] for key in plain if key in job.facts}
     for key, kind in (("sensitive", str), ("l", int), ("people", int)):
         if key in options:
             job.get(key, kind)
-    return _check(job.path("table"), job.names("quasi_identifiers"), **options)
+    return _check(job.table(), job.names("quasi_identifiers"), **options)
 
 
-def scan(table: Path, plan: Path | None = None) -> Scan:
+def scan(table: Path, plan: Path | None = None, delimiter: str | None = None) -> Scan:
     """Look at every column of a table, and write the beginning of a job file to a new file where one is given."""
-    found = _scan(table)
+    found = _scan(table if delimiter is None else Delimited(table, delimiter))
     if plan is not None:
         write_whole(plan, found.plan())
     return found

@@ -8,6 +8,7 @@ A missing cell stays missing until the top.
 from __future__ import annotations
 
 import csv
+import io
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -204,6 +205,27 @@ class Hierarchy(ABC):
             return Tree.of(paths, names)
         except InvalidRequest as problem:
             raise UnsupportedFormat(f"{path}: {problem}") from None
+
+    def to_csv(self, path: str | Path, values: Iterable[Any] = (), delimiter: str = ";") -> Path:
+        """A new file with one row for each value, itself and then its way to the top: what ``from_csv`` and ARX read.
+
+        A tree writes its own values; of the others, ``values`` says which to write.
+        """
+        from discreet.protect.writing import write_whole
+        from discreet.sources.cells import label
+
+        texts = [text for value in values if (text := label(value)) is not None]
+        listed = list(dict.fromkeys(texts)) or self.listed()
+        if not listed:
+            raise InvalidRequest(f"a hierarchy of {self.kind} has no list of values; pass values=[...] to write them")
+        out = io.StringIO(newline="")
+        csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(map(self.path, listed))
+        write_whole(Path(path), out.getvalue())
+        return Path(path)
+
+    def listed(self) -> list[str]:
+        """The values that are declared one by one; none where they are not."""
+        return []
 
     @staticmethod
     def from_dict(doc: Any, folder: Path | None = None) -> Hierarchy:

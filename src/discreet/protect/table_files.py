@@ -25,11 +25,12 @@ _PARTS = (1, 8, 64)  # in how many passes groups are counted when they do not fi
 class FileTable(Table):
     """CSV or Parquet files, counted and streamed by DuckDB in bounded memory."""
 
-    def __init__(self, paths: Sequence[str | Path], memory: str = "800MB") -> None:
+    def __init__(self, paths: Sequence[str | Path], memory: str = "800MB", delimiter: str | None = None) -> None:
         self.paths = find_files(paths)
+        self.delimiter = delimiter
         self._memory = memory
         self._version = describe_files(self.paths)
-        self._table, self.columns = _describe(self.paths)
+        self._table, self.columns = _describe(self.paths, delimiter)
 
     def counted(self, names: Sequence[str]) -> tuple[list[Any], Counts | None]:
         if not names:
@@ -128,7 +129,7 @@ def parquet_batches(source: BinaryIO, path: Path) -> Iterator[pa.Table]:
         raise UnsupportedFormat(f"{path.name!r} is not a whole Parquet file; copy it again or rename it") from None
 
 
-def _describe(paths: Sequence[Path]) -> tuple[str, list[str]]:
+def _describe(paths: Sequence[Path], separated: str | None) -> tuple[str, list[str]]:
     """The table in SQL, and its columns."""
     import pyarrow.parquet
 
@@ -136,8 +137,11 @@ def _describe(paths: Sequence[Path]) -> tuple[str, list[str]]:
     if len(kinds) > 1:
         raise InvalidRequest(f"the files of a table must be of one kind, got {sorted(kinds)}; open them one by one")
     kind = kinds.pop()
+    if separated is not None and kind in PARQUET:
+        raise InvalidRequest(f"a delimiter is for CSV files, got {paths[0].name!r}; leave it out")
+    delimiter = separated or DELIMITERS.get(kind, "")
     try:
-        headers = [pyarrow.parquet.read_schema(p).names if kind in PARQUET else _header(p, DELIMITERS[kind]) for p in paths]
+        headers = [pyarrow.parquet.read_schema(p).names if kind in PARQUET else _header(p, delimiter) for p in paths]
     except (OSError, EOFError, UnicodeDecodeError, csv.Error, pa.ArrowException):
         raise UnsupportedFormat(f"{paths[0].name!r} and its like cannot be read as {kind}; check the files") from None
     for path, names in zip(paths, headers, strict=True):
@@ -151,9 +155,7 @@ def _describe(paths: Sequence[Path]) -> tuple[str, list[str]]:
     if kind in PARQUET:
         return duck.parquet(paths), headers[0]
     columns = ", ".join(f"{duck.text(name)}: 'VARCHAR'" for name in headers[0])
-    options = (
-        f"auto_detect=false, header=true, delim={duck.text(DELIMITERS[kind])}, quote='\"', escape='\"', strict_mode=true"
-    )
+    options = f"auto_detect=false, header=true, delim={duck.text(delimiter)}, quote='\"', escape='\"', strict_mode=true"
     return f"read_csv({duck.listed(paths)}, columns={{{columns}}}, {options})", headers[0]
 
 

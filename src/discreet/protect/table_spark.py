@@ -71,7 +71,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def spark_read(path: Any, session: Any) -> Any:
+def spark_read(path: Any, session: Any, separated: str | None = None) -> Any:
     """A file as a DataFrame; the cells of a CSV file are texts, and a line that is no record is an error."""
     name = str(path)
     for ending, delimiter in DELIMITERS.items():
@@ -79,7 +79,7 @@ def spark_read(path: Any, session: Any) -> Any:
             options = {
                 "header": True,
                 "inferSchema": False,
-                "sep": delimiter,
+                "sep": separated or delimiter,
                 "quote": '"',
                 "escape": '"',
                 "mode": "FAILFAST",

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from discreet.core.dialect import DELIMITERS
 from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.protect.shuffle import Shuffle, forgotten
@@ -47,10 +48,26 @@ class Change(Protocol):
     def __call__(self, columns: Mapping[str, Any]) -> Changed: ...
 
 
+@dataclass(frozen=True)
+class Delimited:
+    """CSV files whose cells are separated by something else than their ending says, such as ``Delimited("a.csv", ";")``.
+
+    It stands wherever a path does, and a copy that is written as ``.csv`` has the same delimiter.
+    """
+
+    paths: str | Path | Sequence[str | Path]
+    delimiter: str = ";"
+
+    def __post_init__(self) -> None:
+        if self.delimiter not in DELIMITERS:
+            raise InvalidRequest(f"a delimiter must be one of {', '.join(map(repr, DELIMITERS))}, got {self.delimiter!r}")
+
+
 class Table(ABC):
-    """A table whose rows can be counted by their values and rewritten."""
+    """A table whose rows can be counted by their values and rewritten; ``delimiter`` separates the cells of a CSV copy."""
 
     columns: Sequence[str]
+    delimiter: str | None = None
 
     @abstractmethod
     def counted(self, names: Sequence[str]) -> tuple[list[Any], Counts | None]:
@@ -85,7 +102,7 @@ class Table(ABC):
         The file appears whole or not at all: it is written beside its place under another name and moved there. Where
         the number of rows is ``expected``, another one means that the table changed meanwhile, and nothing appears.
         """
-        with writer(path) as put:
+        with writer(path, self.delimiter) as put:
             rows = sum(map(put, shuffle.stream(apply(change, batch) for batch in self.batches(progress))))
             if expected is not None and rows != expected:
                 raise InvalidRequest(
@@ -96,15 +113,16 @@ class Table(ABC):
 
 def open_table(table: Any, spark: Any = None) -> Table:
     """A dict of arrays, a pandas, Polars or Arrow table, paths of CSV or Parquet files, or a Spark DataFrame."""
+    table, delimiter = (table.paths, table.delimiter) if isinstance(table, Delimited) else (table, None)
     if spark is not None or type(table).__module__.startswith("pyspark."):
         from discreet.protect.table_spark import SparkTable, spark_read
 
-        return SparkTable(table if spark is None else spark_read(table, spark))
+        return SparkTable(table if spark is None else spark_read(table, spark, delimiter))
     paths = [table] if isinstance(table, str | Path) else table
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | Path) for path in paths):
         from discreet.protect.table_files import FileTable
 
-        return FileTable(paths)
+        return FileTable(paths, delimiter=delimiter)
     return MemoryTable(table)
 
 

@@ -77,6 +77,9 @@ class Tree(Hierarchy):
                 f"every value must have a place in the tree, got {value!r}{closest(value, list(self._rows)[:200])}; add it"
             ) from None
 
+    def listed(self) -> list[str]:
+        return list(self._rows)
+
     def loss(self, value: str, level: int) -> float:
         below = self._leaves[level][self.path(value)[level]]
         return 0.0 if below == 1 and level < self.height else below / len(self.paths)

@@ -21,7 +21,7 @@ from discreet.sources.files import DELIMITERS, PARQUET
 
 
 @contextmanager
-def writer(path: str | Path) -> Iterator[Callable[[pa.Table], int]]:
+def writer(path: str | Path, delimiter: str | None = None) -> Iterator[Callable[[pa.Table], int]]:
     """A function that takes rows, and a new file that appears whole at the end or not at all, readable by its owner."""
     path = Path(path)
     kind = suffix(path)
@@ -29,7 +29,7 @@ def writer(path: str | Path) -> Iterator[Callable[[pa.Table], int]]:
         raise UnsupportedFormat(f"a new file must end in .csv, .tsv, .parquet or .pq, got {path.name!r}; compress it later")
     if path.exists():
         raise InvalidRequest(f"the file to write must not exist yet, got {str(path)!r}; choose another name or remove it")
-    with new_file(path) as name, rows_to(name, kind) as put:
+    with new_file(path) as name, rows_to(name, kind, delimiter if kind == ".csv" else None) as put:
         yield put
 
 
@@ -89,7 +89,7 @@ def _hold(handle: int, *, wait: bool) -> bool:
 
 
 @contextmanager
-def rows_to(name: str, kind: str) -> Iterator[Callable[[pa.Table], int]]:
+def rows_to(name: str, kind: str, delimiter: str | None = None) -> Iterator[Callable[[pa.Table], int]]:
     """A function that writes rows to a file, CSV or Parquet by ``kind``; the first rows say the columns."""
     from pyarrow.parquet import ParquetWriter
 
@@ -98,7 +98,9 @@ def rows_to(name: str, kind: str) -> Iterator[Callable[[pa.Table], int]]:
     def put(rows: pa.Table) -> int:
         rows = compact(rows)
         if not sink:
-            sink.append(ParquetWriter(name, rows.schema) if kind in PARQUET else _CsvWriter(name, DELIMITERS[kind]))
+            sink.append(
+                ParquetWriter(name, rows.schema) if kind in PARQUET else _CsvWriter(name, delimiter or DELIMITERS[kind])
+            )
         sink[0].write_table(rows)
         return int(rows.num_rows)
 
