@@ -18,7 +18,7 @@ SIZE = 10_000_000
 ROUNDS = 9
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "growth.svg"
 _BOUNDS = ((30, 200), (120, 220))
-_prices = (f"1.{i}" for i in itertools.count(1))  # the same question at the same price is answered from the ledger
+_prices = (f"1.{i}1" for i in itertools.count(1))  # the same question at the same price is answered from the ledger
 
 
 def table(rows: int) -> dict[str, Any]:

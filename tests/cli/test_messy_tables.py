@@ -72,6 +72,7 @@ def test_separators_are_recognised_from_the_header_line_alone(run: Run, tmp_path
 MISTAKES = [
     ("schema", 'delimiter = ";"', 'delimiter = ";;"', "delimiter must be one of"),
     ("schema", 'delimiter = ";"', "delimiter = 3", "delimiter must be one of"),
+    ("schema", 'delimiter = ";"', 'delimiter = "|"', "declare the delimiter if it is not '|', or mend the schema"),
     ("schema", 'decimal = ","', 'decimal = ";"', "decimal must be one of"),
     ("schema", 'thousands = "."', 'thousands = ","', "thousands and decimal must differ"),
     ("schema", 'encoding = "latin-1"', 'encoding = "utf-7"', "encoding must be one of"),
@@ -88,7 +89,7 @@ MISTAKES = [
     ("schema", '"%d.%m.%Y"', '"%d.%m.%Q"', "formats may use"),
     ("schema", '"%d.%m.%Y"', '"%d.%m"', "formats must say year"),
     ("schema", '"2024-12-31"]', '"2024-31-12"]', "2024-31-12"),
-    ("schema", '"2024-12-31"]', '"2014-12-31"]', "lo < hi"),
+    ("schema", '"2024-12-31"]', '"2014-12-31"]', "got (2015-01-01, 2014-12-31)"),
     ("schema", 'true = ["ja"]', 'true = "ja"', "true must be a list of spellings"),
     ("schema", "Gewicht / (Größe", "Gewicht / (Grosse", "names no column 'Grosse'"),
     ("schema", "Gewicht / (Größe / 100) ** 2", "bmi + 1", "must not lead back to itself"),
@@ -102,6 +103,9 @@ MISTAKES = [
     ("release", 'where = "Notfall and Alter >= 60"', 'where = "Alter > Station"', "Alter"),
     ("release", 'where = "Notfall and Alter >= 60"', 'where = "Alter >= "', "expression"),
     ("release", 'where = "Notfall and Alter >= 60"', 'where = "open(1)"', "open"),
+    ("release", 'where = "Notfall and Alter >= 60"', 'where = "Notfall == true"', "did you mean True?"),
+    ("release", 'where = "Notfall and Alter >= 60"', "where = \"Station == 'Ost'\"", "has no label 'Ost'"),
+    ("release", 'statistic = "top"', 'statistic = "topp"', "did you mean 'top'?"),
     ("release", 'by = "Station"', 'by = "Diagnose"', "holds text, which can only be matched"),
     ("release", 'by = "Station"', 'by = "Alter"', "holds numbers"),
     ("release", 'by = "Station"', 'by = "bins(Alter, [5, 1])"', "bins"),
@@ -143,6 +147,15 @@ def test_a_mistake_is_one_line_and_free(
     assert words in told.err
     assert not (tmp_path / "besuche.db").exists()
     assert not (tmp_path / "out").exists()
+
+
+def test_edges_of_dates_are_told_as_dates() -> None:
+    schema = ds.Schema({"seen": ds.Date("2020-01-01", "2029-12-31")})
+    session = ds.Session({"seen": ["2021-05-05"]}, schema, ledger="test")
+    with pytest.raises(ds.errors.InvalidRequest, match=r"increase, .* got \['2024-01-01', '2023-01-01'\]"):
+        session.histogram("seen", bins=["2024-01-01", "2023-01-01"], epsilon=1)
+    with pytest.raises(ds.errors.InvalidRequest, match="an edge must be a date such as '2020-12-31', got 'soon'"):
+        session.histogram("seen", bins=["2024-01-01", "soon"], epsilon=1)
 
 
 def test_the_study_and_the_measurement_run(tmp_path: Path) -> None:

@@ -162,6 +162,8 @@ def oracle(text: str, row: dict[str, Any]) -> Any:
                 found = [walk(each) for each in values]
                 decisive = isinstance(op, ast.Or)
                 return decisive if decisive in found else None if None in found else not decisive
+            case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=power)):
+                return powered(walk(left), power)
             case ast.BinOp(left=left, op=op, right=right):
                 return defined(op, walk(left), walk(right))
             case ast.Compare(left=left, ops=[op], comparators=[right]):
@@ -184,6 +186,12 @@ def oracle(text: str, row: dict[str, Any]) -> Any:
             made = {"Add": a.__add__, "Sub": a.__sub__, "Mult": a.__mul__, "Div": a.__truediv__}[type(op).__name__](b)
         except ZeroDivisionError:
             return None
+        return made if math.isfinite(made) else None
+
+    def powered(base: Any, power: int) -> Any:
+        if base is None:
+            return None
+        made = {1: lambda: base, 2: lambda: base * base, 3: lambda: base * (base * base)}[power]()
         return made if math.isfinite(made) else None
 
     def compared(op: Any, a: Any, b: Any) -> Any:
@@ -210,7 +218,15 @@ def expression(rng: random.Random, depth: int, truth: bool) -> str:
             return rng.choice(["x", "y", "2.0", "0.0", "1e308"])
         a, b = expression(rng, depth - 1, False), expression(rng, depth - 1, False)
         other = f"({a} if {expression(rng, depth - 1, True)} else {b})"
-        return rng.choice([f"({a} {rng.choice('+-*/')} ({b} + x))", other, f"coalesce({a} - y, {b})", f"(-({a} * y))"])
+        return rng.choice(
+            [
+                f"({a} {rng.choice('+-*/')} ({b} + x))",
+                other,
+                f"coalesce({a} - y, {b})",
+                f"(-({a} * y))",
+                f"({a} - x) ** {rng.choice('123')}",
+            ]
+        )
     if depth <= 0:
         return rng.choice(
             ["x > 0.0", "y == 2.0", "b", "g == 'a'", "g in ['a', '7']", "missing(y)", "x in [1.0, 2.0]", "g != '7'"]

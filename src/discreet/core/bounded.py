@@ -41,10 +41,11 @@ class Bounded:
     def __post_init__(self) -> None:
         check_formula(self.formula)
         object.__setattr__(self, "price", read_price(self.price, "such as {'epsilon': 0.1} or {'rho': 0.01}"))
+        given = f"({self.lo}, {self.hi})"  # as it was written: of dates not as numbers
         for side in ("lo", "hi"):
             object.__setattr__(self, side, self._number(getattr(self, side), side))
         if not self.lo < self.hi:
-            raise InvalidRequest(f"bounds must be finite with lo < hi, got ({self.lo}, {self.hi}); declare the public range")
+            raise InvalidRequest(f"bounds must be finite with lo < hi, got {given}; declare the public range")
         check_apart(self.lo, self.hi, "bounds")
         if self.missing is not None and self.missing != "drop":
             value = self._number(self.missing, "missing")

@@ -73,7 +73,8 @@ class Derivation:
         if name == self._person:
             raise InvalidRequest(f"an expression must not read the person column {name!r}; name other columns")
         if name not in self._columns:
-            raise UnknownName(f"an expression names no column {name!r}{closest(name, self._columns)}")
+            meant = f"; did you mean {name.title()}?" if name in ("true", "false") else closest(name, self._columns)
+            raise UnknownName(f"an expression names no column {name!r}{meant}")
         self.node(name)
         made: Known = self._columns[name].known
         return made

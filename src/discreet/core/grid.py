@@ -19,9 +19,8 @@ UNIT = Fraction(1, 1 << BITS)
 Floats = npt.NDArray[np.float64]
 
 
-# Values at a time, so that they and what is made of them stay in the cache: in place, and with arrays made on the way.
-IN_PLACE = 1 << 16
-STEP = 1 << 14
+# Values at a time: their whole numbers add up to less than 2**53, and what is made of them on the way stays small.
+STEP = 1 << 18
 
 
 def quantise(values: Any, lo: float, hi: float, *, steps: float = ONE, out: Floats | None = None, xp: Any = np) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from discreet.core.codec import fields_written, read_as
 from discreet.core.documents import reading
+from discreet.core.labels import closest
 from discreet.errors import UnknownName, UnsupportedFormat
 from discreet.manifest import homes
 
@@ -83,7 +84,7 @@ class Registry(Generic[T]):
 def load(name: Any, known: Mapping[str, Any], elsewhere: Mapping[str, str], kind: str) -> None:
     """Import the module in which a word is registered; refuse a word that is neither known nor listed."""
     if not isinstance(name, str) or (name not in known and name not in elsewhere):
-        raise UnknownName(f"no {kind} is called {name!r}; known: {', '.join(sorted({*known, *elsewhere}))}")
+        raise UnknownName(f"no {kind} is called {name!r}{closest(str(name), sorted({*known, *elsewhere}))}")
     if name not in known:
         import_module(elsewhere[name])
 

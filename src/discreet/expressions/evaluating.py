@@ -51,31 +51,37 @@ _SIMPLE: dict[str, Callable[[Any], Any]] = {
     "abs": np.abs, "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "log10": np.log10, "floor": np.floor, "ceil": np.ceil,
     "round": np.rint,
 }  # fmt: skip
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "//": np.floor_divide, "%": np.mod,
 }  # fmt: skip
 
+_UNDEFINED = (*_SIMPLE, *_ARITHMETIC, "**", "days", "shift")  # what may be infinite where it is not defined
 
-def arithmetic(op: str, left: Any, right: Any) -> Any:
-    """An operation on doubles, not finite where it is not defined."""
+
+def arithmetic(op: str, left: Any, right: Any, out: Floats | None = None) -> Any:
+    """An operation on doubles, not finite where it is not defined; a new array, or ``out``, one of the arguments."""
     with np.errstate(all="ignore"):
+        if op in ("+", "-", "*", "/"):
+            return _ARITHMETIC[op](left, right, out=out)
         if op != "**":
             return _ARITHMETIC[op](left, right)
         if isinstance(right, float) and right == int(right) and abs(right) <= _LARGEST_POWER:
-            return _whole_power(left, int(right))
+            return _whole_power(left, int(right), out)
         if isinstance(right, float) and right == 0.5:
             return np.sqrt(left)
         return np.power(*(np.ascontiguousarray(each) if np.ndim(each) else each for each in (left, right)))
 
 
-def _whole_power(base: Any, power: int) -> Any:
+def _whole_power(base: Any, power: int, out: Floats | None) -> Any:
     """Squares and products in a fixed order."""
     made, square, left = None, base, abs(power)
     while left:
         if left & 1:
-            made = square if made is None else made * square
+            made = np.positive(square) if made is None else np.multiply(made, square, out=made if np.ndim(made) else None)
         left >>= 1
-        square = square * square if left else square
+        if left:
+            square = np.multiply(square, square, out=out)
+            out = square if np.ndim(square) else None
     if made is None:
         made = base * 0 + 1.0  # missing stays missing
     return np.divide(1.0, made) if power < 0 else made
@@ -95,7 +101,13 @@ def numbers(node: Node, rows: Rows) -> Floats:
 
 
 def _number(node: Node, rows: Rows) -> Any:
-    """The value as an array, or as one number where it is the same in every row."""
+    """The value as an array, or as one number where it is the same in every row; missing where it is not defined."""
+    value = _bare(node, rows)
+    return _defined(value) if node.op in _UNDEFINED else value
+
+
+def _bare(node: Node, rows: Rows) -> Any:
+    """The value, infinite where the last operation is not defined. Of anything but a column it is an array of its own."""
     if node.is_constant:
         return node.value
     if node.op == "column":
@@ -104,7 +116,7 @@ def _number(node: Node, rows: Rows) -> Any:
         test, yes, no = node.args
         other = np.where(false(test, rows), _number(no, rows), np.nan)
         return np.where(true(test, rows), _number(yes, rows), other)
-    args = [_number(each, rows) for each in node.args]
+    args = [(_bare if _stays_infinite(node, place) else _number)(each, rows) for place, each in enumerate(node.args)]
     match node.op:
         case "coalesce":
             return reduce(lambda a, b: np.where(np.isnan(a), b, a), args)
@@ -113,9 +125,9 @@ def _number(node: Node, rows: Rows) -> Any:
         case "negative":
             return np.negative(args[0])
         case "days":
-            return _defined((args[0] - args[1]) / (1.0 if node.args[0].kind == "date" else calendar.DAY))
+            return (args[0] - args[1]) / (1.0 if node.args[0].kind == "date" else calendar.DAY)
         case "shift":
-            return _defined(args[0] + args[1] * (1.0 if node.kind == "date" else calendar.DAY))
+            return args[0] + args[1] * (1.0 if node.kind == "date" else calendar.DAY)
         case "date":
             return np.floor(args[0] / calendar.DAY)
         case "datetime":
@@ -125,8 +137,26 @@ def _number(node: Node, rows: Rows) -> Any:
         case "hour" | "minute":
             return calendar.clock(node.op, args[0])
     if node.op in _SIMPLE:
-        return _defined(_SIMPLE[node.op](np.ascontiguousarray(args[0])))
-    return _defined(arithmetic(node.op, *args))
+        return _SIMPLE[node.op](np.ascontiguousarray(args[0]))
+    left, right = args
+    return arithmetic(node.op, left, right, out=_spare(node, args))
+
+
+def _stays_infinite(node: Node, place: int) -> bool:
+    """Whether an argument that is infinite, in whatever company, makes the value infinite or missing.
+
+    Then it need not be made missing before: the value will be. An infinite divisor would give 0 instead.
+    """
+    if node.op in ("+", "-", "*", "days", "shift"):
+        return True
+    power = node.args[-1].value
+    return place == 0 and (node.op == "/" or (node.op == "**" and node.args[-1].is_constant and power > 0))
+
+
+def _spare(node: Node, args: list[Any]) -> Floats | None:
+    """Of the arguments one that was made for this operation, so that the value may be written over it."""
+    made = (value for each, value in zip(node.args, args, strict=True) if each.op not in ("column", "constant"))
+    return next((value for value in made if np.ndim(value) and value.dtype == np.float64 and value.flags.writeable), None)
 
 
 def codes(node: Node, rows: Rows) -> Codes:

@@ -250,7 +250,7 @@ class _Reader:
     def label(self, left: Node, given: Node) -> str:
         """The declared label that a constant means."""
         word = given.value if given.kind == "word" else text(given)
-        word = word.lower() if given.kind == "truth" else word
+        word = shown = word.lower() if given.kind == "truth" else word
         lookup = {label: place for place, label in enumerate(left.labels)}
         if left.op == "column":
             known = self.columns(left.value)
@@ -259,7 +259,7 @@ class _Reader:
         if word not in lookup:
             near = difflib.get_close_matches(str(word), list(lookup), n=1)
             remedy = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(left.labels)}"
-            raise UnknownName(f"expression {_short(self.source)}: {text(left)} has no label {word!r}; {remedy}")
+            raise UnknownName(f"expression {_short(self.source)}: {text(left)} has no label {shown!r}; {remedy}")
         return left.labels[lookup[word]]
 
     def folded(self, of: Node) -> bool:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
+from discreet.sources.base import BATCH_ROWS, BaseSource, LocalSource
 from discreet.sources.batch import Batch
 from discreet.sources.joining import Join
 from discreet.sources.people import DEFAULT_SALT
 
-if TYPE_CHECKING:
-    from discreet.sources.base import BaseSource
-
 __all__ = ["Batch", "open_source"]
-
-_FILE_ROWS = 1 << 17  # twice the batch of a table in memory: an arrival from a file costs more than a slice
 
 
 def open_source(
@@ -61,7 +57,6 @@ def open_source(
 
 def _joined(join: Join, schema: Schema, salt: int, batch_rows: int | None, memory: str, version: str | None) -> BaseSource:
     """The source of a join: each table by itself, under its own schema and version."""
-    from discreet.sources.base import BATCH_ROWS, LocalSource
     from discreet.sources.joined import JoinedSource, lookup_schema
 
     if schema != join.schema:
@@ -85,11 +80,11 @@ def _open(table: Any, schema: Schema, spark: Any, salt: int, batch_rows: int | N
     if spark is not None or type(table).__module__.startswith("pyspark."):
         from discreet.sources.spark import SparkSource
 
-        return SparkSource(table, schema, spark, salt, batch_rows or _FILE_ROWS)
+        return SparkSource(table, schema, spark, salt, batch_rows or BATCH_ROWS)
     if is_address(table):
         from discreet.sources.database import DatabaseSource
 
-        return DatabaseSource(table, schema, salt, batch_rows or _FILE_ROWS, memory)
+        return DatabaseSource(table, schema, salt, batch_rows or BATCH_ROWS, memory)
     if isinstance(table, str) and "://" in table:
         from discreet.sources.remote_files import SCHEMES, RemoteFiles
 
@@ -99,15 +94,14 @@ def _open(table: Any, schema: Schema, spark: Any, salt: int, batch_rows: int | N
                 f"({', '.join(f'{word}://' for word in SCHEMES)})",
                 key="table",
             )
-        return RemoteFiles(table, schema, salt, batch_rows or _FILE_ROWS, memory)
+        return RemoteFiles(table, schema, salt, batch_rows or BATCH_ROWS, memory)
     if _is_paths(table):
         from discreet.sources.files import FileSource
 
-        return FileSource(table, schema, salt, batch_rows or _FILE_ROWS, memory)
-    from discreet.sources.base import BATCH_ROWS
+        return FileSource(table, schema, salt, batch_rows or BATCH_ROWS, memory)
     from discreet.sources.memory import MemorySource
 
-    return MemorySource(table, schema, salt, batch_rows or BATCH_ROWS)
+    return MemorySource(table, schema, salt, batch_rows)
 
 
 def is_address(table: Any) -> bool:

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import reduce
 from hashlib import blake2b
 from typing import Any, Literal, Self, TypeVar
 
@@ -21,9 +22,10 @@ from discreet.errors import InvalidRequest, UnknownName
 from discreet.sources.batch import Batch, Rules
 from discreet.sources.ids import Identities, Words
 from discreet.sources.people import ALL, DEFAULT_SALT, Choice, divide, public_key
+from discreet.sources.threads import combined
 
 S = TypeVar("S")
-BATCH_ROWS = 1 << 16
+BATCH_ROWS = 1 << 17  # that are held at once of a table that is read
 
 
 class Selection:
@@ -46,17 +48,16 @@ class Selection:
 
     def apply(self, batch: Batch) -> Batch:
         """The chosen records of a batch. A person's rows are filtered before they are counted against max_rows."""
-        mask = np.ones(batch.size, bool)
+        masks = []
         for choice in self.choices:
             inputs: Words | Identities
             if choice.by == "person":
                 inputs = batch.identities()
             else:
                 inputs = batch.value_hashes() if choice.by == "values" else batch.row_numbers()
-            mask &= choice.mask(inputs, 0 if choice.by == "values" else batch.stream)
-        for name, wanted in self.where:
-            mask &= batch.within(name, wanted)
-        return batch.choose(mask)
+            masks.append(choice.mask(inputs, 0 if choice.by == "values" else batch.stream))
+        masks += [batch.within(name, wanted) for name, wanted in self.where]
+        return batch.choose(reduce(np.logical_and, masks)) if masks else batch
 
 
 class BaseSource(ABC):
@@ -231,24 +232,28 @@ class LocalSource(BaseSource):
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Batches of about ``batch_rows`` records with whole people in them, before any choice."""
 
+    def _threads(self, columns: Sequence[str]) -> int:
+        """How many threads work off batches of these stored columns. One holds a single batch of a table of any size."""
+        return 1
+
     def fold(self, map: Callable[[Batch], S], combine: Callable[[S, S], S], columns: Sequence[str]) -> S:  # noqa: A002
-        total: S | None = None
-        first = True
-        picked = self._selection if self._selection else None
-        for found in self._batches(self._needed(columns)):
-            part = map(found if picked is None else picked.apply(found))
-            total = part if first else combine(total, part)  # type: ignore[arg-type]
-            first = False
-        return map(self._empty(columns)) if first else total  # type: ignore[return-value]
+        picked = self._selection
+        step = (lambda batch: map(picked.apply(batch))) if picked else map
+        needed = self._needed(columns)
+        count, total = combined(self._batches(needed), step, combine, self._threads(needed))
+        return total if count else map(self._empty(columns))
 
 
-def check_columns(schema: Schema, present: Sequence[str]) -> None:
-    """Refuse a schema that names columns the table does not have.
+def check_columns(schema: Schema, present: Sequence[str], otherwise: str = "") -> None:
+    """Refuse a schema that names columns the table does not have; ``otherwise`` is what to look at where it has none.
 
     Nothing is said of the table's other names: where a file has no header its first line is a person's record.
     """
     declared = [*schema.stored, *([] if schema.person is None else [schema.person])]
     for name in declared:
         if name not in present:
-            here = ", ".join(repr(known) for known in dict.fromkeys(declared) if known in present) or "none"
-            raise UnknownName(f"the table has no column {name!r}; of the declared columns it has {here}; mend the schema")
+            here = ", ".join(repr(known) for known in dict.fromkeys(declared) if known in present)
+            raise UnknownName(
+                f"the table has no column {name!r}; of the declared columns it has {here or 'none'}; "
+                f"{'' if here else otherwise}mend the schema"
+            )

@@ -89,7 +89,7 @@ class Batch:
         rules: Rules,
         columns: Mapping[str, Column],
         size: int,
-        rows: Rows | None = None,
+        rows: cells.Places | None = None,
         start: int = 0,
         stream: int = 0,
         identities: Identities | None = None,
@@ -283,21 +283,18 @@ class Batch:
     def choose(self, mask: Mask) -> Batch:
         """The batch of the chosen rows."""
         (rows,) = np.nonzero(mask)
-        known = self._identities
-        inside = rows
-        if isinstance(self._rows, slice):
-            inside = rows + (self._rows.start or 0)
-        elif self._rows is not None:
-            inside = self._rows[rows]
-        picked = None if known is None else known.take(rows)
+        if len(rows) == self.size:
+            return self
+        inside = rows if self._rows is None else self._rows[rows]
+        picked = None if self._identities is None else self._identities.take(rows)
         return Batch(self._rules, self._columns, len(rows), inside, self.start, self.stream, picked, self._ready)
 
     def _pick(self, column: Column) -> Column:
         if self._rows is None:
             return column
         if isinstance(column, np.ndarray):
-            return column[self._rows] if isinstance(self._rows, slice) else column.take(self._rows)
-        return cells.arrow(column).take(pa.array(np.arange(len(column))[self._rows]))
+            return column.take(self._rows)
+        return cells.arrow(column).take(pa.array(self._rows))
 
     def _keep(self, name: Any, values: Any) -> None:
         if self._arrays is None:

@@ -47,7 +47,10 @@ class FileSource(LocalSource):
         self._memory = memory
         self._paths = find_files(paths)
         self._types = _describe(self._paths, schema.dialect)
-        check_columns(schema, self._types.names)
+        otherwise = ""
+        if _suffix(self._paths[0]) in DELIMITERS:
+            otherwise = f"declare the delimiter if it is not {delimiter_of(self._paths[0], schema.dialect)!r}, or "
+        check_columns(schema, self._types.names, otherwise)
         if schema.person is not None:
             check_kind(self._types.field(schema.person).type)
 

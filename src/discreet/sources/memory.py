@@ -12,14 +12,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from discreet.core.random import system
-from discreet.core.schema import Schema
+from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest
-from discreet.sources import cells
-from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
+from discreet.sources import cells, threads
+from discreet.sources.base import LocalSource, check_columns
 from discreet.sources.batch import Batch, Rules
 from discreet.sources.cells import Codes, Column
 from discreet.sources.ids import Identities, identities
 from discreet.sources.people import DEFAULT_SALT
+
+_NUMBERS_AT_ONCE = 1 << 23  # in all batches at work together, with every label in a column of its own
+# Large arrays, because threads meet between one operation and the next; people are sorted, and that is better kept small.
+_FEWEST_ROWS, _MOST_ROWS, _MOST_WITH_PEOPLE = 1 << 16, 1 << 19, 1 << 17
 
 
 class MemorySource(LocalSource):
@@ -31,8 +35,9 @@ class MemorySource(LocalSource):
 
     resident = True  # its rows may be gathered once and kept: they are in memory already
 
-    def __init__(self, table: Any, schema: Schema, salt: int = DEFAULT_SALT, batch_rows: int = BATCH_ROWS) -> None:
-        super().__init__(schema, salt, batch_rows)
+    def __init__(self, table: Any, schema: Schema, salt: int = DEFAULT_SALT, batch_rows: int | None = None) -> None:
+        super().__init__(schema, salt, batch_rows or _MOST_ROWS)
+        self._own_rows = batch_rows
         self._table = _Table(table, self._selection.rules)
         self._own_word = system().words(2).tobytes().hex()
 
@@ -42,20 +47,35 @@ class MemorySource(LocalSource):
         numeric |= {name: table.raw(name) for name in columns if name in rules.private or name in rules.texts}
         ready = {name: table.codes(name) for name in columns if name in rules.category}
         ready |= {name: table.numeric(name) for name in columns if name in rules.moments}
-        step = self._batch_rows
+        step = self._room(columns)[1]
         if self.schema.person is None:
             for start in range(0, table.size, step):
-                stop = min(start + step, table.size)
-                yield Batch(rules, numeric, stop - start, slice(start, stop), start, 0, None, ready)
+                rows = slice(start, min(start + step, table.size))
+                yield Batch(rules, _cut(numeric, rows), rows.stop - start, None, start, 0, None, _cut(ready, rows))
             return
         people, order, ends = table.people()
         start = 0
         while start < table.size:
             # The last person to begin within the step goes in whole.
             stop = int(ends[np.searchsorted(ends, min(start + step, table.size))])
-            rows = slice(start, stop) if order is None else order[start:stop]
-            yield Batch(rules, numeric, stop - start, rows, start, 0, people.take(slice(start, stop)), ready)
+            rows, who = slice(start, stop), people.take(slice(start, stop))
+            if order is None:
+                yield Batch(rules, _cut(numeric, rows), stop - start, None, start, 0, who, _cut(ready, rows))
+            else:
+                yield Batch(rules, numeric, stop - start, order[rows], start, 0, who, ready)
             start = stop
+
+    def _threads(self, columns: Sequence[str]) -> int:
+        room, rows = self._room(columns)
+        return max(1, min(threads.available(), room // rows, -(-self._table.size // rows)))
+
+    def _room(self, columns: Sequence[str]) -> tuple[int, int]:
+        """How many rows may be at work together, so that what they hold stays within a public size; and those of a batch."""
+        made = [c for name, c in self.schema.columns.items() if set(self.schema.derivation.inputs(name)) <= set(columns)]
+        width = sum(len(each.labels) if isinstance(each, Categories) else 1 for each in made)
+        room = _NUMBERS_AT_ONCE // max(1, width)
+        most = _MOST_ROWS if self.schema.person is None else _MOST_WITH_PEOPLE
+        return room, self._own_rows or min(max(room, _FEWEST_ROWS), most)
 
     def _content(self) -> str:
         return self._own_word
@@ -142,6 +162,11 @@ class _Table:
             ends = np.append(np.flatnonzero(who.keys[1:] != who.keys[:-1]) + 1, len(who.keys))
             self._people = who, order, ends
         return self._people
+
+
+def _cut(columns: Mapping[str, Column], rows: slice) -> dict[str, Column]:
+    """Some rows of columns, without a copy: of arrays of NumPy and of Arrow alike."""
+    return {name: column[rows] for name, column in columns.items()}
 
 
 def _named(array: npt.NDArray[Any], names: list[str]) -> dict[str, npt.NDArray[Any]]:

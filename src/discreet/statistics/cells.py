@@ -156,9 +156,11 @@ _MIDDLE: dict[str, Floats] = {
 
 
 def _add_up(query: Cells, batch: Any, kept: Mask | None) -> Integers:
-    """The cells of one batch: doubles add a block exactly, 2**15 rows of 2**30 at most, and whole numbers the blocks."""
+    """The cells of one batch: doubles add a block exactly, 2**18 rows of 2**30 at most, and whole numbers the blocks."""
     picks = [f for f in query.factors if not f.is_number]
     spreads = [f for f in query.factors if f.is_number]
+    if not query.factors:
+        return np.array(batch.size if kept is None else np.count_nonzero(kept))
     if not picks and kept is None and len(spreads) == 1 and spreads[0].kind != "quartic":
         quick = _one_number(spreads[0], batch.numeric(spreads[0].column))
         if quick is not None:
@@ -171,9 +173,8 @@ def _add_up(query: Cells, batch: Any, kept: Mask | None) -> Integers:
     # Cells are listed with the numbers last; the query's own order may differ.
     order = sorted(range(len(query.factors)), key=lambda i: query.factors[i].is_number)
     total = np.zeros((math.prod(f.size for f in picks), math.prod(f.size for f in spreads)), np.int64)
-    step = quantum.STEP if spreads else 2 * quantum.STEP  # with fewer arrays on the way more rows fit into the cache
-    for start in range(0, batch.size, step):
-        rows = slice(start, min(start + step, batch.size))
+    for start in range(0, batch.size, quantum.STEP):
+        rows = slice(start, min(start + quantum.STEP, batch.size))
         part = {name: values[rows] for name, values in columns.items()}
         total += _block(picks, spreads, part, rows.stop - start, None if kept is None else kept[rows])
     table = total.reshape([query.factors[i].size for i in order])
@@ -316,12 +317,12 @@ def _one_number(factor: Factor, values: Floats) -> Integers | None:
     lowest part 2**BITS - 2a + b is not negative because 2a - 2**BITS is a whole number at most a**2 / 2**BITS.
     """
     one, count = quantum.ONE, values.size
-    room = np.empty((2, min(count, quantum.IN_PLACE)))
+    room = np.empty((2, min(count, quantum.STEP)))
     first = second = 0
-    for start in range(0, count, quantum.IN_PLACE):
-        part = values[start : start + quantum.IN_PLACE]
+    for start in range(0, count, quantum.STEP):
+        part = values[start : start + quantum.STEP]
         code = codes_of(factor, part, room[0, : part.size])
-        added = float(code.sum())  # 2**16 rows of 2**30 at most: exact
+        added = float(code.sum())  # 2**18 rows of 2**30 at most: exact
         if math.isnan(added):
             return None
         first += int(added)
@@ -352,7 +353,7 @@ def _two_numbers(factors: Sequence[Factor], x: Floats, y: Floats) -> Integers | 
         codes_of(factors[1], y[rows], share)
         share *= 1 / one
         np.multiply(a, share, out=part)
-        sums = [float(a.sum()), float(np.rint(part, out=part).sum())]  # 2**14 rows of 2**30 at most: exact
+        sums = [float(a.sum()), float(np.rint(part, out=part).sum())]  # 2**18 rows of 2**30 at most: exact
         np.subtract(one, a, out=a)
         a *= share
         sums.append(float(np.rint(a, out=a).sum()))

@@ -60,11 +60,14 @@ def bin_edges(table: Table, column: str, bins: int | Sequence[float]) -> tuple[f
             raise InvalidRequest(f"bins must be between 1 and {_MOST_BINS}, got {bins}")
         return tuple(np.linspace(float(number.lo), float(number.hi), bins + 1).tolist())
     try:
-        edges = tuple(_edge(number, e) for e in bins)  # type: ignore[union-attr]
+        given = list(bins)  # type: ignore[arg-type]
+        edges = tuple(_edge(number, e) for e in given)
+    except InvalidRequest:  # of a date that is none
+        raise
     except (TypeError, ValueError, OverflowError):
         raise InvalidRequest(f"bins must be a whole number or a list of edges, got {bins!r}") from None
     if not 2 <= len(edges) <= _MOST_BINS + 1 or not np.isfinite(edges).all() or any(a >= b for a, b in pairwise(edges)):
-        raise InvalidRequest(f"edges must be finite and increase, 2 to {_MOST_BINS + 1} of them, got {list(edges[:9])}")
+        raise InvalidRequest(f"edges must be finite and increase, 2 to {_MOST_BINS + 1} of them, got {given[:9]}")
     return edges
 
 

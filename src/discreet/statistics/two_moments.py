@@ -64,8 +64,8 @@ class TwoMoments(FineSum):
     def step(self, batch: Any) -> Integers:
         values = batch.numeric(self.number.column)
         first = second = count = 0
-        for start in range(0, batch.size, quantum.IN_PLACE):
-            code = quantise(values[start : start + quantum.IN_PLACE], self.number.lo, self.number.hi)
+        for start in range(0, batch.size, quantum.STEP):
+            code = quantise(values[start : start + quantum.STEP], self.number.lo, self.number.hi)
             u = 2.0 * code - quantum.ONE
             first += int(u.sum())
             u *= u

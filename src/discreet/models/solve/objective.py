@@ -155,25 +155,20 @@ class _Pass:
 
 
 class _Keeper:
-    """Collects rows as long as they fit into memory."""
+    """Collects rows as long as they fit into memory; None once they do not."""
 
     def __init__(self, design: Design, most: int) -> None:
-        self._design, self._left = design, most
-        self.rows: list[DesignRows] | None = []
+        self._design, self._most, self._full = design, most, False
 
-    def step(self, batch: Any) -> None:
-        if self.rows is None:
-            return
-        made = self._design.block(batch)
-        self._left -= made.x.nbytes
-        if self._left < 0:
-            self.rows = None
-        else:
-            self.rows.append(made)
+    def step(self, batch: Any) -> list[DesignRows] | None:
+        return None if self._full else self._fitting([self._design.block(batch)])
 
-    @staticmethod
-    def combine(left: None, right: None) -> None:
-        return None
+    def combine(self, left: list[DesignRows] | None, right: list[DesignRows] | None) -> list[DesignRows] | None:
+        return None if left is None or right is None else self._fitting([*left, *right])
+
+    def _fitting(self, rows: list[DesignRows]) -> list[DesignRows] | None:
+        self._full = self._full or sum(each.x.nbytes for each in rows) > self._most
+        return None if self._full else rows
 
 
 class Objective:
@@ -207,8 +202,7 @@ class Objective:
             self._tried = True
             if getattr(self._source, "in_process", False):
                 keeper = _Keeper(self.design, _KEPT_BYTES)
-                self._source.fold(keeper.step, keeper.combine, list(self.design.columns))
-                self._rows = keeper.rows
+                self._rows = self._source.fold(keeper.step, keeper.combine, list(self.design.columns))
         return self._rows
 
     def thinned(self, most: int) -> tuple[Objective, float] | None:
