@@ -102,7 +102,7 @@ _MEASURES = {"queries": "error of counts, median", "means": "shift of a mean, in
 
 
 def utility_figure(named: Mapping[str, Point]) -> Any:
-    """What is left of an analysis against risk, a panel for each measure; every point has its name beside it."""
+    """What is left of an analysis against risk, a panel for each measure; points are numbered, and named on the right."""
     found = {name: (point.risk, point.utility) for name, point in named.items() if point.utility is not None}
     panels = {
         measure: words
@@ -111,12 +111,13 @@ def utility_figure(named: Mapping[str, Point]) -> Any:
     }
     made = new_figure(4.3 * len(panels), 4.2)
     for axes, (measure, words) in zip(np.atleast_1d(made.subplots(1, len(panels))), panels.items(), strict=True):
-        for name, (risk, utility) in found.items():
+        for number, (name, (risk, utility)) in enumerate(found.items(), 1):
             value = getattr(utility, measure)
             if value is not None:
                 mark = axes.scatter([100 * risk], [value], s=40, color=_BLUE if named[name].node else _GREEN)
                 mark.set_urls([f"#{named[name].anchor}"])
-                axes.annotate(name, (100 * risk, value), xytext=(4, 4), textcoords="offset points", fontsize=7)
+                beside = (4, 4) if number % 2 else (-9, -9)  # of two that nearly meet, one on each side
+                axes.annotate(str(number), (100 * risk, value), xytext=beside, textcoords="offset points", fontsize=7)
         if measure == "auc":
             of_table = next(utility.auc_of_table for _, utility in found.values())
             axes.axhline(of_table, color="#718096", linewidth=1, linestyle="--")
@@ -131,6 +132,11 @@ def utility_figure(named: Mapping[str, Point]) -> Any:
         axes.set_ylabel(words)
         axes.margins(x=0.15, y=0.1)
         axes.spines[["top", "right"]].set_visible(False)
+    names = [f"{number}  {name}" for number, name in enumerate(found, 1) if name != str(number)]
+    if names:
+        from matplotlib.lines import Line2D
+
+        made.legend(handles=[Line2D([], [], linestyle="", label=name) for name in names], loc="outside right upper")
     return made
 
 
