@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import errno
 import gzip
+import json
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -265,36 +269,39 @@ def test_whatever_stands_in_a_files_place_is_told_and_blocks_nobody(what: str, g
     assert place.read_text() == "name,x\nBob,1\n"
 
 
+SOMEBODY = """
+import json, os, sys
+from discreet.protect.finding import find_now
+from discreet.protect.reach import Reached
+
+folder = sys.argv[1]
+if os.getuid() == 0:  # root may list everything
+    for path, folders, files in os.walk(folder):
+        for each in (path, *(os.path.join(path, name) for name in files)):
+            os.chown(each, 65534, 65534)
+    os.setuid(65534)
+os.chmod(f"{folder}/shut", 0)
+for given in ({"pattern": f"{folder}/*/v*.csv"}, {"pattern": f"{folder}/**/v*.csv"}, {"path": f"{folder}/shut/v.csv"}):
+    seen = Reached()
+    found = find_now([given], seen)
+    print(json.dumps([[path.parent.name for path in found], [miss["place"] for miss in seen.missed]]))
+os.chmod(f"{folder}/shut", 0o700)
+"""
+
+
 def test_folders_that_cannot_be_listed_are_told() -> None:
-    """``glob`` passes over them in silence; so does a file below one that may not be entered."""
-    import os
-    import tempfile
+    """``glob`` passes over them in silence; so does a file below one that may not be entered.
 
-    from discreet.protect.finding import find_now
-    from discreet.protect.reach import Reached
-
+    In a process of its own: who it is, is a process's own, and threads of other tests may be running in this one.
+    """
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         for name in ("open", "shut"):
             write(folder / name / "v.csv", "Ann")
-        if os.getuid() == 0:  # root may list everything
-            for path in (folder, *folder.rglob("*")):
-                os.chown(path, 65534, 65534)
-            os.seteuid(65534)
-        try:
-            (folder / "shut").chmod(0)
-            for given, told in (
-                ({"pattern": f"{folder}/*/v*.csv"}, "shut"),
-                ({"pattern": f"{folder}/**/v*.csv"}, "shut"),
-                ({"path": f"{folder}/shut/v.csv"}, "shut/v.csv"),
-            ):
-                seen = Reached()
-                found = find_now([given], seen)
-                assert [path.parent.name for path in found] == (["open"] if "pattern" in given else [])
-                assert [miss["place"] for miss in seen.missed] == [f"{folder}/{told}"]
-        finally:
-            (folder / "shut").chmod(0o700)
-            os.seteuid(os.getuid())
+        done = subprocess.run([sys.executable, "-c", SOMEBODY, made], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        assert found == [[["open"], [f"{made}/shut"]]] * 2 + [[[], [f"{made}/shut/v.csv"]]]
 
 
 @pytest.mark.parametrize("kind", ["folder", "table"])

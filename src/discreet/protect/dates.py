@@ -77,9 +77,8 @@ class Dates(Measured):
     def positions(self, values: Sequence[str]) -> list[float]:
         return [(self._within(value) - self._first) / (self._last - self._first) for value in values]
 
-    def cover(self, values: Sequence[str]) -> tuple[str, float]:
-        low, high = self._within(values[0]), self._within(values[-1])
-        return f"[{low.isoformat()}, {high.isoformat()}]", (high - low) / (self._last - self._first)
+    def plain(self, value: str) -> str:
+        return self._within(value).isoformat()
 
     def centre(self, mean: float, frequent: str) -> str:
         return (self._first + timedelta(days=round(mean * (self._last - self._first).days))).isoformat()

@@ -73,18 +73,19 @@ class Hierarchy(ABC):
         """The stretch of the range from 0 to 1 that a value stands for at a level, where values are measured."""
         return 0.0, 1.0
 
-    def cover(self, values: Sequence[str]) -> tuple[str, float]:
-        """One word for several ordered values and the share of the range it stands for.
+    def cover(self, values: Sequence[str], low: int, high: int, positions: Floats) -> tuple[str, float]:
+        """One word for the ordered values from one place to another and the share of the range it stands for.
 
-        It is their lowest common ancestor, or up to five values themselves where these say more.
+        It is their lowest common ancestor, or up to five values themselves where these say more. Proof: values are ordered
+        by their ways from the top down, so all between two values share whatever the two share from the top down.
         """
-        ways = [self.path(value) for value in values]
-        level = next(level for level in range(self.height + 1) if len({way[level] for way in ways}) == 1)
-        loss = self.loss(values[0], level)
-        share = self.share(len(values))
-        if len(values) <= MOST_LISTED and share < loss:
-            return "{" + ", ".join(values) + "}", share
-        return ways[0][level], loss
+        first, last = self.path(values[low]), self.path(values[high])
+        level = next(level for level in range(self.height + 1) if first[level] == last[level])
+        many, loss = high - low + 1, self.loss(values[low], level)
+        share = self.share(many)
+        if many <= MOST_LISTED and share < loss:
+            return "{" + ", ".join(values[low : high + 1]) + "}", share
+        return first[level], loss
 
     def share(self, many: int) -> float:
         """The share of the whole range that so many values are; 1 where values are not counted."""

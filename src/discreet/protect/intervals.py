@@ -10,10 +10,14 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
+import numpy as np
+
 from discreet.core.numbers import Number, positive, rational
 from discreet.errors import InvalidRequest
 from discreet.protect.hierarchies import TOP
 from discreet.protect.measured import Measured
+
+_EDGE = 1e-9  # a share of the range closer than this to its ends is computed with fractions
 
 
 @dataclass(frozen=True)
@@ -69,11 +73,24 @@ class Intervals(Measured):
         return self._number(value)
 
     def positions(self, values: Sequence[str]) -> list[float]:
-        return [float((self._number(value) - self.lo) / (self.hi - self.lo)) for value in values]  # type: ignore[operator]
+        """As doubles: quickly for what lies well within the bounds, exactly for the rest, which may be refused."""
+        try:
+            numbers = (
+                np.asarray(values, str).astype(np.float64) if "_" not in "".join(values) else np.full(len(values), np.nan)
+            )
+        except ValueError:  # 1/3 is a number here, and a word is refused below
+            numbers = np.full(len(values), np.nan)
+        shares = (numbers - float(self.lo)) / float(Fraction(self.hi) - Fraction(self.lo))
+        for place in np.flatnonzero(~((shares > _EDGE) & (shares < 1 - _EDGE))).tolist():
+            shares[place] = (self._number(values[place]) - self.lo) / (self.hi - self.lo)  # type: ignore[operator]
+        found: list[float] = shares.tolist()
+        return found
 
-    def cover(self, values: Sequence[str]) -> tuple[str, float]:
-        low, high = self._number(values[0]), self._number(values[-1])
-        return f"[{_plain(low)}, {_plain(high)}]", float((high - low) / (self.hi - self.lo))  # type: ignore[operator]
+    def plain(self, value: str) -> str:
+        whole = value.isascii() and value.isdecimal() and (value == "0" or value[0] != "0")
+        if whole or ("." in value and not value.endswith(".0") and _spelt(value)):
+            return value
+        return _plain(self._number(value))
 
     def centre(self, mean: float, frequent: str) -> str:
         return f"{float(self.lo) + mean * (float(self.hi) - float(self.lo)):.6g}"
@@ -121,6 +138,14 @@ class Intervals(Measured):
             low, high = self._ends(level, index)
             self._names[level, index] = f"[{_plain(low)}, {_plain(high)}{']' if high == self.hi else ')'}"
         return self._names[level, index]
+
+
+def _spelt(value: str) -> bool:
+    """Whether a text is a number as Python spells it: then it is spelt so already."""
+    try:
+        return repr(float(value)) == value
+    except ValueError:
+        return False
 
 
 def _number(value: Any) -> int | float | str:

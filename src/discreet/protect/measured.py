@@ -18,6 +18,13 @@ class Measured(Hierarchy):
     def stretch(self, value: str, level: int) -> tuple[float, float]:
         """The stretch of the range that a value stands for at a level between its own and the top."""
 
+    @abstractmethod
+    def plain(self, value: str) -> str:
+        """A value as it stands at the end of a stretch."""
+
+    def cover(self, values: Sequence[str], low: int, high: int, positions: Floats) -> tuple[str, float]:
+        return f"[{self.plain(values[low])}, {self.plain(values[high])}]", float(positions[high] - positions[low])
+
     def ends(self, value: str, level: int) -> tuple[float, float]:
         if level == self.height:
             return 0.0, 1.0

@@ -27,9 +27,9 @@ class Scale:
     @staticmethod
     def of(name: str, leaves: Sequence[str | None], hierarchy: Hierarchy) -> tuple[Scale, Ints]:
         """The scale of the leaves of a table, and the code of each leaf; a value that is not covered is refused unnamed."""
+        known = [leaf for leaf in leaves if leaf is not None]
         with covering(name):
-            places = {leaf: hierarchy.place(leaf) for leaf in leaves if leaf is not None}
-        told = sorted(places, key=lambda leaf: (places[leaf], leaf))
+            told = _ordered(known, hierarchy)
         values: tuple[str | None, ...] = (*([None] if None in leaves else []), *told)
         code = {value: place for place, value in enumerate(values)}
         return Scale(name, values, hierarchy), np.array([code[leaf] for leaf in leaves], np.int64)
@@ -42,23 +42,30 @@ class Scale:
     @cached_property
     def positions(self) -> Floats:
         """How far along the range each value lies, from 0 to 1; a missing one a whole range before all others."""
-        told = [value for value in self.values if value is not None]
-        shares = self.hierarchy.positions(told)
+        shares = self.hierarchy.positions(self._told)
         return np.array([*([-1.0] if self.gap else []), *shares], float)
 
     def cover(self, low: Ints, high: Ints) -> tuple[list[str | None], Floats]:
         """The word for each stretch of codes and the share of the range it stands for; each different one is made once."""
         pairs, which = np.unique(low * len(self.values) + high, return_inverse=True)
-        made = [self._stretch(*divmod(int(pair), len(self.values))) for pair in pairs]
+        for pair in pairs.tolist():
+            if pair not in self._known:
+                self._known[pair] = self._stretch(*divmod(pair, len(self.values)))
+        made = [self._known[pair] for pair in pairs.tolist()]
         losses = np.array([loss for _, loss in made], float)
         return [made[place][0] for place in which.tolist()], losses[which]
+
+    @cached_property
+    def _known(self) -> dict[int, tuple[str | None, float]]:
+        return {}
 
     def _stretch(self, low: int, high: int) -> tuple[str | None, float]:
         if low == high:
             return self.values[low], 0.0
         if self.gap and low == 0:
             return self.hierarchy.top, 1.0
-        return self.hierarchy.cover([value for value in self.values[low : high + 1] if value is not None])
+        first = int(self.gap)
+        return self.hierarchy.cover(self._told, low - first, high - first, self._told_positions)
 
     def points(self) -> tuple[Floats, Floats]:
         """Where each code lies on the range, as a stretch without length; a missing one lies before it."""
@@ -123,9 +130,28 @@ class Scale:
             return np.where(np.arange(len(self.values)) == 0, 0.0, 1.0)
         value = self.values[code]
         assert value is not None
-        told = self.hierarchy.apart(value, [other for other in self.values if other is not None], self._told_positions)
+        told = self.hierarchy.apart(value, self._told, self._told_positions)
         return np.concatenate(([1.0], told)) if self.gap else told
 
     @cached_property
     def _told_positions(self) -> Floats:
         return self.positions[1:] if self.gap else self.positions
+
+    @cached_property
+    def _told(self) -> list[str]:
+        return [value for value in self.values if value is not None]
+
+
+def _ordered(leaves: list[str], hierarchy: Hierarchy) -> list[str]:
+    """The leaves by their places; what is measured by position first, which is quick, and exactly where these are equal."""
+    if not hierarchy.measured:
+        places = {leaf: hierarchy.place(leaf) for leaf in leaves}
+        return sorted(leaves, key=lambda leaf: (places[leaf], leaf))
+    positions = np.array(hierarchy.positions(leaves), float)
+    order = np.argsort(positions, kind="stable")
+    told, at = [leaves[place] for place in order.tolist()], positions[order]
+    starts = np.flatnonzero(np.append(True, at[1:] != at[:-1])) if len(at) else np.zeros(0, np.int64)
+    lengths = np.diff(np.append(starts, len(at)))
+    for start, length in zip(starts[lengths > 1].tolist(), lengths[lengths > 1].tolist(), strict=True):
+        told[start : start + length] = sorted(told[start : start + length], key=lambda leaf: (hierarchy.place(leaf), leaf))
+    return told
