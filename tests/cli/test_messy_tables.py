@@ -26,6 +26,7 @@ def test_a_hospitals_table_end_to_end(run: Run, tmp_path: Path) -> None:
     told = run("release", tmp_path / "besuche.toml", "--out", tmp_path / "out")
     assert told.code == 0, told.err
     assert "Caution" not in told.out
+    assert "at most 10 rows of each person" in told.out
     doc = json.loads((tmp_path / "out" / "releases.json").read_text())
     for ask in doc["asks"]:
         if ask["title"] in truth:
@@ -112,6 +113,7 @@ MISTAKES = [
     ("release", 'each = "count", clip = [0, 10]', 'each = "rows"', "each must be one of"),
     ("release", 'each = "count", clip = [0, 10]', 'each = "count", clip = [10, 0]', "clip must be two finite numbers"),
     ("release", 'each = "count", clip = [0, 10]', "clip = [0, 10]", "needs a column"),
+    ("release", 'statistic = "top"', 'statistic = "top"\nmost = 2', "if it is an option, write options = { most = ... }"),
     ("release", "k = 2", "k = 4", "k must be a whole number from 1 to 3"),
     ("release", "k = 2", "k = 2, most = 3", "top takes no 'most'"),
     ("release", 'language = "de"', 'language = "xx"', "language must be one of"),

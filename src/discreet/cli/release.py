@@ -52,6 +52,9 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
         rows.append([ask["title"], *told, whose, "free: known" if ask["known"] else ask["cost"]])
     show.table(doc["title"], ["question", "answer", "95 % interval", "of", "cost"], rows)
     show.say("An interval of this table allows for the noise; one of the population also for sampling.")
+    most = doc["declared"].get("max_rows")
+    if most is not None:
+        show.say(f"All answers are about at most {most} rows of each person; of a person with more, {most} are counted.")
     if any(ask["result"]["reading"]["name"] == "chosen" for ask in doc["asks"]):
         show.say("A quantile is right in rank; with options = { interval = true } it has an interval in values too.")
     for ask in doc["asks"]:

@@ -6,7 +6,6 @@ whichever folder it is run, or a budget could be spent twice.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.core import toml
+from discreet.core.labels import closest
 from discreet.core.toml import Place
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
 
@@ -145,15 +145,11 @@ def check_keys(doc: Any, known: Mapping[str, tuple[type, ...]], place: Place, *p
         raise UnsupportedFormat(f"{place(*path)}{path[0] if path else 'the file'} must be a table, got {doc!r}")
     for key, value in doc.items():
         if key not in known:
-            raise UnsupportedFormat(f"{place(*path, key)}unknown key {key!r}{_closest(key, known)}")
+            option = f"; if it is an option, write options = {{ {key} = ... }}" if "options" in known else ""
+            raise UnsupportedFormat(f"{place(*path, key)}unknown key {key!r}{closest(key, known)}{option}")
         if not isinstance(value, known[key]) or (isinstance(value, bool) and bool not in known[key]):
             wanted = " or ".join(dict.fromkeys(_WORDS[kind] for kind in known[key]))
             raise UnsupportedFormat(f"{place(*path, key)}{key} must be {wanted}, got {value!r}")
-
-
-def _closest(key: str, known: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(key, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
 
 
 def _text(value: str, name: str, place: str) -> str:
