@@ -11,6 +11,8 @@ import pytest
 
 import discreet as ds
 from discreet.cli.ledger import question_in_words
+from discreet.jobs.fit_file import KINDS, STEPWISE
+from discreet.models.estimators.gradient_descent import Descends
 from tests.cli.conftest import Run
 
 FILE = """\
@@ -224,3 +226,9 @@ def test_a_fit_of_several_questions_is_paid_whole_or_not_at_all(run: Run, here: 
     assert "ε=0.3 is left" in ran.err
     assert spent(here) == "ε=0.7", "not even the first of its three questions"
     assert "beside it" in run("fit", "fit.toml", "--epsilon", "1").err
+
+
+def test_models_that_descend_are_known_by_name() -> None:
+    """The service treats them apart: their steps are counted before anything, and are not kept."""
+    descend = {kind for kind, name in KINDS.items() if issubclass(getattr(ds.models, name), Descends)}
+    assert descend == set(STEPWISE)

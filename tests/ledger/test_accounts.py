@@ -209,24 +209,29 @@ def test_the_runner_asks_again_for_free(make: Make) -> None:
 def test_a_part_pays_for_a_plan_on_itself(make: Make) -> None:
     """It is drawn on the part, within its cap; a part opens no parts, and nobody goes on with such a plan later."""
     ledger = make(Budget(epsilon=1))
-    parts = ledger.open(Open(Cost.pure("0.5"), parts=2), "add_remove")
+    parts = ledger.open(Open(Cost.pure("0.4"), parts=2), "add_remove")
+    other = ledger.open(Open(Cost.pure("0.1"), parts=2), "add_remove")
     ask = Ask(Sevens("gradient"), eps("0.2"))
-    (account,) = ledger.open(Open(Cost.pure("0.3"), plan=ask, steps=3, account=parts[1]), "add_remove")
+    (account,) = ledger.open(Open(Cost.pure("0.2"), plan=ask, steps=3, account=parts[1]), "add_remove")
     pay(ledger, *[replace(ask, account=account)] * 3)
     with pytest.raises(AccountClosed, match="all were taken"):
         pay(ledger, replace(ask, account=account))
     with pytest.raises(BudgetExceeded, match="is capped at"):
         ledger.open(Open(Cost.pure("0.3"), plan=ask, account=parts[1]), "add_remove")
-    pay(ledger, replace(ask, account=parts[1]))  # 0.5 of 0.5
-    ledger.open(Open(Cost.pure("0.5"), plan=ask, steps=9, account=parts[0]), "add_remove")
+    pay(ledger, replace(ask, account=parts[1]))  # 0.4 of 0.4
+    ledger.open(Open(Cost.pure("0.4"), plan=ask, steps=9, account=parts[0]), "add_remove")
     assert ledger.spent().epsilon == Fraction(1, 2)
     with pytest.raises(AccountClosed, match="serves the run that opened it"):
         ledger.reopen(Reopen(account, ask, 1), "add_remove")
     with pytest.raises(AccountClosed, match="must be one that this ledger opened"):
         ledger.open(Open(Cost.pure("0.1"), plan=ask, account=replace(account, parts=1)), "add_remove")
+    (fresh,) = ledger.open(Open(Cost.pure("0.1"), plan=ask, account=other[0]), "add_remove")
+    for forged in (None, other[1], parts[0]):
+        with pytest.raises(AccountClosed, match="asked of that part"):
+            pay(ledger, replace(ask, account=replace(fresh, of=forged)))
     with pytest.raises(InvalidRequest, match="plan on a part"):
         Open(Cost.pure("0.1"), parts=2, account=parts[0])
-    assert ledger.verify() == 7
+    assert ledger.verify() == 9
 
 
 def test_steps_of_a_plan_on_a_part_are_taken_there(make: Make) -> None:
@@ -245,16 +250,23 @@ def test_steps_of_a_plan_on_a_part_are_taken_there(make: Make) -> None:
 
     ledger = make(Budget(epsilon=1))
     ask = Ask(Who("steps"), eps("0.1"), rate=Fraction(1, 2))
+    whole = replace(ask, rate=None)
 
     def procedure() -> Procedure[Any]:
         accounts = yield Open(Cost.pure("0.5"), parts=3)
-        account = yield Open(Cost.pure("0.5"), plan=ask, steps=2, account=accounts[2])
-        release = yield replace(ask, account=account)
-        return release.value, account
+        account = yield Open(Cost.pure("0.2"), plan=ask, steps=4, account=accounts[2])
+        at_once = yield Open(Cost.pure("0.2"), plan=whole, steps=3, account=accounts[2])
+        step, one = replace(ask, account=account), replace(whole, account=at_once)
+        first = yield step
+        several = yield (step, one)
+        last = yield one
+        return [first, *several, last], account
 
     desk = Desk(Sampled(), ledger, Random(), "add_remove")
-    whom, account = desk.run(procedure())
-    assert whom == "1/2"
+    made, account = desk.run(procedure())
+    assert [release.value for release in made] == ["1/2"] * 4
+    with pytest.raises(AccountClosed, match="asked of that part"):
+        desk.step(replace(ask, account=replace(account, of=None)))
     elsewhere = Desk(Sampled(), ledger, Random(), "add_remove")
     with pytest.raises(AccountClosed, match="serves the run that opened it"):
         elsewhere.step(replace(ask, account=account))

@@ -114,6 +114,23 @@ def test_a_program_in_which_people_change_one_another_is_not_used() -> None:
     assert np.abs(got - 1e-3 * X.sum(0)).max() < 1e-6
 
 
+@pytest.mark.parametrize(("start", "size"), [(0.0, 1.0), (1.0, 1e-12)])
+def test_people_who_change_one_another_are_found_where_little_is_seen(start: float, size: float) -> None:
+    """Parameters that are all zero hide what goes through them, and gradients far below the clip norm what is rounded."""
+
+    def loss(p: Any, x: Any, y: Any) -> Any:
+        of_row, of_person = (jax.custom_batching.custom_vmap(lambda v: v) for _ in range(2))
+        of_row.def_vmap(lambda count, batched, v: (of_person(v), True))
+        of_person.def_vmap(lambda count, batched, v: (v + jnp.sum(v, 0), True))
+        return size * jnp.sum(x * p["w"] + of_row(x) * jax.lax.stop_gradient(p["w"]) * p["w"])
+
+    one = ds.models.jax_loss(loss, {"w": jnp.full(3, start, jnp.float32)})
+    asked = one.question(None, Fraction(1, 10**10)).at(one.first + 1)
+    everyone = asked.of_lot(_gathered(X, Y, None, None), None)
+    alone = sum(asked.of_lot(_gathered(X[i : i + 1], Y[i : i + 1], None, None), None) for i in range(40))
+    assert (alone == everyone).all()
+
+
 def test_where_the_place_in_a_block_matters_everybody_draws_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loss that looks at its place: a person moves the sum by the person's own gradient at the place drawn."""
     one = batched_as(lambda size, v: v * (1 + jnp.arange(size).reshape(-1, *[1] * (v.ndim - 1))))

@@ -370,3 +370,13 @@ def test_regressions_by_descent_are_tuned_through_a_session() -> None:
     assert model.tuning_.chosen == 0
     assert model.privacy_.run.expected_rows == 300
     assert session.spent().epsilon == 50
+
+
+def test_turns_that_cannot_be_taken_are_refused_before_anything_is_paid(tmp_path: Any) -> None:
+    (tmp_path / "t.csv").write_text("x,y\n0.5,a\n-0.5,b\n")
+    schema = ds.Schema({"x": ds.Real(-1, 1), "y": ds.Categories(["a", "b"])}, expected_rows=100)
+    session = ds.Session(tmp_path / "t.csv", schema, ds.Budget(epsilon=1, delta=1e-6))
+    rivals = [ds.models.SGDClassifier(lots="turns", lot_size=5, clip=clip) for clip in (1, 2)]
+    with pytest.raises(InvalidRequest, match="tables in memory only"):
+        session.tune(rivals, ["x"], "y", epsilon=1, delta=1e-6)
+    assert session.spent().epsilon == 0

@@ -129,15 +129,19 @@ def test_a_table_that_cannot_be_looked_after_is_refused(folder: Path) -> None:
         with pytest.raises(DiscreetError, match="day"):
             vault.register("d", folder / "new.csv", due=("day", 1), **FACTS)
         (folder / "delta" / "_delta_log").mkdir(parents=True)
+        (folder / "hudi" / ".hoodie").mkdir(parents=True)
+        (folder / "ice" / "metadata").mkdir(parents=True)
+        (folder / "ice" / "metadata" / "v1.metadata.json").touch()
         for files, words in (
             ([], "read from none"),
             (["s3a://bucket/part-0.parquet"], "files that it can reach"),
             (["file:/part-0.orc"], "of the kind .orc"),
-            ([f"file://{folder}/delta/year=2020/part-0.parquet"], "Delta or Iceberg"),
+            ([f"file://{folder}/delta/year=2020/part-0.parquet"], "Delta, Iceberg or Hudi"),
+            ([f"file://{folder}/hudi/2020/01/part-0.parquet"], "Delta, Iceberg or Hudi"),
+            ([f"file://{folder}/ice/data/year=2020/0.parquet"], "Delta, Iceberg or Hudi"),
         ):
-            frame = type(
-                "DataFrame", (), {"__module__": "pyspark.sql.dataframe", "inputFiles": lambda _, found=files: found}
-            )()
+            facts = {"__module__": "pyspark.sql.dataframe", "columns": ["id"], "inputFiles": lambda _, found=files: found}
+            frame = type("DataFrame", (), facts)()
             with pytest.raises(InvalidRequest, match=words):
                 vault.register("d", frame, **FACTS)
     (folder / "other").mkdir(mode=0o700)

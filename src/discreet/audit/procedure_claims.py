@@ -140,6 +140,6 @@ def audit_run(exam: Exam, trials: int, confidence: float = CONFIDENCE) -> Row:
 
 
 def _price(request: Any, relation: Relation) -> Cost:
-    if isinstance(request, Open):
-        return request.cost
-    return Cost.nothing() if request.account is not None else request.mechanism.cost(request.query.distance(relation))
+    if request.account is not None:
+        return Cost.nothing()
+    return request.cost if isinstance(request, Open) else request.mechanism.cost(request.query.distance(relation))

@@ -84,7 +84,8 @@ class Open:
 
     ``cap`` is what each part is held to where that is another statement than ``cost``: a rho, say, that implies the
     (epsilon, delta) which is paid. The ledger checks that it does. ``account`` is an account on a part of the people that
-    pays for a plan on that part.
+    pays for a plan on that part, and ``turns`` says that people will take turns in such plans: refused before it is paid
+    where they cannot.
 
     Proof: with ``plan`` the account accepts only asks whose law and query are the plan's, ``steps`` of them, and the
     cost was computed for exactly that sequence before any of it ran. With ``parts`` one person is in one part only;
@@ -98,6 +99,7 @@ class Open:
     parts: int | None = None
     cap: Cost | None = None
     account: Account | None = None
+    turns: bool = False
 
     def __post_init__(self) -> None:
         if self.account is not None and (self.plan is None or self.account.parts is None):

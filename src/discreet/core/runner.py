@@ -139,6 +139,7 @@ class Desk:
     relation: Relation
     _splits: dict[int, list[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _ahead: dict[int, _Ahead] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _plans: dict[int, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     _turning: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)
     _narrowed: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -158,7 +159,8 @@ class Desk:
             match request:
                 case Open():
                     people = self._people_of(request.account)
-                    if request.plan is not None and request.plan.turns and not getattr(people, "resident", False):
+                    turns = request.turns or (request.plan is not None and request.plan.turns)
+                    if turns and not getattr(people, "resident", False):
                         raise InvalidRequest("people take turns in tables in memory only; use lots='random' for others")
                     accounts = self.ledger.open(request, self.relation, self._unit)
                     if request.parts is not None:
@@ -166,6 +168,8 @@ class Desk:
                         answer = accounts
                     else:
                         answer = replace(accounts[0], version=self.source.version, of=request.account)
+                        if request.account is not None:
+                            self._plans[answer.number] = people
                         if request.plan is not None and request.plan.turns:
                             self._turning[answer.number] = os.getpid()
                 case Reopen():
@@ -241,7 +245,7 @@ class Desk:
         """
         assert ask.account is not None
         assert ask.rate is not None
-        people = self._people_of(ask.account.of)
+        people = self._people_of(ask.account)
         known = self._ahead.get(ask.account.number)
         if known is not None and known.process != os.getpid():
             known = None
@@ -319,7 +323,7 @@ class Desk:
 
         Asks about the same rows are given the same source, which is then read once for all of them.
         """
-        if ask.account is not None and ask.account.parts is not None:
+        if ask.account is not None:
             return self._people_of(ask.account)
         if not ask.where:
             return self.source
@@ -331,15 +335,19 @@ class Desk:
         """Whom an account is about: a part of the people, which is good only where they were cut, or all.
 
         Cut anew, a person could be in one part for one question and in another for the next, and be paid for in neither.
+        Which part a plan is about was noted when it was opened here; the ledger refuses one that is not said to be a part's.
         """
-        if account is None:
+        if account is not None and account.number in self._plans:
+            return self._plans[account.number]
+        part = account if account is None or account.parts is not None else account.of
+        if part is None:
             return self.source
-        if account.number not in self._splits:
+        if part is not account or part.number not in self._splits:
             raise AccountClosed(
-                f"an account on a part of the people serves the run that opened it, got number {account.number}; "
+                f"an account on a part of the people serves the run that opened it, got number {part.number}; "
                 "open accounts in the procedure that uses them"
             )
-        return self._splits[account.number][account.part]
+        return self._splits[part.number][part.part]
 
 
 def _one_state(source: Any) -> AbstractContextManager[Any]:

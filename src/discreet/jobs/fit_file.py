@@ -36,6 +36,7 @@ KINDS = {
     "pca": "PCA",
     "scaler": "StandardScaler",
 }
+STEPWISE = ("sgd", "sgd_number", "network", "network_number", "grpua", "grpua_network")  # which descend, step by step
 UNSUPERVISED = ("kmeans", "pca", "scaler")  # which have no target
 # Parameters of models that are said elsewhere: by the schema, by the ledger, or not at all outside tests.
 _ELSEWHERE = ("bounds", "target_bounds", "classes", "neighbors", "ledger", "random_state", "verbose")

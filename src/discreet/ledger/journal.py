@@ -12,7 +12,7 @@ from discreet.core.ask import Account
 from discreet.core.release import Entry
 from discreet.errors import AccountClosed, LedgerCorrupt
 from discreet.ledger import tables
-from discreet.ledger.books import PARTS, Books, Standing
+from discreet.ledger.books import PARTS, PLAN, Books, Standing
 from discreet.ledger.database import Database
 from discreet.ledger.events import Draft, Terms, read_cost, write_cost, write_row
 from discreet.ledger.releases import StoredRow
@@ -60,13 +60,14 @@ class Journal:
         found = work.row(tables.hash_of_event, {"of_ledger": self.id, "of_number": account.number})
         return None if found is None else str(found[0])
 
-    def paid_by_part(self, work: Work, account: Account) -> bool:
-        """Whether an account was opened by one on a part of the people."""
+    def part_that_paid(self, work: Work, account: Account) -> tuple[int, int] | None:
+        """The number and part of the account on a part of the people that opened an account, if one did."""
         payer = work.row(tables.payer_of_event, {"of_ledger": self.id, "of_number": account.number})
         if payer is None or payer[0] is None:
-            return False
-        row = work.row(tables.read_account, {"of_ledger": self.id, "of_account": payer[0], "of_part": payer[1] or 0})
-        return row is not None and _standing(row).status == PARTS
+            return None
+        number, part = int(payer[0]), int(payer[1] or 0)
+        row = work.row(tables.read_account, {"of_ledger": self.id, "of_account": number, "of_part": part})
+        return (number, part) if row is not None and _standing(row).status == PARTS else None
 
     def _books(self, row: tuple[Any, ...] | None) -> Books:
         if row is None:
@@ -123,6 +124,11 @@ class Journal:
             raise AccountClosed(
                 f"an account must be one that this ledger opened, got number {account.number}, part {account.part} of "
                 f"{account.parts}; use the account that open or reserve returned"
+            )
+        if books.accounts[key].status == PLAN and self.part_that_paid(work, account) != _part(account.of):
+            raise AccountClosed(
+                f"a plan on a part of the people is asked of that part by the run that opened it, got {account.number}; use "
+                "the account that open returned"
             )
         return books.accounts[key]
 
@@ -205,6 +211,10 @@ class Journal:
         if row != known and row != StoredRow.of(key, row.number, row.document):
             raise LedgerCorrupt(f"the stored release of event {row.number} was altered; run verify() and restore a copy")
         return row
+
+
+def _part(account: Account | None) -> tuple[int, int] | None:
+    return None if account is None else (account.number, account.part)
 
 
 def _standing(row: tuple[Any, ...]) -> Standing:

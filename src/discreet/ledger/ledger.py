@@ -234,7 +234,9 @@ class Ledger:
             entry = self._journal.post(work, books, [bound])[0]
             if account.account is None:  # what a part pays was charged when it was opened
                 work.after.insert(0, lambda: tally.opened(self._journal.place, entry.number, bound.cost))
-        return [Account(entry.number, part, account.parts, entry.hash) for part in range(account.parts or 1)]
+        return [
+            Account(entry.number, part, account.parts, entry.hash, of=account.account) for part in range(account.parts or 1)
+        ]
 
     def reopen(self, request: Reopen, relation: Relation) -> int:
         """How many steps the account of a plan has left, at most those asked for; refuses another ledger or another plan."""

@@ -53,7 +53,7 @@ def steps_left(journal: Journal, drafting: Drafting, request: Reopen, relation: 
                 f"a run continues at the ledger that was paid for it, and {journal.name!r} has no account {account.number} "
                 "with that seal; open the ledger the run began with"
             )
-        if journal.paid_by_part(work, account):
+        if journal.part_that_paid(work, account) is not None:
             raise AccountClosed(
                 f"a plan on a part of the people serves the run that opened it, got number {account.number}; begin a new run"
             )

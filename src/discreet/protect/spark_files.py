@@ -10,14 +10,14 @@ from urllib.parse import unquote, urlsplit
 from discreet.errors import InvalidRequest
 from discreet.sources.files import PARQUET
 
-_KEPT_BY_LOG = ("_delta_log", "metadata")  # of Delta and of Iceberg, which know each file by its size
-
 
 def files_behind(frame: Any) -> list[str]:
     """A pattern of Parquet files for each folder that the rows of a Spark DataFrame are read from.
 
-    It fits what is added later too. A column that only the name of a folder holds (``year=2020``) is no part of a file.
+    It fits what is added to those folders later, folders of partitions (``year=2020``) included. A column that only the name
+    of a folder holds is no part of a file.
     """
+    partitions = set(frame.columns)
     roots: dict[Path, None] = {}
     for address in frame.inputFiles():
         parts = urlsplit(address)
@@ -28,12 +28,12 @@ def files_behind(frame: Any) -> list[str]:
                 f"files of the kind {path.suffix or 'without an ending'}; register files of this machine"
             )
         root = path.parent
-        while "=" in root.name:
+        while "=" in root.name and unquote(root.name.partition("=")[0]) in partitions:
             root = root.parent
-        if any((root / name).is_dir() for name in _KEPT_BY_LOG):
+        if any(map(_keeps_a_log, (root, *root.parents))):
             raise InvalidRequest(
-                "a table with a log of its own cannot be rewritten beside it, got one of Delta or Iceberg; delete the "
-                "person's rows there and remove old versions, then record it in the vault"
+                "a table with a log of its files cannot be rewritten beside it, got one of Delta, Iceberg or Hudi; delete "
+                "the person's rows there and remove old versions, then record it in the vault"
             )
         roots[root] = None
     if not roots:
@@ -41,3 +41,9 @@ def files_behind(frame: Any) -> list[str]:
             "a vault takes rows out of files, got a Spark table that is read from none; write it as Parquet first"
         )
     return [f"{glob.escape(str(root))}/**/*{path}" for root in roots for path in PARQUET if list(root.rglob(f"*{path}"))]
+
+
+def _keeps_a_log(folder: Path) -> bool:
+    """Whether a folder is that of a table of Delta, Hudi or Iceberg, which know each file by its size."""
+    logs = (folder / "_delta_log", folder / ".hoodie")
+    return any(log.is_dir() for log in logs) or any((folder / "metadata").glob("*.metadata.json"))

@@ -12,7 +12,7 @@ from discreet.core.result import Result
 from discreet.core.runner import Procedure
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.jobs.fit_file import UNSUPERVISED, model_of
+from discreet.jobs.fit_file import STEPWISE, UNSUPERVISED, model_of
 from discreet.jobs.release_file import check_keys
 from discreet.service.kind import PRICE, Kind, named_in, nowhere, spent
 from discreet.service.limits import Limits
@@ -88,7 +88,7 @@ class Fitted(_OfColumns):
     @property
     def replays(self) -> bool:  # type: ignore[override]
         """A descent's steps are not kept: what was fitted is handed out as it would be published."""
-        return self.made_of[0] not in ("sgd", "network")
+        return self.made_of[0] not in STEPWISE
 
     def procedure(self, source: BaseSource, rows: int | None, limits: Limits) -> Procedure[Any]:
         from discreet.models.estimators.private_model import PrivateModel
@@ -133,7 +133,7 @@ class Tuned(_OfColumns):
                 f"tune has 1 to {limits.asks} candidates, each an object of parameters", key="candidates"
             )
         kind = doc.get("kind", "")
-        if kind in ("sgd", "network", *UNSUPERVISED):
+        if kind in (*STEPWISE, *UNSUPERVISED):
             raise InvalidRequest(
                 f"models that are fitted step by step, or predict nothing, are not tuned, got {kind!r}", key="kind"
             )

@@ -178,7 +178,9 @@ def _followed(kind: Kind, procedure: Any, schema: Schema, rows: int | None, limi
         except StopIteration as stop:
             results = kind.results(stop.value) if told else []
             return Priced(total, tuple(_parts(kind, results)), released, opens)
-        if isinstance(request, Open):
+        if isinstance(request, Open) and request.account is not None:  # a part that was paid for pays
+            answer = Account(0, of=request.account)
+        elif isinstance(request, Open):
             total, opens = total + request.cost, True
             if request.plan is not None:
                 procedure.close()

@@ -113,7 +113,7 @@ def _four(number: float) -> int:
 def usual(table: Published, limits: Limits) -> Iterator[Question]:
     """A question of every statistic that the table's columns allow, and a fit of each kind: what is calibrated ahead."""
     from discreet.core.schema import Categories
-    from discreet.jobs.fit_file import KINDS, UNSUPERVISED
+    from discreet.jobs.fit_file import KINDS, STEPWISE, UNSUPERVISED
     from discreet.statistics.question import names
 
     known = [(name, column) for name, column in table.schema.columns.items() if not column.private]
@@ -127,7 +127,7 @@ def usual(table: Published, limits: Limits) -> Iterator[Question]:
     for kind in KINDS:
         for target in ("",) if kind in UNSUPERVISED else (*labels[:1], *numbers[:1]):
             features = [name for name in (*numbers, *labels) if name != target][: limits.features]
-            spend = {"epsilon": 1, "delta": 1e-6} if kind in ("sgd", "network") else {"epsilon": 1}
+            spend = {"epsilon": 1, "delta": 1e-6} if kind in STEPWISE else {"epsilon": 1}
             named = {"features": features, "target": target} if target else {"features": numbers[: limits.features]}
             tried.append({"fit": {"kind": kind, **named, **spend}})
     for doc in tried:

@@ -48,8 +48,8 @@ class _Work(Generic[S]):
                 place, batch = given
                 self._give(place, self._step(batch))
         except BaseException as problem:  # told by ``result``, in the thread that asked
-            with self._changed:
-                self._problems.setdefault(place, problem)
+            with self._changed:  # an interrupt is nobody's batch, and comes before all of them
+                self._problems.setdefault(place if isinstance(problem, Exception) else -1, problem)
             self.end()
 
     def _take(self) -> tuple[int, Any] | None:

@@ -190,7 +190,8 @@ def tuning(
     whole = law.cost(blank.distance(relation))
     for one in spent:
         whole = whole | one
-    accounts: list[Account] = yield Open(whole, parts=parts)
+    turns = any(isinstance(each, Open) and each.plan is not None and each.plan.turns for _, asked in dry for each in asked)
+    accounts: list[Account] = yield Open(whole, parts=parts, turns=turns)
     fitted = []
     for m, w, account in zip(candidates, where, accounts, strict=False):
         made = yield from _charged(m.procedure(w, relation), account)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import numpy as np
 
 from discreet.core.random import Random
 from discreet.core.x64 import jax, jnp
-from discreet.models.gradient.places import made_up, only, places_drawn, same_anywhere, some_of
+from discreet.models.gradient.places import made_up, near, only, places_drawn, same_anywhere, some_of
 
 _NUMBERS = 1 << 22  # of the results of one block on a CPU, so that they stay near its caches; on a GPU 32 times as many
 _PEOPLE = 64, 4096  # in a block at the most, there and there
 _PLACES = 512  # in a block where people keep to places: more of them are filled worse
 _PASSES = 16  # of such blocks in one call
-_TRIED_WITH = 1.0, 2.0**-28  # a clip norm and its unit
+_EVERY_BIT = 2.0**-200  # a unit in which nothing is rounded
+_SUMMED = 38  # bits of the largest number that a sum of made-up ones has, below 2**53 for all of them
 
 Way = Literal["anywhere", "in places", "one by one"]
 
@@ -24,7 +25,8 @@ Way = Literal["anywhere", "in places", "one by one"]
 class JaxBlocks:
     """The sum of ``whole(values, x, y, weight, clip, unit)``, whole numbers in doubles, over people with as many rows.
 
-    A program for a block of people is compiled, and tried on made-up rows with ``values`` as they are at first. If a person
+    A program for a block of people is compiled, and tried on made-up rows, at ``values`` as they are at first and at others
+    about them. If a person
     comes out the same to the last bit in every place of a block and in any company, lots are cut into blocks ("anywhere").
     If that depends on the place, as on a GPU, and not on the company, everybody draws a place ("in places", see
     ``places_drawn``). And if it depends on the company, people are worked off by a program of one person's shape.
@@ -70,28 +72,41 @@ class JaxBlocks:
                 total += np.asarray(self._one_by_one(values, *rows, clip, unit))
         return total
 
-    def _each(self, *rows: Any) -> Any:
-        """A line for each person of a block."""
-        return np.asarray(self._block(self._first, *rows, *_TRIED_WITH))
-
     def _way_of(self, shapes: tuple[Any, Any], kinds: tuple[str, str]) -> tuple[Way, int]:
         """The way in which rows of these shapes and types are worked off, and how many people at once."""
         on_gpu = jax.default_backend() != "cpu"
         room = max(1, (_NUMBERS << 5 * on_gpu) // len(self._first))
         people, places = min(_PEOPLE[on_gpu], room), min(_PLACES, 1 << room.bit_length() - 1)
-        if same_anywhere(self._each, people, shapes, kinds):
+        tried = [self._first, jnp.asarray(near(np.asarray(self._first, np.float64)), self._first.dtype)]
+        if same_anywhere([partial(self._each, values) for values in tried], people, shapes, kinds):
             return "anywhere", people
-        return ("in places", places) if self._same_in_company(places, shapes, kinds) else ("one by one", people)
+        return ("in places", places) if self._same_in_company(tried, places, shapes, kinds) else ("one by one", people)
 
-    def _same_in_company(self, places: int, shapes: tuple[Any, Any], kinds: tuple[str, str]) -> bool:
-        """Whether what is made of everybody is what is made of some of them, and of all others, in their places."""
+    def _each(self, values: Any, *rows: Any) -> Any:
+        """A line for each person of a block, to the last bit."""
+        return np.asarray(self._block(values, *rows, 1.0, _EVERY_BIT))
+
+    def _same_in_company(self, tried: list[Any], places: int, shapes: tuple[Any, Any], kinds: tuple[str, str]) -> bool:
+        """Whether what is made of everybody is what is made of some of them, and of all others, in their places.
+
+        In any order of the passes. Numbers are counted in a unit in which sums over everybody are exact.
+        """
         made = [each.reshape(_PASSES, places, *each.shape[1:]) for each in made_up(_PASSES * places, shapes, kinds)]
+        everybody, told = np.full((_PASSES, places), True), False
+        for values in tried:
+            largest = np.abs([self._each(values, *(each[i] for each in made)) for i in range(2)]).max()
+            unit = float(np.ldexp(_EVERY_BIT, int(np.frexp(largest)[1]) - _SUMMED))
 
-        def of(some: Any) -> Any:
-            return np.asarray(self._passes(self._first, *(only(some, each) for each in made), *_TRIED_WITH))
+            def of(some: Any, turn: int = 1, values: Any = values, unit: float = unit) -> Any:
+                return np.asarray(self._passes(values, *(only(some, each)[::turn] for each in made), 1.0, unit))
 
-        everybody = of(np.full((_PASSES, places), True))
-        return all(np.array_equal(of(some) + of(~some), everybody) for some in some_of((_PASSES, places)))
+            known = of(everybody)
+            if not np.array_equal(known, of(everybody, -1)):
+                return False
+            if not all(np.array_equal(of(some) + of(~some), known) for some in some_of((_PASSES, places))):
+                return False
+            told = told or bool(known.any())
+        return told
 
 
 def _filled(rows: Any, people: int, value: int = 0) -> Any:

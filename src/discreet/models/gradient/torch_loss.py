@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from discreet.errors import InvalidRequest
 from discreet.models.gradient.person_loss import PersonLoss
-from discreet.models.gradient.places import same_anywhere
+from discreet.models.gradient.places import near, same_anywhere
 
 _NUMBERS = 1 << 24  # of the gradients of one block
 
@@ -67,11 +68,14 @@ def torch_loss(module: Any, loss: Callable[[Any, Any], Any], *, title: str | Non
         if key not in tried:
             kinds = tuple(np.dtype(float if e.is_floating_point() else int).name for e in (x, y))
 
-            def block(*rows: Any) -> Any:
+            def block(at: dict[str, Any], *rows: Any) -> Any:
                 there = [_block(each, len(each), torch, kind, device) for each in rows]
-                return whole(parameters, [*there[:2], there[2].to(kind)], 1.0, 2.0**-28).cpu().numpy()
+                return (
+                    whole(at, [*there[:2], there[2].to(kind)], 1.0, 2.0**-200).cpu().numpy()
+                )  # a unit that shows every bit
 
-            tried[key] = same_anywhere(block, len(x), (tuple(x.shape[1:]), tuple(y.shape[1:])), kinds)
+            blocks = [partial(block, at) for at in (parameters, restore(near(first)))]
+            tried[key] = same_anywhere(blocks, len(x), (tuple(x.shape[1:]), tuple(y.shape[1:])), kinds)
         return tried[key]
 
     def shortened(values: Any, x: Any, y: Any, weight: Any, clip: float, unit: float) -> Any:

@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 import discreet.hypotheses  # noqa: F401  whose tests are statistics too
-from discreet.jobs.fit_file import KINDS, UNSUPERVISED, model_of
+from discreet.jobs.fit_file import KINDS, STEPWISE, UNSUPERVISED, model_of
 from discreet.statistics import discovery
 from discreet.statistics.question import builder, names
 
@@ -46,7 +46,7 @@ def models() -> list[dict[str, Any]]:
                 "says": _plain(said),
                 "options": offered,
                 "supervised": kind not in UNSUPERVISED,
-                "tuned": kind not in (*UNSUPERVISED, "sgd", "network"),
+                "tuned": kind not in (*UNSUPERVISED, *STEPWISE),
             }
         )
     return made
