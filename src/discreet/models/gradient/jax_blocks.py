@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from discreet.core.random import Random
 from discreet.core.x64 import jax, jnp
-from discreet.models.gradient.places import made_up, near, only, places_drawn, same_anywhere, some_of
+from discreet.models.gradient.places import Way, made_up, near, only, places_drawn, same, some_of, taken
 
 _NUMBERS = 1 << 22  # of the results of one block on a CPU, so that they stay near its caches; on a GPU 32 times as many
 _PEOPLE = 64, 4096  # in a block at the most, there and there
@@ -19,17 +19,14 @@ _PASSES = 16  # of such blocks in one call
 _EVERY_BIT = 2.0**-200  # a unit in which nothing is rounded
 _SUMMED = 38  # bits of the largest number that a sum of made-up ones has, below 2**53 for all of them
 
-Way = Literal["anywhere", "in places", "one by one"]
-
 
 class JaxBlocks:
     """The sum of ``whole(values, x, y, weight, clip, unit)``, whole numbers in doubles, over people with as many rows.
 
     A program for a block of people is compiled, and tried on made-up rows, at ``values`` as they are at first and at others
-    about them. If a person
-    comes out the same to the last bit in every place of a block and in any company, lots are cut into blocks ("anywhere").
-    If that depends on the place, as on a GPU, and not on the company, everybody draws a place ("in places", see
-    ``places_drawn``). And if it depends on the company, people are worked off by a program of one person's shape.
+    about them. If a person comes out the same to the last bit in every place of a block and in any company, lots are cut
+    into blocks ("anywhere"). If that depends on the place, as on a GPU, and not on the company, everybody draws a place ("in
+    places", see ``places_drawn``). And if it depends on the company, people are worked off one by one.
     """
 
     def __init__(self, whole: Callable[..., Any], first: Any) -> None:
@@ -62,7 +59,7 @@ class JaxBlocks:
             standing = places_drawn(len(x), people, Random())
             for start in range(0, len(standing), _PASSES):
                 chosen = _filled(standing[start : start + _PASSES], _PASSES, -1)
-                total += np.asarray(self._passes(values, *(_taken(each, chosen) for each in (x, y, weight)), clip, unit))
+                total += np.asarray(self._passes(values, *(taken(each, chosen) for each in (x, y, weight)), clip, unit))
             return total
         for start in range(0, len(x), people):
             rows = [_filled(each[start : start + people], people) for each in (x, y, weight)]
@@ -78,7 +75,7 @@ class JaxBlocks:
         room = max(1, (_NUMBERS << 5 * on_gpu) // len(self._first))
         people, places = min(_PEOPLE[on_gpu], room), min(_PLACES, 1 << room.bit_length() - 1)
         tried = [self._first, jnp.asarray(near(np.asarray(self._first, np.float64)), self._first.dtype)]
-        if same_anywhere([partial(self._each, values) for values in tried], people, shapes, kinds):
+        if same([partial(self._each, values) for values in tried], people, shapes, kinds, anywhere=True):
             return "anywhere", people
         return ("in places", places) if self._same_in_company(tried, places, shapes, kinds) else ("one by one", people)
 
@@ -116,10 +113,3 @@ def _filled(rows: Any, people: int, value: int = 0) -> Any:
     whole = np.full((people, *rows.shape[1:]), value, rows.dtype)
     whole[: len(rows)] = rows
     return whole
-
-
-def _taken(rows: Any, chosen: Any) -> Any:
-    """The rows of the people chosen, zeros where nobody is."""
-    made = rows[chosen]
-    made[chosen < 0] = 0
-    return made

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from discreet.core.random import Random
+
+Way = Literal["anywhere", "in places", "one by one"]
 
 
 def places_drawn(people: int, places: int, random: Random) -> Any:
@@ -68,16 +70,23 @@ def near(first: Any) -> Any:
     return first + 0.25 * ((words >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0) * (1.0 + np.abs(first))
 
 
-def same_anywhere(
-    blocks: Sequence[Callable[..., Any]], people: int, shapes: tuple[Any, ...], kinds: tuple[str, ...]
+def taken(rows: Any, chosen: Any) -> Any:
+    """The rows of the people chosen, zeros where nobody is."""
+    made = rows[chosen]
+    made[chosen < 0] = 0
+    return made
+
+
+def same(
+    blocks: Sequence[Callable[..., Any]], people: int, shapes: tuple[Any, ...], kinds: tuple[str, ...], *, anywhere: bool
 ) -> bool:
-    """Whether ``block(x, y, weight)``, a line for each person, gives a person the same in every place and company.
+    """Whether ``block(x, y, weight)``, a line for each person, gives a person the same in any company, or even ``anywhere``.
 
     Tried on made-up rows for every block, one for each of several parameters. Where all lines are zero nothing is seen;
     where that is so for all of them, the answer is no.
     """
     made, told = made_up(people, shapes, kinds), False
-    moves = sorted({0, 1, people // 2, people - 1} - {people})
+    moves = sorted({0, 1, people // 2, people - 1} - {people}) if anywhere else [0]
     everybody = np.full(people, True)
     for block in blocks:
         known = block(*made)

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.random import Random
 from discreet.errors import InvalidRequest
 from discreet.models.gradient.person_loss import PersonLoss
-from discreet.models.gradient.places import near, same_anywhere
+from discreet.models.gradient.places import Way, near, places_drawn, same, taken
 
 _NUMBERS = 1 << 24  # of the gradients of one block
+_PLACES = 512  # in a block where people keep to places
 
 
 def torch_loss(module: Any, loss: Callable[[Any, Any], Any], *, title: str | None = None) -> PersonLoss:
@@ -23,7 +25,7 @@ def torch_loss(module: Any, loss: Callable[[Any, Any], Any], *, title: str | Non
     module may lie on a GPU; ``restore`` gives a state dict of the parameters that were trained.
 
     As with ``jax_loss``, a block of people is computed by one program if a person comes out of it the same in every place
-    and company, and people one by one if not.
+    and company; if only the place matters everybody draws one, and if the company does people are computed one by one.
     """
     import torch
     from torch.func import functional_call, grad, vmap
@@ -61,34 +63,44 @@ def torch_loss(module: Any, loss: Callable[[Any, Any], Any], *, title: str | Non
         rows = torch.where(good[:, None], rows, torch.zeros_like(rows))
         return torch.round(rows * (factor / unit)[:, None])
 
-    tried: dict[Any, bool] = {}
+    room = max(1, _NUMBERS // len(first))
+    people, places = min(64 if device.type == "cpu" else 1024, room), min(_PLACES, 1 << room.bit_length() - 1)
+    tried: dict[Any, Way] = {}
 
-    def steady(parameters: dict[str, Any], x: Any, y: Any) -> bool:
-        key = (tuple(x.shape), x.dtype, tuple(y.shape), y.dtype)
+    def way_of(parameters: dict[str, Any], x: Any, y: Any) -> Way:
+        key = (x.shape[1:], x.dtype, y.shape[1:], y.dtype)
         if key not in tried:
-            kinds = tuple(np.dtype(float if e.is_floating_point() else int).name for e in (x, y))
 
             def block(at: dict[str, Any], *rows: Any) -> Any:
-                there = [_block(each, len(each), torch, kind, device) for each in rows]
-                return (
-                    whole(at, [*there[:2], there[2].to(kind)], 1.0, 2.0**-200).cpu().numpy()
-                )  # a unit that shows every bit
+                return whole(at, there(rows, len(rows[0])), 1.0, 2.0**-200).cpu().numpy()  # a unit that shows every bit
 
             blocks = [partial(block, at) for at in (parameters, restore(near(first)))]
-            tried[key] = same_anywhere(blocks, len(x), (tuple(x.shape[1:]), tuple(y.shape[1:])), kinds)
+            facts = (x.shape[1:], y.shape[1:]), (str(x.dtype), str(y.dtype))
+            tried[key] = (
+                "anywhere"
+                if same(blocks, people, *facts, anywhere=True)
+                else "in places"
+                if same(blocks, places, *facts, anywhere=False)
+                else "one by one"
+            )
         return tried[key]
 
+    def there(rows: Any, size: int) -> list[Any]:
+        x, y, weight = (_block(each, size, torch, kind, device) for each in rows)
+        return [x, y, weight.to(kind)]
+
     def shortened(values: Any, x: Any, y: Any, weight: Any, clip: float, unit: float) -> Any:
-        parameters, total = restore(values), np.zeros(len(first))
-        people = max(1, min(64 if device.type == "cpu" else 1024, _NUMBERS // len(first)))
-        for start in range(0, len(x), people):
-            rows = [_block(each[start : start + people], people, torch, kind, device) for each in (x, y, weight)]
-            rows[2] = rows[2].to(kind)
-            if steady(parameters, rows[0], rows[1]):
+        parameters, total, given = restore(values), np.zeros(len(first)), (x, y, weight)
+        way = way_of(parameters, x, y)
+        if way == "in places":
+            for chosen in places_drawn(len(x), places, Random()):
+                rows = there([taken(each, chosen) for each in given], places)
                 total += whole(parameters, rows, clip, unit).sum(0).cpu().numpy()
-            else:
-                for i in range(min(people, len(x) - start)):
-                    total += whole(parameters, [each[i : i + 1] for each in rows], clip, unit)[0].cpu().numpy()
+            return total
+        size = people if way == "anywhere" else 1
+        for start in range(0, len(x), size):
+            rows = there([each[start : start + size] for each in given], size)
+            total += whole(parameters, rows, clip, unit).sum(0).cpu().numpy()
         return total
 
     return PersonLoss(title or type(module).__name__, len(first), first, shortened, restore)
