@@ -193,6 +193,8 @@ def extremes(name: str, relation: Relation) -> Iterator[tuple[neighbours.Rows, n
     if name == "pooled_covariance" and relation == "replace":
         camps = [_at("a", 0, -1)] * 3 + [_at("b", 1, -1)] * 3
         yield [*camps, _at("a", 1, 1)], [*camps, _at("b", 0, 1)]
+    if name == "covariance_matrix" and relation == "replace":
+        yield [_at("a", 0.5, 0)] * 5 + [_at("a", 1, 1)], [_at("a", 0.5, 0)] * 5 + [_at("a", 1 / 3, -1 / 3)]
     if name in ("mannwhitneyu", "two_sample", "kruskal", "wilcoxon"):
         # All others in one group with one value, and one at either end of the ranks in a group of their own.
         others = [_at("b", 0.5, -0.5)] * 199  # the more, the closer to the bound of the proof
