@@ -84,3 +84,17 @@ def test_a_lock_admits_every_file_of_a_release(lock: Path) -> None:
         "multi-freq-ldpy",
         "autograd-gamma",
     }
+
+
+def test_no_test_changes_for_other_threads_what_the_whole_process_shares() -> None:
+    """Modules of Python's own are patched by ``only_here`` only: other tests' servers run on in threads of their own."""
+    tests = Path(__file__).parent
+    shared = re.compile(r"setattr\((\w+)[\w.]*, (?!\"tempdir\")")
+    found = [
+        f"{path.relative_to(tests)}: {name}"
+        for path in sorted(tests.rglob("*.py"))
+        if path.name != "patches.py"
+        for name in shared.findall(path.read_text(encoding="utf-8"))
+        if name in sys.stdlib_module_names
+    ]
+    assert found == []

@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from discreet.core import files
+from tests.patches import only_here
 
 OLD, NEW = "old " * 1000, "new " * 5000
 
@@ -35,7 +35,7 @@ def test_a_failure_anywhere_leaves_what_was(
     def fail(*_: Any, **__: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path if broken == "write" else os, {"write": "write_text"}.get(broken, broken), fail)
+    only_here(monkeypatch, Path if broken == "write" else os, {"write": "write_text"}.get(broken, broken), fail)
     with pytest.raises(OSError, match="No space left"):
         files.write_text(target, NEW)
     monkeypatch.undo()
@@ -47,11 +47,9 @@ def test_content_is_on_the_disk_before_the_name_and_the_folder_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
-    fsync, replace, here = os.fsync, os.replace, threading.get_ident()
+    fsync, replace = os.fsync, os.replace
 
     def synced(handle: int) -> None:
-        if threading.get_ident() != here:  # a ledger of another test may be emptying its log
-            return fsync(handle)
         done.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else f"file of {os.fstat(handle).st_size}")
         return fsync(handle)
 
@@ -59,8 +57,8 @@ def test_content_is_on_the_disk_before_the_name_and_the_folder_after(
         done.append("rename")
         replace(*paths)
 
-    monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(os, "replace", renamed)
+    only_here(monkeypatch, os, "fsync", synced)
+    only_here(monkeypatch, os, "replace", renamed)
     files.write_text(tmp_path / "doc.json", NEW)
     assert done == [f"file of {len(NEW)}", "rename", "folder"]
 

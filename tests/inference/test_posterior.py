@@ -22,6 +22,7 @@ from discreet.inference.outputs import diagnostics
 from discreet.inference.outputs.diagnostics import PoorSampling, ess_bulk, ess_tail, r_hat
 from discreet.inference.outputs.posterior import Posterior
 from tests.inference.made import ALPHA, odds_ratio, posterior, release
+from tests.patches import only_here
 
 
 def autoregressive(phi: float, shape: tuple[int, int, int], seed: int) -> np.ndarray[Any, Any]:
@@ -207,7 +208,7 @@ def test_axes_can_be_named() -> None:
 
 
 def test_plain_without_xarray(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    only_here(monkeypatch, importlib.util, "find_spec", lambda name: None)
     made = posterior()
     assert made.posterior["theta"] is made.draws["theta"]
     monkeypatch.setitem(sys.modules, "arviz", None)

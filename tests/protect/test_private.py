@@ -14,6 +14,7 @@ import pytest
 
 from discreet.errors import DiscreetError, InvalidRequest, LedgerUnavailable, UnknownName, UnsupportedFormat
 from discreet.protect import CallableKeys, EnvironmentKeys, Field, FileKeys, Pseudonymizer, Receipt, Vault, upgrade
+from tests.patches import only_here
 
 FACTS: dict[str, Any] = {"purpose": "care", "categories": ["health"], "retention": "10 years"}
 OLD = Path(__file__).parents[1] / "fixtures" / "0.1.0" / "sealed"
@@ -39,7 +40,7 @@ def test_the_file_is_private_from_the_first_moment(
         seen.append(stat.S_IMODE(Path(path).stat().st_mode))  # before SQLite touches it
         return connect(path, *args, **options)
 
-    monkeypatch.setattr(sqlite3.dbapi2, "connect", watched)
+    only_here(monkeypatch, sqlite3.dbapi2, "connect", watched)
     before = os.umask(umask)
     try:
         with Vault(f"sqlite:///{tmp_path}/new/vault.db", people) as vault:
@@ -272,7 +273,7 @@ def test_what_another_user_put_there_is_not_written_to(
     if os.getuid() == 0:
         os.chown(place, 65534, 65534, follow_symlinks=False)
     else:
-        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        only_here(monkeypatch, os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(InvalidRequest, match="belongs to user"):
         Vault(f"sqlite:///{folder}/vault.db", people)
     assert not (tmp_path / "theirs.db").exists()

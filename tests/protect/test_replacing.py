@@ -25,6 +25,7 @@ from discreet.protect import records as records_module
 from discreet.protect.holding_files import Files, _Removal
 from discreet.protect.holdings import Finder
 from discreet.protect.records import Records, read_records
+from tests.patches import only_here
 
 FACTS: dict[str, Any] = {"purpose": "care", "categories": ["health"], "retention": "10 years"}
 CELLS = st.text(st.sampled_from('ab ,\t"\n\rå;'), max_size=5)
@@ -150,7 +151,7 @@ def test_an_owner_that_cannot_be_kept_is_told(vault: Vault, tmp_path: Path, monk
     vault.register("t", path, **FACTS)
     like = replacing.like
     monkeypatch.setattr(replacing, "like", of_another)
-    monkeypatch.setattr(os, "chown", forbidden)
+    only_here(monkeypatch, os, "chown", forbidden)
     receipt = vault.erase("Ann")
     assert "must keep its owner" in receipt.missed["t"][0]["reason"]
     assert receipt.tables == {"t": 0}
@@ -220,7 +221,7 @@ def test_a_row_appended_at_each_step_is_kept(
         monkeypatch.setattr(replacing, "_lease", none)
         link, replace = os.link, os.replace
         if step == "linked":
-            monkeypatch.setattr(os, "link", lambda *args: (link(*args), append())[0])
+            only_here(monkeypatch, os, "link", lambda *args: (link(*args), append())[0])
         else:
 
             def moved(source: str, target: Any) -> None:
@@ -229,7 +230,7 @@ def test_a_row_appended_at_each_step_is_kept(
                 if handle is not None:
                     append(handle)
 
-            monkeypatch.setattr(os, "replace", moved)
+            only_here(monkeypatch, os, "replace", moved)
     assert vault.erase("Ann").tables == {"t": 1}
     assert path.read_text() == "name,x\nBob,2\nLate,3\n"
     assert done
@@ -258,7 +259,7 @@ def test_a_file_put_in_its_place_meanwhile_is_kept(
     if step == "read":
         monkeypatch.setattr(replacing, "like", lambda *args: (anew(), like(*args))[1])
     else:
-        monkeypatch.setattr(os, "link", lambda *args: (anew(), link(*args))[1])
+        only_here(monkeypatch, os, "link", lambda *args: (anew(), link(*args))[1])
     assert vault.erase("Ann").tables == {"t": 1}
     assert path.read_text() == "name,x\nBob,2\nLate,3\n"
     assert done

@@ -39,6 +39,7 @@ from discreet.service.outbox import FINAL, WAITING
 from discreet.service.question import parse, price
 from discreet.service.schedule import Waiting, schedule
 from discreet.service.visitors import Rate
+from tests.patches import only_here
 
 from . import twins
 from .conftest import SCHEMA, Analyst, Clinic, Slots, body, make_clinic, mean, own_code, run_until, settle
@@ -224,7 +225,7 @@ def test_09_the_front_shares_no_work_with_the_hand(stand: Stand, monkeypatch: py
         return Ended()
 
     monkeypatch.setattr(run, "_start", started)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    only_here(monkeypatch, os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
     assert run.both(service_file.read(Path(stand.boxes).parent / "serve.toml")) == 0
     assert on == {"front": [0, 1], "desk": [2, 3]}
 
@@ -232,7 +233,7 @@ def test_09_the_front_shares_no_work_with_the_hand(stand: Stand, monkeypatch: py
 def test_09_a_hand_with_nothing_to_do_is_busy_until_its_turn_ends(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
     """It says that it is free after the end of its turn and not before, and sleeps at no time."""
     clinic.analyst("ann")
-    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it slept"))
+    only_here(monkeypatch, time, "sleep", lambda _: pytest.fail("it slept"))
     end, out = time.time() + 0.2, io.StringIO()
     hand_process.serve(io.StringIO(json.dumps({"do": "answer", "requests": [], "end": end}) + "\n"), out, clinic.config)
     assert time.time() >= end
