@@ -26,6 +26,7 @@ from discreet.core.runner import Desk
 from discreet.errors import DiscreetError, LedgerError, Withheld
 from discreet.ledger import Ledger, tally
 from discreet.ledger.database import Database
+from tests.patches import only_here
 
 from .laws import People, Plain, Sevens, eps
 
@@ -194,7 +195,7 @@ def test_a_release_whose_head_cannot_be_noted_is_answered(
     )
     monkeypatch.chdir(tmp_path)
     tally.clear()
-    real, turns = os.pwrite, iter([False, False, True])
+    real, turns = os.pwrite, iter([False, False, False, True])
 
     def full(*given: Any) -> int:
         if next(turns, ever):
@@ -202,7 +203,7 @@ def test_a_release_whose_head_cannot_be_noted_is_answered(
         return real(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "pwrite", full)
+        only_here(patch, os, "pwrite", full)
         assert main(["release", "people.toml"]) == 0
     assert next(turns, None) is None, "the head was to be noted"
     assert capsys.readouterr().err == ""

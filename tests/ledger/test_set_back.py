@@ -232,16 +232,36 @@ def test_a_folder_copied_whole_is_read_and_not_spent(file: str, tmp_path: Path, 
         for _ in range(2):
             with pytest.raises(LedgerCorrupt, match=r"is a copy, or it was restored.*adopt.*Nothing was charged"):
                 ask(copy, "two")
-    if not asked:
-        with Ledger(url, name="other") as empty:  # nothing of it is spent: it begins here, and frees no other
-            ask(empty, "one")
-        with Ledger(url, name="default") as copy, pytest.raises(LedgerCorrupt, match="is a copy"):
-            ask(copy, "two")
+    with Ledger(url, name="other") as copy:  # also where nothing of it is spent: as many budgets as there are copies
+        assert copy.verify() == 2 * asked
+        with pytest.raises(LedgerCorrupt, match="is a copy"):
+            ask(copy, "one")
     keeping.adopt(url)
     for name in ("default", "other"):
         with Ledger(url, name=name) as adopted:
             ask(adopted, "two")
             adopted.verify()
+
+
+def test_a_file_copied_before_anything_was_spent_is_not_a_second_budget(file: str, tmp_path: Path) -> None:
+    Ledger(file, Budget(epsilon=1)).close()
+    shutil.copy(tmp_path / "ledger.db", tmp_path / "bare.db")
+    with Ledger(f"sqlite:///{tmp_path}/bare.db") as bare, pytest.raises(LedgerCorrupt, match="Nothing was charged"):
+        ask(bare, "one")
+    with Ledger(file) as ledger:
+        ask(ledger, "one")
+
+
+def test_a_ledger_whose_making_was_cut_off_is_made_again(file: str) -> None:
+    """The head file is written before the transaction ends: what it tells of a ledger that never was is forgotten."""
+    for first in ("0" * 64, "f" * 64):
+        with Ledger(file, Budget(epsilon=1), name="made") as made:
+            beside, number = made._database.beside, made._journal.id + 1
+            assert beside is not None
+            beside.note(number, 0, first)
+        with Ledger(file, Budget(epsilon=1), name=f"made after {first[0]}") as again:
+            assert again._journal.id == number
+            ask(again, "one")
 
 
 def test_a_backup_is_of_one_moment_and_is_adopted_only_by_word(file: str, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ def _note(database: Database, row: dict[str, Any]) -> None:
             f"the head file {database.beside.head} tells of a ledger with {seen[0]} events at {database.beside.path}, which "
             "is gone or was replaced; restore it, or, to begin anew, choose another path"
         )
+    database.beside.forget(row["id"])  # of one that was noted here and, cut off, never made
     database.beside.note(row["id"], 0, row["head"])
 
 

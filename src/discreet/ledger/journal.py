@@ -85,14 +85,12 @@ class Journal:
         if beside is None:
             return
         seen = beside.seen(self.id, work.told)
-        if seen is None:
-            if books.number:
-                raise LedgerCorrupt(
-                    f"the head file {beside.head} knows nothing of the ledger {self.name!r}: this is a copy, or it was "
-                    "restored, and spending it would spend one budget twice; if it is the one that counts, run: "
-                    f"discreet ledger adopt {beside.path}. {work.told.before}"
-                )
-            return
+        if seen is None:  # a ledger is noted when it is made, so also one without events that is not known here is a copy
+            raise LedgerCorrupt(
+                f"the head file {beside.head} knows nothing of the ledger {self.name!r}: this is a copy, or it was "
+                "restored, and spending it would spend one budget twice; if it is the one that counts, run: "
+                f"discreet ledger adopt {beside.path}. {work.told.before}"
+            )
         self.check_contains(work, books, *seen)
 
     def check_contains(self, work: Work, books: Books, number: int, head: str) -> None:
