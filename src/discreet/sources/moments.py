@@ -15,7 +15,7 @@ from discreet.core.moments import UNITS, Date, Datetime, Duration, hours, patter
 from discreet.sources import cells
 from discreet.sources.cells import Column, Floats
 
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_IN_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DAY = 86400.0
 _CLOCK = r"^(?P<H>[0-9]{1,5}):(?P<M>[0-5][0-9])(?::(?P<S>[0-5][0-9]))?$"
 _ISO = (
@@ -40,7 +40,7 @@ def durations(column: Column, declared: Duration, dialect: Dialect) -> Floats:
         lengths = np.array([_length(cell, unit) for cell in column], np.float64)
         return np.where(np.isnan(lengths), _durations_of_texts(column, unit, dialect), lengths)
     if pa.types.is_duration(column.type):
-        return _doubles(column) * (_SECONDS[column.type.unit] / unit)
+        return _stored_seconds(column, column.type.unit) / unit
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return _durations_of_texts(column, unit, dialect)
@@ -50,7 +50,10 @@ def _length(cell: Any, unit: float) -> float:
     """A length of time of Python's or NumPy's as a number of the unit; NaN of every other cell."""
     try:
         if isinstance(cell, np.timedelta64):
-            return float(cell / np.timedelta64(1, "s")) / unit
+            name, count = np.datetime_data(cell.dtype)
+            if np.isnat(cell) or name not in _IN_A_SECOND:
+                return np.nan if np.isnat(cell) else float(cell / np.timedelta64(1, "s")) / unit
+            return float(_in_seconds(np.array([cell.astype(np.int64)]) * count, name)[0]) / unit
         return cell.total_seconds() / unit if isinstance(cell, dt.timedelta) else np.nan
     except Exception:  # a length of months, one that is none: a missing cell
         return np.nan
@@ -76,19 +79,36 @@ def _seconds(column: Column, declared: Date, dialect: Dialect) -> tuple[Floats, 
     if pa.types.is_dictionary(kind):
         return _seconds(column.dictionary_decode(), declared, dialect)
     if pa.types.is_date(kind):
-        return _doubles(column) * (_DAY if pa.types.is_date32(kind) else 1e-3), nothing
+        return (_days(column) * _DAY if pa.types.is_date32(kind) else _stored_seconds(column, "ms")), nothing
     if pa.types.is_timestamp(kind):
-        found = _doubles(column) * _SECONDS[kind.unit]
+        found = _stored_seconds(column, kind.unit)
         return (found, nothing) if kind.tz is None else (nothing, found)
     if cells.is_text(kind) or cells.is_bytes(kind):
         return _of_texts(cells.texts(column, dialect), declared)
     return nothing, nothing
 
 
-def _doubles(column: Any) -> Floats:
-    """The whole numbers that Arrow keeps of times, as doubles."""
-    whole = column.view(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
-    found: Floats = whole.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+def _days(column: Any) -> Floats:
+    found: Floats = column.view(pa.int32()).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _stored_seconds(column: Any, unit: str) -> Floats:
+    """The whole numbers that Arrow keeps of times, in seconds; NaN where there is none."""
+    whole = column.view(pa.int64())
+    seconds = _in_seconds(whole.fill_null(0).to_numpy(zero_copy_only=False), unit)
+    return np.where(whole.is_null().to_numpy(zero_copy_only=False), np.nan, seconds)
+
+
+def _in_seconds(whole: npt.NDArray[np.int64], unit: str) -> Floats:
+    """Whole numbers of a unit in seconds, rounded once: a whole second stays one, however fine the unit is.
+
+    A number of up to 2^53 is a double, and its quotient is rounded once. Beyond that, whole seconds are split off before a
+    double would round them: 64 bits of nanoseconds are days with eleven bits too many.
+    """
+    many = _IN_A_SECOND[unit]
+    seconds, rest = np.divmod(whole, many)
+    found: Floats = np.where(np.abs(seconds) < (1 << 53) // many, whole / many, seconds + rest / many)
     return found
 
 
