@@ -22,9 +22,7 @@ def register(app: typer.Typer) -> None:
 def new(
     table: Annotated[Path, typer.Argument(help="A CSV or Parquet file. Only its column names are read.", metavar="TABLE")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; TABLE.schema.toml by default.")] = None,
-    delimiter: Annotated[
-        str | None, typer.Option("--delimiter", help="What separates the cells, such as ';' or tab.")
-    ] = None,
+    delimiter: Annotated[str | None, typer.Option("--delimiter", help="What separates cells, such as ';' or tab.")] = None,
     encoding: Annotated[str, typer.Option("--encoding", help="How letters are coded, such as latin-1.")] = "utf-8",
     json: show.Json = False,
 ) -> None:
