@@ -85,7 +85,7 @@ def ours(kind: str, table: Table, epsilon: float, delta: float | None) -> Callab
     if len(labels) == 2:
         # Columns from the middle of their bounds, as diffprivlib is given them: a public scaler looks at no row.
         scaler, inner = models.StandardScaler(bounds=table.bounds), price | {"bounds": (-1, 1)}
-        return lambda: make_pipeline(scaler, models.LogisticRegression(classes=labels, **inner))
+        return lambda: make_pipeline(scaler, models.LogisticRegression(classes=labels, ridge="auto", **inner))
     return lambda: models.SoftmaxRegression(classes=labels, **price)
 
 
