@@ -99,7 +99,7 @@ class ManyClasses(ClassifierMixin, JudgedByRule):  # type: ignore[misc]
         return several_labels(self.classes, type(self).__name__)
 
     def _declarations(self) -> list[Callable[[], Any]]:
-        return [self._classes]
+        return [*super()._declarations(), self._classes]
 
     def _target(self, y: Any) -> tuple[Any, Column]:
         labels = np.array(self._classes())

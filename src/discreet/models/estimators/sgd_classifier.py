@@ -25,7 +25,7 @@ LOSSES: dict[str, Loss] = {"logistic": Logistic(), "huber_hinge": HuberHinge()}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SGDClassifier(SeveralClasses, Descends):
+class SGDClassifier(Descends, SeveralClasses):
     """A linear classifier by private stochastic gradient descent: ``loss`` is "logistic", "huber_hinge" or a Loss.
 
     ``epsilon`` and ``delta`` are the price of one fit, ``bounds`` the public (lo, hi) of the features, ``classes`` the
