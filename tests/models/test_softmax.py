@@ -219,6 +219,9 @@ def test_price_and_judgement_of_a_support_vector_machine_of_three_classes(tmp_pa
     with pytest.raises(InvalidRequest, match="no probabilities"):
         loaded.predict_proba(X)
     assert m.confusion_matrix(free, X, Y, epsilon=50).counts.shape == (3, 3)
+    other = ds.Ledger("test", ds.Budget(epsilon=9))
+    m.confusion_matrix(free, X, Y, epsilon=1, ledger=other)
+    assert other.spent().epsilon == 1, "the ledger that is given pays"
     assert float(free.paid_score(X, Y, epsilon=100)) == pytest.approx(free.public_score(X, Y), abs=0.05)
     for words, made in [
         ("two classes, got 3", free.confidence_intervals),

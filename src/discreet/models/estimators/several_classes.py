@@ -54,7 +54,7 @@ class SeveralClasses(JudgedByRule, LinearClassifier):
             super()._set_fitted(fitted)
 
     @property
-    def predictor(self) -> LinearPredictor | NetworkPredictor:
+    def predictor(self) -> LinearPredictor | NetworkPredictor:  # type: ignore[override]
         """What predicts: all of a model that is published."""
         from sklearn.utils.validation import check_is_fitted
 
