@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from discreet.core import numbers
 from discreet.core.query import Relation
 from discreet.core.runner import Procedure
@@ -86,8 +84,5 @@ class SGDClassifier(Descends, SeveralClasses):
         """The probability of each class, for each row; with the logistic loss only."""
         if not self._probabilities:
             raise InvalidRequest("this loss gives classes and scores, no probabilities; use loss='logistic'")
-        if len(self.classes_) > 2:
-            rows = self.columns_of(X)
-            return self.predictor.predict_proba(rows)
-        yes = 0.5 * (1.0 + np.tanh(0.5 * self.decision_function(X)))
-        return np.column_stack([1.0 - yes, yes])
+        rows = self.columns_of(X)
+        return self.predictor.predict_proba(rows)

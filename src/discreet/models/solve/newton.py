@@ -23,6 +23,7 @@ _STEPS = 400
 _PATIENCE = 60  # steps without progress after which a pass in doubles has nothing left to give
 _THINNED = 4000  # rows that a starting point is found on
 _GOOD = 0.15  # a Hessian is used again while steps with it shrink the gradient at least this much
+_NARROW, _SMALL = 100, 1 << 18  # coefficients, and numbers in the rows, of which a Hessian costs next to nothing
 _KEPT = 12  # of the last steps that say how the Hessian differs from the one that was factored
 
 
@@ -113,13 +114,15 @@ def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
     """Newton's method. The Hessian is formed again when steps with the last one stop shrinking the gradient enough.
 
     Between, differences of gradients correct it (Broyden, Fletcher, Goldfarb and Shanno). It is formed in single precision
-    first, and in doubles where a step with that fails: the end of a step is certified, not the step.
+    first, and in doubles where a step with that fails: the end of a step is certified, not the step. Of few numbers it is
+    formed at every step, in doubles.
     """
     many = tilted.objective.width > _FEW
     if tilted.fine:
         # Rounded to doubles, a point could miss the tolerance by itself.
         theta = np.asarray(theta, np.longdouble)
-    bent: Want = "rough"
+    small = tilted.objective.width <= _NARROW and 0 < tilted.objective.size * tilted.objective.width <= _SMALL
+    bent: Want = "second" if small else "rough"
     factors: Floats | None = None
     changes: list[tuple[Floats, Floats]] = []
     totals, gradient = tilted.at(theta, "first" if many or tilted.fine else bent)
@@ -138,15 +141,15 @@ def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
         step = _conjugate(tilted, theta, gradient) if factors is None else _corrected(factors, changes, gradient)
         before, last = float(np.linalg.norm(gradient)), gradient
         after = theta - step
-        totals, gradient = tilted.at(after, "first")
+        totals, gradient = tilted.at(after, bent if small else "first")
         now = float(np.linalg.norm(gradient))
         if now > 0.5 * before:
             bent = "second"
             after = theta - _line_search(tilted, theta, step) * step
             totals, gradient = tilted.at(after, "first" if many else bent)
-        elif now > _GOOD * before and not many:
+        elif now > _GOOD * before and not many and not small:
             totals, gradient = tilted.at(after, bent)
-        elif not many and before > 1e4 * hidden:  # else the difference is one of roundings
+        elif not many and not small and before > 1e4 * hidden:  # else the difference is one of roundings
             changes = [*changes[1 - _KEPT :], (-step, gradient - last)]
         theta = after
         found = Minimum(theta, tilted.residual(totals, gradient, theta))
