@@ -115,7 +115,7 @@ def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
 
     Between, differences of gradients correct it (Broyden, Fletcher, Goldfarb and Shanno). It is formed in single precision
     first, and in doubles where a step with that fails: the end of a step is certified, not the step. Of few numbers it is
-    formed at every step, in doubles.
+    formed at every step, in doubles, and steps go on until they gain nothing more.
     """
     many = tilted.objective.width > _FEW
     if tilted.fine:
@@ -131,7 +131,8 @@ def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
         totals, gradient = tilted.at(theta, bent)
     since = 0
     for _ in range(_STEPS):
-        if best.residual <= tolerance or since > _PATIENCE:
+        enough = best.residual <= tolerance
+        if (enough and not (small and since == 0)) or since > _PATIENCE:
             return best
         hidden = tilted.objective.error(totals, theta, tilted.fine)
         if not tilted.fine and hidden > tolerance and float(np.linalg.norm(gradient)) < hidden:
