@@ -34,7 +34,7 @@ class SeveralClasses(JudgedByRule, LinearClassifier):
         tags.classifier_tags.multi_class = True
         return tags
 
-    def _classes(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def _classes(self) -> tuple[Any, ...]:
         return several_labels(self.classes, type(self).__name__)
 
     def _target(self, y: Any) -> tuple[Any, Column]:
