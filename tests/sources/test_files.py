@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
@@ -221,3 +222,20 @@ def test_files_that_change_between_two_passes_are_refused(kind: str, tmp_path: P
         with pytest.raises(UnsupportedFormat, match="changed while it was read"):
             count()
     assert count() == 3
+
+
+@pytest.mark.parametrize("kind", ["path", "address"])
+def test_a_file_is_not_held_while_it_is_read(kind: str, tmp_path: Path) -> None:
+    """Of a hundred row groups a few are held at once, however many there are."""
+    path, rows = tmp_path / "t.parquet", 10_000
+    x = np.random.default_rng(1).random(100 * rows)
+    pyarrow.parquet.write_table(pa.table({"x": x}), path, row_group_size=rows)
+    source = open_source(path if kind == "path" else f"file://{path}", SCHEMA, batch_rows=rows)
+    before = pa.total_allocated_bytes()
+    held = source.fold(lambda batch: (batch.size, pa.total_allocated_bytes() - before), _sum_and_most, ["x"])
+    assert held[0] == len(x)
+    assert held[1] < x.nbytes / 4
+
+
+def _sum_and_most(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return one[0] + other[0], max(one[1], other[1])

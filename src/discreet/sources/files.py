@@ -68,8 +68,7 @@ class FileSource(RestingFiles):
         texts = [name for name in read if coded and cells.is_text(types.field(name).type)]
         for path in self._paths:
             with parquet.ParquetFile(path, read_dictionary=texts) as stored:
-                for found in stored.iter_batches(self._batch_rows, columns=list(read)):
-                    yield found.select(list(read))
+                yield from record_batches(stored, self._batch_rows, list(read))
 
     def _content(self) -> str:
         return describe_files(self._paths)
@@ -85,6 +84,22 @@ def _read(arrived: Any, paths: Sequence[Path]) -> Iterator[Any]:
         except Exception:
             raise _damaged(paths) from None
         yield found
+
+
+def record_batches(stored: Any, rows: int, read: list[str]) -> Iterator[Any]:
+    """The record batches of an open Parquet file, a few row groups at a time.
+
+    A reader of several groups holds what it has read of all of them until it ends; one of a few holds as much as a batch.
+    """
+    groups: list[int] = []
+    count = 0
+    for place in range(stored.num_row_groups):
+        groups.append(place)
+        count += stored.metadata.row_group(place).num_rows
+        if count >= rows or place == stored.num_row_groups - 1:
+            for found in stored.iter_batches(rows, row_groups=groups, columns=read):
+                yield found.select(read)
+            groups, count = [], 0
 
 
 def find_files(paths: Path_ | Sequence[Path_]) -> list[Path]:

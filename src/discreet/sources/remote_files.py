@@ -12,7 +12,7 @@ from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.sources import cells
 from discreet.sources.base import BATCH_ROWS
-from discreet.sources.files import PARQUET, named_once
+from discreet.sources.files import PARQUET, named_once, record_batches
 from discreet.sources.people import DEFAULT_SALT
 from discreet.sources.resting import RestingFiles
 
@@ -86,8 +86,7 @@ class RemoteFiles(RestingFiles):
                     self._files.open_input_file(info.path) as opened,
                     parquet.ParquetFile(opened, read_dictionary=texts) as stored,
                 ):
-                    for found in stored.iter_batches(self._batch_rows, columns=list(read)):
-                        yield found.select(list(read))
+                    yield from record_batches(stored, self._batch_rows, list(read))
         except Exception:  # its words may quote a record
             raise UnsupportedFormat(f"a file at {self._shown!r} is damaged, changed or gone; open it again") from None
 
