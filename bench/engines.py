@@ -1,4 +1,4 @@
-"""Where tables live: PostgreSQL against COPY, people in Parquet files, joins, and slopes with rows and with executors.
+"""Where tables live: PostgreSQL against COPY, people in Parquet files with the slope of their time, and joins.
 
 ``SCALE`` shrinks the tables (``python -m bench engines`` takes them whole; DISCREET_BENCH_SCALE=0.02 a fiftieth): the checks
 name the rows that they were measured with.
@@ -45,39 +45,17 @@ session.mean("x", by="sex", where="born < 1960", epsilon=1)
 spent = time.perf_counter() - start
 print(json.dumps({"seconds": spent, "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}))
 """
-_SPARK = """
-import json, sys, time
-from pyspark.sql import SparkSession
-import discreet as ds
-executors, *paths = sys.argv[1:]
-builder = SparkSession.builder.master(f"local-cluster[{executors},1,1024]")
-for key, value in {"ui.enabled": "false", "log.level": "OFF", "sql.shuffle.partitions": "8"}.items():
-    builder = builder.config(f"spark.{key}", value)
-spark = builder.getOrCreate()
-schema = ds.Schema({"x": ds.Real(0, 40)}, person="id", max_rows=3)
-seconds = []
-for path in [paths[0], *paths]:  # the first one twice: what is started once is no part of a question
-    taken = []
-    for version in ("one", "two"):
-        session = ds.Session(spark.read.parquet(path), schema, ledger="test", version=version)
-        start = time.perf_counter()
-        session.mean("x", epsilon=1)
-        taken.append(time.perf_counter() - start)
-    seconds.append(min(taken))
-spark.stop()
-print(json.dumps(dict(zip(paths, seconds[1:]))))
-"""
 _COPY = r"\copy (SELECT x, visits FROM visits) TO '/dev/null' (FORMAT binary)"
 
 
-def _alone(code: str, *words: str) -> dict[str, Any]:
+def alone(code: str, *words: str) -> dict[str, Any]:
     """What code prints that runs in a process of its own."""
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code, *words], check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
-def _write(path: Path, rows: int, people: int) -> Path:
+def write(path: Path, rows: int, people: int) -> Path:
     """A table of visits in pieces, so that it need not be held."""
     rng = np.random.default_rng(1)
     made = None
@@ -96,8 +74,8 @@ def people(folder: Path) -> dict[str, Any]:
     found = {}
     for share in (4, 2, 1):
         rows = int(50_000_000 * SCALE) // share
-        path = _write(folder / "people.parquet", rows, rows // 5)
-        found[str(rows)] = _alone(_PEOPLE, str(path))
+        path = write(folder / "people.parquet", rows, rows // 5)
+        found[str(rows)] = alone(_PEOPLE, str(path))
         path.unlink()
     return found
 
@@ -110,8 +88,8 @@ def joined(folder: Path) -> dict[str, Any]:
         {"id": np.arange(count), "born": rng.integers(1930, 2015, count), "sex": rng.choice(["f", "m"], count)}
     )
     pa.parquet.write_table(patients, folder / "patients.parquet")
-    visits = _write(folder / "visits.parquet", 10 * count, count)
-    return {"patients": count, **_alone(_JOIN, str(visits), str(folder / "patients.parquet"))}
+    visits = write(folder / "visits.parquet", 10 * count, count)
+    return {"patients": count, **alone(_JOIN, str(visits), str(folder / "patients.parquet"))}
 
 
 def postgres() -> dict[str, Any]:
@@ -146,51 +124,37 @@ def postgres() -> dict[str, Any]:
     return {"rows": rows, "copy_rows_s": rows / min(copied), "read_rows_s": rows / min(read)}
 
 
-def spark(folder: Path) -> dict[str, Any]:
-    """Seconds of a mean with people on a cluster of one, two and four executors, each a process with one core."""
-    sizes = [int(4_000_000 * SCALE) // share for share in (4, 2, 1)]
-    paths = {str(_write(folder / f"{rows}.parquet", rows, rows // 5)): str(rows) for rows in sizes}
-    found = {str(executors): _alone(_SPARK, str(executors), *paths) for executors in (1, 2, 4)}
-    return {executors: {paths[path]: seconds for path, seconds in each.items()} for executors, each in found.items()}
-
-
 def run() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        found = {"people": people(folder), "join": joined(folder), "postgres": postgres(), "spark": spark(folder)}
+        found = {"people": people(folder), "join": joined(folder), "postgres": postgres()}
     if SCALE == 1:
-        draw(found, PICTURE)
+        draw({"rows of Parquet, with people": {int(n): each["seconds"] for n, each in found["people"].items()}}, PICTURE)
     return found
 
 
-def draw(found: dict[str, Any], path: Path) -> None:
-    """Seconds over rows, of files and of a cluster, and over executors; beside lines on which twice takes twice as long."""
+def draw(lines: dict[str, dict[int, float]], path: Path) -> None:
+    """Seconds over each of some sizes, beside a line on which twice as much takes twice as long."""
     import matplotlib
 
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    lines = [
-        ("rows of Parquet, with people", {int(n): each["seconds"] for n, each in found["people"].items()}),
-        ("rows, two executors of Spark", {int(n): seconds for n, seconds in found["spark"]["2"].items()}),
-        ("executors of Spark", {int(n): each[max(each, key=int)] for n, each in found["spark"].items()}),
-    ]
-    with pyplot.rc_context({"svg.fonttype": "none", "svg.hashsalt": "engines", "font.size": 9}):
-        figure, panels = pyplot.subplots(1, len(lines), figsize=(9, 3), layout="constrained")
-        for axes, (what, seconds) in zip(panels, lines, strict=True):
+    with pyplot.rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem, "font.size": 9}):
+        figure, panels = pyplot.subplots(1, len(lines), figsize=(1 + 3 * len(lines), 3), layout="constrained", squeeze=False)
+        for axes, (what, seconds) in zip(panels[0], lines.items(), strict=True):
             sizes = sorted(seconds)
             times = [seconds[size] for size in sizes]
-            even = (
-                [times[0] / n for n in sizes] if what.startswith("executors") else [times[-1] * n / sizes[-1] for n in sizes]
-            )
+            power = -1 if what.startswith("executors") else 1
+            even = [times[0] * (size / sizes[0]) ** power for size in sizes]
             axes.plot(sizes, even, "--", color="#9aa5b1", linewidth=1, label="proportional")
             axes.plot(sizes, times, "o-", color="#1f5fa8", label="measured")
             for size, took in zip(sizes, times, strict=True):
                 axes.annotate(f"{took:.1f}", (size, took), (0, 5), textcoords="offset points", ha="center", fontsize=7)
             axes.set(xlabel=what, xlim=(0, 1.1 * sizes[-1]), ylim=(0, 1.25 * max(times)), xticks=sizes)
             axes.xaxis.set_major_formatter(lambda size, _: f"{size / 1e6:g} million" if size >= 1e6 else f"{size:g}")
-        panels[0].set_ylabel("seconds")
-        panels[0].legend(fontsize=7, loc="lower right")
+        panels[0][0].set_ylabel("seconds")
+        panels[0][0].legend(fontsize=7, loc="lower right")
         figure.savefig(path, format="svg", metadata={"Date": None})
         pyplot.close(figure)
 
@@ -208,8 +172,4 @@ def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
     if result["postgres"]:
         ratio = result["postgres"]["read_rows_s"] / result["postgres"]["copy_rows_s"]
         made.append((f"rows a second from PostgreSQL over COPY's, {result['postgres']['rows']} rows", ratio, ">=", 0.5))
-    one, two = result["spark"]["1"], result["spark"]["2"]
-    few, *_, many = sorted(two, key=int)
-    made.append((f"time of {many} rows on Spark over that of {few}, over four", two[many] / two[few] / 4, "<=", 1.3))
-    made.append((f"time of {many} rows with two executors over one", two[many] / one[many], "<=", 1))
     return made

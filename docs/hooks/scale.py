@@ -52,7 +52,9 @@ def people(results: Mapping[str, Any]) -> str:
     study = results["engines"]
     join, copied = study["join"], study["postgres"]
     lines = ["| a mean with people | seconds | memory, GB |", "|---|---:|---:|"]
-    lines += [f"| {int(n):,} rows of Parquet | {e['seconds']:.1f} | {e['peak_gb']:.2f} |" for n, e in study["people"].items()]
+    lines += [
+        f"| {int(n):,} rows of Parquet | {e['seconds']:.1f} | {e['peak_gb']:.2f} |" for n, e in study["people"].items()
+    ]
     lines.append(
         f"| {10 * join['patients']:,} visits joined with {join['patients']:,} patients | {join['seconds']:.1f} "
         f"| {join['peak_gb']:.2f} |"
