@@ -48,20 +48,38 @@ def parquet(results: Mapping[str, Any]) -> str:
 
 
 def people(results: Mapping[str, Any]) -> str:
-    """Means of Parquet files with a person column, a join, and PostgreSQL beside its own COPY."""
-    study = results["engines"]
-    join, copied = study["join"], study["postgres"]
-    lines = ["| a mean with people | seconds | memory, GB |", "|---|---:|---:|"]
-    lines += [
-        f"| {int(n):,} rows of Parquet | {e['seconds']:.1f} | {e['peak_gb']:.2f} |" for n, e in study["people"].items()
-    ]
-    lines.append(
-        f"| {10 * join['patients']:,} visits joined with {join['patients']:,} patients | {join['seconds']:.1f} "
-        f"| {join['peak_gb']:.2f} |"
-    )
-    share = copied["read_rows_s"] / copied["copy_rows_s"]
-    told = f"A table in PostgreSQL is read at {share:.2f} times the rows a second that its own `COPY` gives to nowhere."
-    return "\n".join([*lines, "", told])
+    """Files with people, a join, PostgreSQL beside its own COPY, and a cluster; what was not measured is not told."""
+    told = []
+    if "engines" in results:
+        study = results["engines"]
+        join, copied = study["join"], study["postgres"]
+        lines = ["| a mean with people | seconds | memory, GB |", "|---|---:|---:|"]
+        lines += [
+            f"| {int(n):,} rows of Parquet | {e['seconds']:.1f} | {e['peak_gb']:.2f} |" for n, e in study["people"].items()
+        ]
+        lines.append(
+            f"| {10 * join['patients']:,} visits joined with {join['patients']:,} patients | {join['seconds']:.1f} "
+            f"| {join['peak_gb']:.2f} |"
+        )
+        share = copied["read_rows_s"] / copied["copy_rows_s"]
+        told += [
+            "\n".join(lines),
+            f"A table in PostgreSQL is read at {share:.2f} times the rows a second that its own `COPY` gives to nowhere.",
+            _figure("Seconds over rows of Parquet files with people, beside a line of proportional growth", "engines"),
+        ]
+    if "cluster" in results:
+        told += [
+            "On a cluster the rows of a person are brought together by Spark. Executors are processes with one core each, all "
+            "on one machine of two cores: a third has nothing left to run on.",
+            _figure(
+                "Seconds over rows on two executors, and over executors, beside lines of proportional growth", "cluster"
+            ),
+        ]
+    return "\n\n".join(told)
+
+
+def _figure(words: str, name: str) -> str:
+    return f"![{words}](images/{name}.svg){{ .figure loading=lazy }}"
 
 
 def extrapolated(found: Mapping[int, Mapping[str, float]]) -> tuple[float, float]:
