@@ -69,8 +69,8 @@ def people(results: Mapping[str, Any]) -> str:
         ]
     if "cluster" in results:
         told += [
-            "On a cluster the rows of a person are brought together by Spark. Executors are processes with one core each, all "
-            "on one machine of two cores: a third has nothing left to run on.",
+            "On a cluster the rows of a person are brought together by Spark. Executors are processes with one core each, "
+            "all on one machine of two cores: a third has nothing left to run on.",
             _figure(
                 "Seconds over rows on two executors, and over executors, beside lines of proportional growth", "cluster"
             ),
