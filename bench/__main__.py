@@ -15,6 +15,7 @@ STUDIES = (
     "ledger",
     "descriptive",
     "engines",
+    "cluster",
     "tables",
     "local",
     "protect",

@@ -1,4 +1,4 @@
-"""Where tables live: the same sums on every engine, PostgreSQL against COPY, people in Parquet files, joins, and slopes.
+"""Where tables live: PostgreSQL against COPY, people in Parquet files with the slope of their time, and joins.
 
 ``SCALE`` shrinks the tables (``python -m bench engines`` takes them whole; DISCREET_BENCH_SCALE=0.02 a fiftieth): the checks
 name the rows that they were measured with.
@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+PICTURE = Path(__file__).parents[1] / "docs" / "images" / "engines.svg"
 SCALE = float(os.environ.get("DISCREET_BENCH_SCALE", "1"))
 _PEOPLE = """
 import json, resource, sys, time
@@ -44,58 +45,17 @@ session.mean("x", by="sex", where="born < 1960", epsilon=1)
 spent = time.perf_counter() - start
 print(json.dumps({"seconds": spent, "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}))
 """
-_SPARK = """
-import json, os, sys, time
-os.environ["PYSPARK_PYTHON"] = sys.executable
-import numpy as np, pyarrow.parquet
-from pyspark.sql import SparkSession
-import discreet as ds
-from discreet.core.ask import Ask
-from discreet.core.runner import plan
-from discreet.models.protocol import Columns
-from discreet.models.queries.regression_sums import RegressionSums
-from discreet.models.design import Design
-from discreet.sources import open_source
-from discreet.statistics.question import Table, build
-where, path = sys.argv[1:]
-table = pyarrow.parquet.read_table(path)
-quiet = {"spark.ui.enabled": "false", "spark.log.level": "ERROR", "spark.sql.shuffle.partitions": "4"}
-builder = SparkSession.builder.remote(where[8:]) if where.startswith("connect:") else SparkSession.builder.master(where)
-for key, value in quiet.items():
-    builder = builder.config(key, value) if not where.startswith("connect:") else builder
-spark = builder.getOrCreate()
-columns = {"x": ds.Real(-2, 4), "y": ds.Real(0, 1), "g": ds.Categories(["a", "b"])}
-schema = ds.Schema(columns, person="id", max_rows=2)
-asked = [("count", (), {"by": "g"}), ("mean", ("x",), {"by": "g"}), ("variance", ("x",), {}), ("median", ("x",), {}),
-         ("correlation", ("x", "y"), {}), ("histogram", ("x",), {}), ("distribution", ("x",), {})]
-queries = {name: build(name, Table(schema), *args, **kwargs).query for name, args, kwargs in asked}
-queries["fit"] = RegressionSums(Design.of(schema, ["x"], "y"))
-model = ds.models.SGDClassifier(epsilon=5, delta=1e-5, expected_rows=500, steps=1)
-steps = plan(model.procedure(Columns(schema, ("x", "y"), "g"), "add_remove"), "add_remove", 500)[1]
-queries["lot"] = next(each.query for each in steps if isinstance(each, Ask) and each.rate is not None)
-here, there = open_source(table, schema), open_source(spark.read.parquet(path), schema, version="one")
-same = {}
-start = time.perf_counter()
-with there.snapshot():
-    for name, query in queries.items():
-        pair = [query.evaluate(s.sample("1/2", seed=3) if name == "lot" else s) for s in (here, there)]
-        one, other = (np.asarray(getattr(each, "counts", each)) for each in pair)
-        same[name] = bool(np.array_equal(one, other))
-print(json.dumps({"same": same, "seconds": time.perf_counter() - start}))
-"""
-
-
 _COPY = r"\copy (SELECT x, visits FROM visits) TO '/dev/null' (FORMAT binary)"
 
 
-def _alone(code: str, *words: str) -> dict[str, Any]:
+def alone(code: str, *words: str) -> dict[str, Any]:
     """What code prints that runs in a process of its own."""
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code, *words], check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
-def _write(path: Path, rows: int, people: int) -> Path:
+def write(path: Path, rows: int, people: int) -> Path:
     """A table of visits in pieces, so that it need not be held."""
     rng = np.random.default_rng(1)
     made = None
@@ -114,8 +74,8 @@ def people(folder: Path) -> dict[str, Any]:
     found = {}
     for share in (4, 2, 1):
         rows = int(50_000_000 * SCALE) // share
-        path = _write(folder / "people.parquet", rows, rows // 5)
-        found[str(rows)] = _alone(_PEOPLE, str(path))
+        path = write(folder / "people.parquet", rows, rows // 5)
+        found[str(rows)] = alone(_PEOPLE, str(path))
         path.unlink()
     return found
 
@@ -128,8 +88,8 @@ def joined(folder: Path) -> dict[str, Any]:
         {"id": np.arange(count), "born": rng.integers(1930, 2015, count), "sex": rng.choice(["f", "m"], count)}
     )
     pa.parquet.write_table(patients, folder / "patients.parquet")
-    visits = _write(folder / "visits.parquet", 10 * count, count)
-    return {"patients": count, **_alone(_JOIN, str(visits), str(folder / "patients.parquet"))}
+    visits = write(folder / "visits.parquet", 10 * count, count)
+    return {"patients": count, **alone(_JOIN, str(visits), str(folder / "patients.parquet"))}
 
 
 def postgres() -> dict[str, Any]:
@@ -164,43 +124,39 @@ def postgres() -> dict[str, Any]:
     return {"rows": rows, "copy_rows_s": rows / min(copied), "read_rows_s": rows / min(read)}
 
 
-def spark(folder: Path) -> dict[str, Any]:
-    """Classic Spark in one process and with two executors of their own, and by Connect."""
-    rng = np.random.default_rng(4)
-    rows = 20_000
-    x = rng.normal(1, 3, rows)
-    x[::9] = np.nan
-    columns = {"id": rng.integers(0, rows // 3, rows), "x": x, "y": rng.random(rows), "g": rng.choice(["a", "b", "?"], rows)}
-    path = folder / "spark.parquet"
-    pa.parquet.write_table(pa.table(columns), path)
-    places = ("local[2]", "local-cluster[2,1,1024]", "connect:local[2]")
-    return {place: _alone(_SPARK, place, str(path)) for place in places}
-
-
 def run() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        found = {"people": people(folder), "join": joined(folder), "postgres": postgres(), "spark": spark(folder)}
-    _draw(found, Path(__file__).parent / "engines.svg")
+        found = {"people": people(folder), "join": joined(folder), "postgres": postgres()}
+    if SCALE == 1:
+        draw({"rows of Parquet, with people": {int(n): each["seconds"] for n, each in found["people"].items()}}, PICTURE)
     return found
 
 
-def _draw(found: dict[str, Any], path: Path) -> None:
-    """Seconds over rows."""
+def draw(lines: dict[str, dict[int, float]], path: Path) -> None:
+    """Seconds over each of some sizes, beside a line on which twice as much takes twice as long."""
     import matplotlib
 
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(5, 3))
-    rows = sorted(map(int, found["people"]))
-    axes.plot(rows, [found["people"][str(n)]["seconds"] for n in rows], "o-", label="Parquet with people")
-    axes.plot([10 * found["join"]["patients"]], [found["join"]["seconds"]], "s", label="join of visits and patients")
-    axes.set(xlabel="rows", ylabel="seconds", xlim=(0, None), ylim=(0, None))
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+    with pyplot.rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem, "font.size": 9}):
+        figure, panels = pyplot.subplots(1, len(lines), figsize=(1 + 3 * len(lines), 3), layout="constrained", squeeze=False)
+        for axes, (what, seconds) in zip(panels[0], lines.items(), strict=True):
+            sizes = sorted(seconds)
+            times = [seconds[size] for size in sizes]
+            power = -1 if what.startswith("executors") else 1
+            even = [times[0] * (size / sizes[0]) ** power for size in sizes]
+            axes.plot(sizes, even, "--", color="#9aa5b1", linewidth=1, label="proportional")
+            axes.plot(sizes, times, "o-", color="#1f5fa8", label="measured")
+            for size, took in zip(sizes, times, strict=True):
+                axes.annotate(f"{took:.1f}", (size, took), (0, 5), textcoords="offset points", ha="center", fontsize=7)
+            axes.set(xlabel=what, xlim=(0, 1.1 * sizes[-1]), ylim=(0, 1.25 * max(times)), xticks=sizes)
+            axes.xaxis.set_major_formatter(lambda size, _: f"{size / 1e6:g} million" if size >= 1e6 else f"{size:g}")
+        panels[0][0].set_ylabel("seconds")
+        panels[0][0].legend(fontsize=7, loc="lower right")
+        figure.savefig(path, format="svg", metadata={"Date": None})
+        pyplot.close(figure)
 
 
 def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
@@ -216,6 +172,4 @@ def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
     if result["postgres"]:
         ratio = result["postgres"]["read_rows_s"] / result["postgres"]["copy_rows_s"]
         made.append((f"rows a second from PostgreSQL over COPY's, {result['postgres']['rows']} rows", ratio, ">=", 0.5))
-    for place, told in result["spark"].items():
-        made += [(f"same exact sums on {place}: {name}", float(same), ">=", 1) for name, same in told["same"].items()]
     return made

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-MARKS = ("<!-- growth table -->", "<!-- files table -->", "<!-- ledger sentence -->")
+MARKS = ("<!-- growth table -->", "<!-- files table -->", "<!-- people table -->", "<!-- ledger sentence -->")
 NATION = 1_000_000_000
 _WORDS = {
     "rows": "rows (one mean in 4 groups)",
@@ -23,7 +23,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     if not any(mark in markdown for mark in MARKS):
         return markdown
     results = json.loads((ROOT / "bench" / "results.json").read_text(encoding="utf-8"))
-    for mark, text in zip(MARKS, (growth(results), parquet(results), ledger(results)), strict=True):
+    for mark, text in zip(MARKS, (growth(results), parquet(results), people(results), ledger(results)), strict=True):
         markdown = markdown.replace(mark, text)
     return markdown
 
@@ -45,6 +45,41 @@ def parquet(results: Mapping[str, Any]) -> str:
     slope, seconds = extrapolated(found)
     lines.append(f"| {NATION:,} | {seconds:.0f} | {max(e['peak_gb'] for e in found.values()):.2f} | **extrapolated** |")
     return "\n".join([*lines, "", f"The exponent between the measured points is {slope:.2f}; the last line follows it."])
+
+
+def people(results: Mapping[str, Any]) -> str:
+    """Files with people, a join, PostgreSQL beside its own COPY, and a cluster; what was not measured is not told."""
+    told = []
+    if "engines" in results:
+        study = results["engines"]
+        join, copied = study["join"], study["postgres"]
+        lines = ["| a mean with people | seconds | memory, GB |", "|---|---:|---:|"]
+        lines += [
+            f"| {int(n):,} rows of Parquet | {e['seconds']:.1f} | {e['peak_gb']:.2f} |" for n, e in study["people"].items()
+        ]
+        lines.append(
+            f"| {10 * join['patients']:,} visits joined with {join['patients']:,} patients | {join['seconds']:.1f} "
+            f"| {join['peak_gb']:.2f} |"
+        )
+        share = copied["read_rows_s"] / copied["copy_rows_s"]
+        told += [
+            "\n".join(lines),
+            f"A table in PostgreSQL is read at {share:.2f} times the rows a second that its own `COPY` gives to nowhere.",
+            _figure("Seconds over rows of Parquet files with people, beside a line of proportional growth", "engines"),
+        ]
+    if "cluster" in results:
+        told += [
+            "On a cluster the rows of a person are brought together by Spark. Executors are processes with one core each, "
+            "all on one machine of two cores: a third has nothing left to run on.",
+            _figure(
+                "Seconds over rows on two executors, and over executors, beside lines of proportional growth", "cluster"
+            ),
+        ]
+    return "\n\n".join(told)
+
+
+def _figure(words: str, name: str) -> str:
+    return f"![{words}](images/{name}.svg){{ .figure loading=lazy }}"
 
 
 def extrapolated(found: Mapping[int, Mapping[str, float]]) -> tuple[float, float]:

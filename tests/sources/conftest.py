@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 import sqlalchemy
@@ -18,7 +19,7 @@ import sqlalchemy
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.sources import open_source
 
-KINDS = ("numpy", "pandas", "polars", "arrow", "csv", "parquet", "remote", "postgres", "sqlite", "spark")
+KINDS = ("numpy", "pandas", "polars", "arrow", "csv", "parquet", "remote", "dataset", "postgres", "sqlite", "spark")
 COLUMNS = {
     "x": Real(-10, 50),
     "visits": Integer(0, 50, missing=7),
@@ -113,12 +114,12 @@ def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Any]
         elif kind == "parquet":
             made = tmp_path / "table.parquet"
             pyarrow.parquet.write_table(table, made)
-        elif kind == "remote":
+        elif kind in ("remote", "dataset"):
             (tmp_path / "parts").mkdir(exist_ok=True)
             half = table.num_rows // 2
             pyarrow.parquet.write_table(table.slice(0, half), tmp_path / "parts" / "a.parquet")
             pyarrow.parquet.write_table(table.slice(half), tmp_path / "parts" / "b.parquet")
-            made = f"file://{tmp_path}/parts"
+            made = f"file://{tmp_path}/parts" if kind == "remote" else pyarrow.dataset.dataset(tmp_path / "parts")
         elif kind in ("postgres", "sqlite"):
             address = request.getfixturevalue("server") if kind == "postgres" else f"sqlite:///{tmp_path}/table.db"
             made = in_database(address, table, f"t{uuid.uuid4().hex}")

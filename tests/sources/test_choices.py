@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,8 +99,33 @@ def test_hashes_that_meet_are_ordered_by_codes(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(people, "row_hashes", lambda codes, start: np.zeros_like(start))
     keys, hashes = np.zeros(50, np.int64), np.zeros(50, np.uint64)
     codes = np.random.default_rng(5).permutation(50)
-    kept = people.smallest_rows(keys, hashes, 3, lambda rows: [codes[rows]])
+    kept = people.smallest_rows(keys, hashes, 3, lambda rows: [codes[rows]], lambda rows: [])
     assert sorted(codes[kept]) == [0, 1, 2]
+    kept = people.smallest_rows(keys, hashes, 3, lambda rows: [codes[rows] // 10], lambda rows: [-codes[rows]])
+    assert sorted(codes[kept]) == [7, 8, 9]
+
+
+def test_which_of_two_rows_with_one_code_is_kept_depends_on_nobody_else() -> None:
+    """Values beyond the bounds have one code, and are told apart by a question with wider bounds or by what is missing."""
+    schema = Schema({"x": Real(0, 1, missing=1), "y": Real(-9, 9)}, person="id", max_rows=1)
+    count = 300
+    rows = [(who, x, 0.0) for who in range(count) for x in (1.5, 7.0, math.nan, 1.0, 3.25)]
+
+    def look(batch: Any) -> Counter[Any]:
+        picked = batch.choose(batch.kept(["x", "y"]))
+        return Counter(zip(picked.identities().keys.tolist(), map(repr, picked.present("x").tolist()), strict=True))
+
+    def kept(chosen: list[tuple[int, float, float]]) -> Counter[Any]:
+        table = {name: [row[place] for row in chosen] for place, name in enumerate(("id", "x", "y"))}
+        found: Counter[Any] = open_source(table, schema).fold(look, lambda a, b: a + b, ["x", "y"])
+        return found
+
+    whole = kept(rows)
+    assert sum(whole.values()) == count
+    rng = np.random.default_rng(6)
+    for _ in range(3):
+        assert kept([rows[place] for place in rng.permutation(len(rows))]) == whole
+    assert kept([row for row in rows if row[0]]) == Counter({pair: times for pair, times in whole.items() if pair[0]})
 
 
 def test_the_salt_changes_who_is_where() -> None:

@@ -17,13 +17,11 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
+from study import engines as study
 
 import discreet as ds
 from discreet.cli import main
-from discreet.core.ask import Ask
-from discreet.core.runner import plan
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
-from discreet.models.protocol import Columns
 from discreet.sources import open_source, other_database
 from discreet.statistics.question import Table, build
 from tests.descriptive.test_statistics import ASKED
@@ -53,43 +51,16 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[pa.Table
     return lambda table, name: in_database(at, table, f"{name}_{threading.get_native_id()}_{tmp_path.name.lower()}")
 
 
-def exact(table: Any, schema: ds.Schema, name: str, args: Any, kwargs: Any, **options: Any) -> Any:
-    found = build(name, Table(schema), *args, **kwargs).query.evaluate(open_source(table, schema, **options))
-    return getattr(found, "counts", found)
-
-
-STATISTICS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
-    ("count", (), {"by": "g"}), ("sum", ("x",), {}), ("mean", ("x",), {"by": ["g", "h"]}), ("variance", ("x",), {}),
-    ("covariance", ("x", "y"), {}), ("correlation", ("x", "y"), {"by": "g"}), ("histogram", ("x",), {}),
-    ("crosstab", ("g", "h"), {}), ("median", ("x",), {}), ("quantile", ("y",), {"q": 0.9, "interval": True}),
-    ("distribution", ("x",), {"by": "g"}), ("pooled_variance", ("x",), {"by": "g"}), ("share", ("h",), {}),
-]  # fmt: skip
-
-
-def test_the_same_exact_sums_in_every_statistic(stored: Callable[[pa.Table, str], str], tmp_path: Path) -> None:
-    assert {name for name, *_ in STATISTICS} <= {*ASKED}
-    table = people_table()
-    address = stored(table, "same")
-    for name, args, kwargs in STATISTICS:
-        here, there = exact(table, PEOPLE, name, args, kwargs), exact(address, PEOPLE, name, args, kwargs, version="one")
-        assert np.array_equal(here, there), name
-
-
-def test_a_fit_and_a_lot_are_those_of_memory(stored: Callable[[pa.Table, str], str]) -> None:
-    table = people_table()
-    address = stored(table, "fit")
-    columns = Columns(PEOPLE, ("x", "y"), "g")
-    model = ds.models.SGDClassifier(epsilon=5, delta=1e-5, expected_rows=500, steps=2)
-    _, asked = plan(model.procedure(columns, "add_remove"), "add_remove", 500)
-    lots = [each.query for each in asked if isinstance(each, Ask) and each.rate is not None]
-    assert lots
-    fitted, gradients = [], []
-    for each in (table, address):
-        session = ds.Session(each, PEOPLE, ledger="test", seed=1, version="one")
-        fitted.append(session.fit(ds.models.LinearRegression(epsilon=5), ["y"], "x").coef_)
-        gradients.append(lots[0].evaluate(open_source(each, PEOPLE, version="one").sample("1/2", seed=3)))
-    assert np.array_equal(*fitted)
-    assert np.array_equal(*gradients)
+@pytest.mark.parametrize("people", [True, False], ids=["people", "rows"])
+def test_the_same_exact_sums_in_every_statistic(
+    stored: Callable[[pa.Table, str], str], people: bool, tmp_path: Path
+) -> None:
+    """And of a fit and a minibatch of gradients, from a database and from Parquet."""
+    table = study.made(4, 500)
+    pa.parquet.write_table(table, tmp_path / "same.parquet", row_group_size=64)
+    for there in (stored(table, "same"), str(tmp_path / "same.parquet")):
+        found = study.compared(table, there, people, together=True)
+        assert (found["statistics"], found["different"]) == (len(ASKED) + 1, 0)
 
 
 def test_people_are_brought_together_on_disk(stored: Callable[[pa.Table, str], str], tmp_path: Path) -> None:

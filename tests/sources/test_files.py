@@ -7,12 +7,16 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
+import discreet as ds
 from discreet.core.schema import Categories, Real, Schema
-from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
+from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.sources import open_source
 
 SCHEMA = Schema({"x": Real(0, 9)})
@@ -89,7 +93,7 @@ def test_what_a_remote_reader_says_holds_no_record_and_no_key(tmp_path: Path) ->
     whole = path.read_bytes()
     for broken in (whole[:100] + b"\xff" * 5000 + whole[5100:], whole[:40]):
         path.write_bytes(broken)
-        with pytest.raises(UnsupportedFormat, match=r"damaged, changed or gone|changed while") as caught:
+        with pytest.raises(UnsupportedFormat, match=r"damaged, changed or gone|changed while|not a whole") as caught:
             source.fold(lambda b: b.size, int.__add__, ["x"])
         assert "MyName" not in str(caught.value)
         assert caught.value.__suppress_context__ or caught.value.__context__ is None
@@ -157,3 +161,81 @@ def test_spark_reads_the_same_path(tmp_path: Path, spark: Any) -> None:
         open_source(str(tmp_path / "no.parquet"), SCHEMA, spark=spark)
     with pytest.raises(UnknownName, match="no column 'x'"):
         open_source(spark.createDataFrame([(1.0,)], "y double"), SCHEMA, version="1")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "remote", "spark"])
+def test_files_that_changed_are_refused_before_anything_is_paid(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A column that is gone or of another type, and a file that is gone: one line, and nothing is charged."""
+    path = tmp_path / f"t.{'csv' if kind == 'csv' else 'parquet'}"
+    whole = pa.table({"x": [0.25, 0.5] * 20, "g": ["a", "b"] * 20})
+
+    def write(table: pa.Table) -> None:
+        pyarrow.csv.write_csv(table, path) if kind == "csv" else pyarrow.parquet.write_table(table, path)
+
+    write(whole)
+    schema = ds.Schema({"x": ds.Real(0, 1), "g": ds.Categories(["a", "b"])})
+    options = {"spark": request.getfixturevalue("spark")} if kind == "spark" else {}
+    session = ds.Session(f"file://{path}" if kind == "remote" else path, schema, ds.Budget(epsilon=9), **options)
+    changes = {"no column 'x'": whole.drop(["x"])}
+    if kind != "csv":  # where every cell is text
+        changes["was double and is string now"] = whole.set_column(0, "x", pa.array(["u"] * 40))
+    for rule, table in changes.items():
+        write(table)
+        with pytest.raises(DiscreetError, match=rule) as caught:
+            session.mean("x", epsilon=1)
+        assert "\n" not in str(caught.value)
+    path.unlink()
+    with pytest.raises(DiscreetError, match=r"gone|cannot|no Parquet"):
+        session.mean("x", epsilon=1)
+    assert session.spent().epsilon == 0
+    write(whole.select(["g", "x"]))  # in another order: read by name
+    assert session.count(by="g", epsilon=8).value.sum() == pytest.approx(40, abs=12)  # further off once in 10**20
+
+
+def test_a_dataset_is_read_as_it_was_opened(tmp_path: Path) -> None:
+    """Also by columns that its folders name; one that is not of files, or whose files changed, is refused."""
+    for label in ("a", "b"):
+        (tmp_path / f"g={label}").mkdir()
+        pyarrow.parquet.write_table(pa.table({"x": [0.25] * 30}), tmp_path / f"g={label}" / "t.parquet")
+    opened = pyarrow.dataset.dataset(tmp_path, partitioning="hive")
+    session = ds.Session(opened, Schema({"x": Real(0, 1), "g": Categories(["a", "b"])}), ds.Budget(epsilon=9))
+    assert session.count(by="g", epsilon=8).value.tolist() == pytest.approx([30, 30], abs=9)  # further off once in 10**16
+    pyarrow.parquet.write_table(pa.table({"x": [0.25] * 31}), tmp_path / "g=a" / "t.parquet")
+    with pytest.raises(UnsupportedFormat, match="not those that were opened"):
+        session.count(epsilon=1)
+    assert session.spent().epsilon == 8
+    with pytest.raises(InvalidRequest, match="must be of files"):
+        open_source(pyarrow.dataset.dataset(pa.table({"x": [1.0]})), SCHEMA)
+
+
+@pytest.mark.parametrize("kind", ["path", "address"])
+def test_files_that_change_between_two_passes_are_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pa.table({"x": [0.25, 0.5]}), path)
+    source = open_source(path if kind == "path" else f"file://{path}", ds.Schema({"x": ds.Real(0, 1)}))
+    count = lambda: source.fold(lambda batch: int(batch.size), int.__add__, ["x"])  # noqa: E731
+    with source.snapshot():
+        assert count() == 2
+        pyarrow.parquet.write_table(pa.table({"x": [0.25, 0.5, 1.0]}), path)
+        with pytest.raises(UnsupportedFormat, match="changed while it was read"):
+            count()
+    assert count() == 3
+
+
+@pytest.mark.parametrize("kind", ["path", "address"])
+def test_a_file_is_not_held_while_it_is_read(kind: str, tmp_path: Path) -> None:
+    """Of a hundred row groups a few are held at once, however many there are."""
+    path, rows = tmp_path / "t.parquet", 10_000
+    x = np.random.default_rng(1).random(100 * rows)
+    pyarrow.parquet.write_table(pa.table({"x": x}), path, row_group_size=rows)
+    source = open_source(path if kind == "path" else f"file://{path}", SCHEMA, batch_rows=rows)
+    before = pa.total_allocated_bytes()
+    held = source.fold(lambda batch: (batch.size, pa.total_allocated_bytes() - before), _sum_and_most, ["x"])
+    assert held[0] == len(x)
+    assert held[1] < x.nbytes / 4
+
+
+def _sum_and_most(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return one[0] + other[0], max(one[1], other[1])

@@ -30,8 +30,9 @@ def open_source(
     """The source of a table under a schema.
 
     ``table`` is a dict of arrays, a NumPy array (columns in the order of the schema, the id last), a pandas, Polars or
-    Arrow table, the path of a CSV or Parquet file, a pattern or a list of paths, the address of a table in a database
-    (``postgresql://host/db?table=visits``), or a Spark DataFrame; with ``spark=session`` a path is read by that session.
+    Arrow table, a dataset of Arrow over files, the path of a CSV or Parquet file, a pattern or a list of paths, the address
+    of a table in a database (``postgresql://host/db?table=visits``), or a Spark DataFrame; with ``spark=session`` a path is
+    read by that session.
     ``salt`` decides which rows a person keeps and which part of a split a person is in; ``memory`` is for bringing the rows
     of a person together. ``version`` is the custodian's public word for this state of the table; without it files go by
     path, size and time of change, and a table in memory counts as new each time. A source opens without looking at a
@@ -99,8 +100,11 @@ def _open(table: Any, schema: Schema, spark: Any, salt: int, batch_rows: int | N
         from discreet.sources.files import FileSource
 
         return FileSource(table, schema, salt, batch_rows or BATCH_ROWS, memory)
+    from discreet.sources.dataset import DatasetFiles, is_dataset
     from discreet.sources.memory import MemorySource
 
+    if is_dataset(table):
+        return DatasetFiles(table, schema, salt, batch_rows or BATCH_ROWS, memory)
     return MemorySource(table, schema, salt, batch_rows)
 
 

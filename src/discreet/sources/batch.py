@@ -23,7 +23,7 @@ from discreet.expressions import Node, evaluating
 from discreet.sources import cells, moments
 from discreet.sources.cells import Codes, Column, Floats, Labels
 from discreet.sources.ids import NO_ID, Identities, Keys, Words, identities
-from discreet.sources.people import Mask, row_hashes, smallest_rows
+from discreet.sources.people import Mask, Values, row_hashes, smallest_rows
 
 Rows = slice | npt.NDArray[np.intp]
 _MISSING = np.int64(2**62)  # the code of a missing number: no quantised value reaches it
@@ -243,7 +243,9 @@ class Batch:
         for name in wanted:
             self._rules.schema[name]  # an unknown name is refused whether or not any person has too many rows
         keys, hashes = self.identities()[:2]
-        mask = smallest_rows(keys, hashes, most, lambda rows: [self.grid(name, rows) for name in wanted])
+        numbers = [name for name in wanted if name in self._rules.numeric]
+        codes: Values = lambda rows: [self.grid(name, rows) for name in wanted]  # noqa: E731
+        mask = smallest_rows(keys, hashes, most, codes, lambda rows: [self._bits(name)[rows] for name in numbers])
         mask &= keys != NO_ID
         self._keep(wanted, mask)
         return mask
@@ -260,6 +262,14 @@ class Batch:
         values = quantise(self.numeric(name)[rows], column.lo, column.hi)
         gone = np.isnan(values)
         return np.where(gone, _MISSING, np.where(gone, 0.0, values).astype(np.int64))
+
+    def _bits(self, name: str) -> Keys:
+        """The doubles of a column as they are stored, as whole numbers that are equal where the doubles are."""
+        filled = self._rules.numeric[name] is not None
+        values = (self.present(name) if filled else self.numeric(name)) + 0.0  # one zero
+        values[np.isnan(values)] = np.nan  # and one that is missing
+        found: Keys = values.view(np.int64)
+        return found
 
     def identities(self) -> Identities:
         """The key and the salted hash of every row's person."""

@@ -1,8 +1,8 @@
 """CSV and Parquet files of any size, read a batch at a time in bounded memory.
 
 Only the needed columns are read. With a person column the rows of a person are brought together on disk, see ``together``.
-The cells of a CSV file are bytes and mean what bytes mean
-everywhere; ``csv_lines`` says what its records are. Neighbouring tables are compared record by record as they are parsed.
+The cells of a CSV file are bytes and mean what bytes mean everywhere; ``csv_lines`` says what its records are. Neighbouring
+tables are compared record by record as they are parsed.
 """
 
 from __future__ import annotations
@@ -18,22 +18,18 @@ import pyarrow as pa
 from discreet.core.dialect import Dialect
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.sources import cells, csv_lines, stream, together
-from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
-from discreet.sources.batch import Batch
-from discreet.sources.ids import check_kind
+from discreet.sources import cells, csv_lines
+from discreet.sources.base import BATCH_ROWS
 from discreet.sources.people import DEFAULT_SALT
+from discreet.sources.resting import RestingFiles
 
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 PARQUET = (".parquet", ".pq")
 Path_ = str | Path
 
 
-class FileSource(LocalSource):
-    """A table in files of one kind. Its version is their paths, sizes and times of change.
-
-    ``memory`` is for bringing people together; a batch and what the map makes of it come on top.
-    """
+class FileSource(RestingFiles):
+    """A table in files of one kind on this machine."""
 
     def __init__(
         self,
@@ -43,46 +39,36 @@ class FileSource(LocalSource):
         batch_rows: int = BATCH_ROWS,
         memory: str = "400MB",
     ) -> None:
-        super().__init__(schema, salt, batch_rows)
-        self._memory = memory
         self._paths = find_files(paths)
-        self._types = _describe(self._paths, schema.dialect)
+        super().__init__(schema, salt, batch_rows, memory, self._paths[0].name)
         otherwise = ""
         if _suffix(self._paths[0]) in DELIMITERS:
             otherwise = f"declare the delimiter if it is not {delimiter_of(self._paths[0], schema.dialect)!r}, or "
-        check_columns(schema, self._types.names, otherwise)
-        if schema.person is not None:
-            check_kind(self._types.field(schema.person).type)
+        self._opened(otherwise)
 
     @property
     def names(self) -> list[str]:
         """The columns of the files, from header or footer."""
         return list(self._types.names)
 
-    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        # A table is never read with no column at all: its rows still have to be counted.
-        read = list(columns) or self._types.names[:1]
-        rules = self._selection.rules
-        if self.schema.person is None:
-            yield from stream.plain(_read(self._arrived(read), self._paths), rules)
-        else:
-            arrived = _read(self._arrived(read, coded=False), self._paths)
-            yield from together.whole_people(arrived, rules, self._batch_rows, self._memory)
+    def _described(self) -> Any:
+        return _describe(self._paths, self.schema.dialect)
 
-    def _arrived(self, read: Sequence[str], coded: bool = True) -> Iterator[Any]:
-        """The record batches of all files, in the order of their rows; ``coded`` text of Parquet stays as it is stored."""
+    def _arrived(self, read: Sequence[str], types: Any, *, coded: bool) -> Iterator[Any]:
+        return _read(self._records(read, types, coded), self._paths)
+
+    def _records(self, read: Sequence[str], types: Any, coded: bool) -> Iterator[Any]:
         if _suffix(self._paths[0]) in DELIMITERS:
             dialect = self.schema.dialect
             delimiter = delimiter_of(self._paths[0], dialect)
-            yield from csv_lines.batches(self._paths, self._types.names, read, delimiter, dialect.quote, dialect.encoding)
+            yield from csv_lines.batches(self._paths, types.names, read, delimiter, dialect.quote, dialect.encoding)
             return
         from pyarrow import parquet
 
-        texts = [name for name in read if coded and cells.is_text(self._types.field(name).type)]
+        texts = [name for name in read if coded and cells.is_text(types.field(name).type)]
         for path in self._paths:
             with parquet.ParquetFile(path, read_dictionary=texts) as stored:
-                for found in stored.iter_batches(self._batch_rows, columns=list(read)):
-                    yield found.select(list(read))
+                yield from record_batches(stored, self._batch_rows, list(read))
 
     def _content(self) -> str:
         return describe_files(self._paths)
@@ -98,6 +84,22 @@ def _read(arrived: Any, paths: Sequence[Path]) -> Iterator[Any]:
         except Exception:
             raise _damaged(paths) from None
         yield found
+
+
+def record_batches(stored: Any, rows: int, read: list[str]) -> Iterator[Any]:
+    """The record batches of an open Parquet file, a few row groups at a time.
+
+    A reader of several groups holds what it has read of all of them until it ends; one of a few holds as much as a batch.
+    """
+    groups: list[int] = []
+    count = 0
+    for place in range(stored.num_row_groups):
+        groups.append(place)
+        count += stored.metadata.row_group(place).num_rows
+        if count >= rows or place == stored.num_row_groups - 1:
+            for found in stored.iter_batches(rows, row_groups=groups, columns=read):
+                yield found.select(read)
+            groups, count = [], 0
 
 
 def find_files(paths: Path_ | Sequence[Path_]) -> list[Path]:

@@ -18,21 +18,25 @@ import numpy.typing as npt
 from discreet.sources.ids import Identities, Keys, Words, cipher_words, mix
 
 Mask = npt.NDArray[np.bool_]
+Values = Callable[[npt.NDArray[np.intp]], Sequence[Keys]]  # some rows as whole numbers, one array per column
 ALL = 1 << 64  # one more than the largest word
 DEFAULT_SALT = 0x64697363726565746C79  # a fixed public number: capping need not be secret, only arbitrary
 
 
-def smallest_rows(keys: Keys, hashes: Words, most: int, values: Callable[[npt.NDArray[np.intp]], Sequence[Keys]]) -> Mask:
+def smallest_rows(keys: Keys, hashes: Words, most: int, values: Values, stored: Values) -> Mask:
     """Which rows are kept: of every person the ``most`` rows with the smallest hash of their codes.
 
-    ``values`` gives the codes of some rows, one array per column; it is asked only for people with too many rows. The
-    person's own hash goes into the hash of a row, so that different people keep different values: with one hash for
-    all, the same values would win everywhere and statistics over what is kept would be biased.
+    ``values`` gives the codes of some rows, one array per column, and is asked only for people with too many rows;
+    ``stored`` gives what is behind the codes, and is asked only for rows whose codes are equal. The person's own hash goes
+    into the hash of a row, so that different people keep different values: with one hash for all, the same values would
+    win everywhere and statistics over what is kept would be biased.
 
-    Proof: a person's rows are ordered by (hash, codes). Rows that tie in both have equal codes in every column asked
-    for, so which of them is kept cannot be seen in those columns. The multiset of kept codes is therefore a function of
-    the person's own rows as a multiset: it does not depend on the order of rows, on batches (a batch holds whole
-    people), or on anyone else's rows; and at most ``most`` rows of one person are kept.
+    Proof: a person's rows are ordered by (hash, codes, stored values). Rows that tie in all have equal values in every
+    column asked for, so which of them is kept cannot be seen in those columns, by whatever bounds or edges they are read:
+    codes alone would not do, because values beyond the declared bounds have one code and lie in several bins of a wider
+    question. The multiset of kept values is therefore a function of the person's own rows as a multiset: it does not
+    depend on the order of rows, on batches (a batch holds whole people), or on anyone else's rows; and at most ``most``
+    rows of one person are kept.
     """
     kept = np.ones(len(keys), bool)
     if len(keys) <= most:
@@ -48,21 +52,28 @@ def smallest_rows(keys: Keys, hashes: Words, most: int, values: Callable[[npt.ND
     rows = order[np.repeat(crowded, sizes)]
     codes = values(rows)
     sizes = sizes[crowded]
-    ranked = _ranked(np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes), row_hashes(codes, hashes[rows]), codes)
+    groups = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)
+    ranked = _ranked(groups, row_hashes(codes, hashes[rows]), codes, lambda some: stored(rows[some]))
     first = np.repeat(np.cumsum(sizes) - sizes, sizes)
     kept[rows[ranked[np.arange(len(rows)) - first >= most]]] = False
     return kept
 
 
-def _ranked(groups: Words, hashes: Words, codes: Sequence[Keys]) -> npt.NDArray[np.intp]:
-    """The order by (group, hash, codes). One word of group and leading bits of the hash nearly always decides it."""
+def _ranked(groups: Words, hashes: Words, codes: Sequence[Keys], stored: Values) -> npt.NDArray[np.intp]:
+    """The order by (group, hash, codes, stored). A word of group and leading bits of the hash nearly always decides it."""
     bits = max(1, int(groups[-1]).bit_length())
     words = groups << np.uint64(64 - bits) | hashes >> np.uint64(bits)
     ranked = np.argsort(words)
     ties = np.flatnonzero(words[ranked[1:]] == words[ranked[:-1]])
+    if not len(ties):
+        return ranked
     one, other = ranked[ties], ranked[ties + 1]
     if any((column[one] != column[other]).any() for column in (hashes, *codes)):
         ranked = np.lexsort((*codes, hashes, groups))
+        same = np.logical_and.reduce([c[ranked[1:]] == c[ranked[:-1]] for c in (groups, hashes, *codes)])
+        one, other = ranked[:-1][same], ranked[1:][same]
+    if any((left != right).any() for left, right in zip(stored(one), stored(other), strict=True)):
+        ranked = np.lexsort((*stored(np.arange(len(groups))), *codes, hashes, groups))
     return ranked
 
 

@@ -10,18 +10,17 @@ from typing import Any
 
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.sources import cells, stream, together
-from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
-from discreet.sources.batch import Batch
-from discreet.sources.files import PARQUET, named_once
-from discreet.sources.ids import check_kind
+from discreet.sources import cells
+from discreet.sources.base import BATCH_ROWS
+from discreet.sources.files import PARQUET, named_once, record_batches
 from discreet.sources.people import DEFAULT_SALT
+from discreet.sources.resting import RestingFiles
 
 SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs", "file")
 
 
-class RemoteFiles(LocalSource):
-    """Parquet files behind an address. Their version is their names, sizes and times of change."""
+class RemoteFiles(RestingFiles):
+    """Parquet files behind an address."""
 
     def __init__(
         self,
@@ -31,19 +30,10 @@ class RemoteFiles(LocalSource):
         batch_rows: int = BATCH_ROWS,
         memory: str = "400MB",
     ) -> None:
-        super().__init__(schema, salt, batch_rows)
-        self._memory = memory
-        self._shown = address.partition("://")[2].rpartition("@")[2]  # without a user or a key
+        shown = address.partition("://")[2].rpartition("@")[2]  # without a user or a key
+        super().__init__(schema, salt, batch_rows, memory, shown)
         self._files, self._path = self._reached(address)
-        types = [self._footer(info.path) for info in self._listed()]
-        if not types:
-            raise InvalidRequest(f"there is no Parquet file at {self._shown!r}", key="table", remedy="check the address")
-        if any(found != types[0] for found in types):
-            raise UnsupportedFormat(f"the files of a table must have the same columns, those at {self._shown!r} do not")
-        self._types = types[0]
-        check_columns(schema, self._types.names)
-        if schema.person is not None:
-            check_kind(self._types.field(schema.person).type)
+        self._opened()
 
     def _reached(self, address: str) -> tuple[Any, str]:
         from pyarrow import fs
@@ -69,6 +59,14 @@ class RemoteFiles(LocalSource):
         files = [each for each in found if each.type == fs.FileType.File and each.path.lower().endswith(PARQUET)]
         return sorted(files, key=lambda each: str(each.path))
 
+    def _described(self) -> Any:
+        types = [self._footer(info.path) for info in self._listed()]
+        if not types:
+            raise InvalidRequest(f"there is no Parquet file at {self._shown!r}", key="table", remedy="check the address")
+        if any(found != types[0] for found in types):
+            raise UnsupportedFormat(f"the files of a table must have the same columns, those at {self._shown!r} do not")
+        return types[0]
+
     def _footer(self, path: str) -> Any:
         from pyarrow import parquet
 
@@ -78,34 +76,19 @@ class RemoteFiles(LocalSource):
             raise UnsupportedFormat(f"a file at {self._shown!r} is not a whole Parquet file; copy it again") from None
         return named_once(found, self._shown)
 
-    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        # A table is never read with no column at all: its rows still have to be counted.
-        read = list(columns) or self._types.names[:1]
-        rules = self._selection.rules
-        if self.schema.person is None:
-            yield from stream.plain(self._arrived(read, coded=True), rules)
-        else:
-            yield from together.whole_people(self._arrived(read, coded=False), rules, self._batch_rows, self._memory)
-
-    def _arrived(self, read: list[str], *, coded: bool) -> Iterator[Any]:
+    def _arrived(self, read: Sequence[str], types: Any, *, coded: bool) -> Iterator[Any]:
         from pyarrow import parquet
 
-        texts = [name for name in read if coded and cells.is_text(self._types.field(name).type)]
-        before, listed = self._content(), self._listed()
-        if not listed:
-            raise UnsupportedFormat(f"a file at {self._shown!r} is damaged, changed or gone; open it again")
+        texts = [name for name in read if coded and cells.is_text(types.field(name).type)]
         try:
-            for info in listed:
+            for info in self._listed():
                 with (
                     self._files.open_input_file(info.path) as opened,
                     parquet.ParquetFile(opened, read_dictionary=texts) as stored,
                 ):
-                    for found in stored.iter_batches(self._batch_rows, columns=read):
-                        yield found.select(read)
+                    yield from record_batches(stored, self._batch_rows, list(read))
         except Exception:  # its words may quote a record
             raise UnsupportedFormat(f"a file at {self._shown!r} is damaged, changed or gone; open it again") from None
-        if self._content() != before:
-            raise UnsupportedFormat(f"the files at {self._shown!r} changed while they were read; ask again when they rest")
 
     def _content(self) -> str:
         return repr([(each.path, each.size, each.mtime_ns) for each in self._listed()])

@@ -59,6 +59,8 @@ class SparkSource(BaseSource):
     ) -> None:
         super().__init__(schema, salt, batch_rows)
         self._path = Path(table) if is_local(table) else None
+        self._session = session
+        self._state = None if self._path is None else self._content()
         self._frame = _open(str(table), session, schema.dialect) if isinstance(table, str | Path) else table
         check_columns(schema, self._frame.columns)
         if schema.person is not None:
@@ -77,7 +79,7 @@ class SparkSource(BaseSource):
             yield
             return
         self._workers.check()
-        with self._holding(self._kept() if self._path is None else self._frame):
+        with self._holding(self._kept() if self._path is None else self._now()):
             yield
 
     @contextmanager
@@ -87,7 +89,7 @@ class SparkSource(BaseSource):
             yield
             return
         self._workers.check()
-        with self._holding(self._frame):
+        with self._holding(self._frame if self._path is None else self._now()):
             yield
 
     @contextmanager
@@ -98,6 +100,19 @@ class SparkSource(BaseSource):
             yield
         finally:
             self._held.frame = None
+
+    def _now(self) -> Any:
+        """The files as they are; refused where a declared column is gone or of another type since they were opened."""
+        if self._content() == self._state:
+            return self._frame
+        frame = _open(str(self._path), self._session, self.schema.dialect)
+        check_columns(self.schema, frame.columns)
+        for name in [*self.schema.stored, *([] if self.schema.person is None else [self.schema.person])]:
+            was, now = (each.schema[name].dataType.simpleString() for each in (self._frame, frame))
+            if was != now:
+                rule = f"column {name!r} of {str(self._path)!r} was {was} and is {now} now"
+                raise UnsupportedFormat(rule, key=name, remedy="open it again")
+        return frame
 
     def _kept(self) -> Any:
         """The declared columns, kept by the cluster from the first pass on."""

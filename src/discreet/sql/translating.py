@@ -22,7 +22,7 @@ _CLAUSES = {
     "order": ("ORDER BY", "sort the answers yourself"), "limit": ("LIMIT", "take what you want of the answers"),
     "offset": ("OFFSET", "take what you want of the answers"), "fetch": ("FETCH", "take what you want of the answers"),
     "having": ("HAVING", "choose among the answers yourself"), "distinct": ("DISTINCT", "leave it out"),
-    "joins": ("JOIN", "declare the join with the table, see join="), "laterals": ("LATERAL", "leave it out"),
+    "joins": ("JOIN", "join the tables first, by ds.join"), "laterals": ("LATERAL", "leave it out"),
     "with": ("WITH", "ask the table itself"), "qualify": ("QUALIFY", "leave it out"), "windows": ("WINDOW", "leave it out"),
     "into": ("INTO", "leave it out"), "sample": ("TABLESAMPLE", "leave it out"), "hint": ("a hint", "leave it out"),
 }  # fmt: skip

@@ -1,0 +1,64 @@
+"""A dataset of Arrow over files: a Delta table at one of its versions, or files partitioned by folders.
+
+    ds.Session(DeltaTable("s3://clinic/visits", version=7).to_pyarrow_dataset(), schema, ...)
+
+The files of a version of such a table are written once. Those of any other dataset may change, and are then refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from discreet.core.schema import Schema
+from discreet.errors import InvalidRequest, UnsupportedFormat
+from discreet.sources.base import BATCH_ROWS
+from discreet.sources.files import named_once
+from discreet.sources.people import DEFAULT_SALT
+from discreet.sources.resting import RestingFiles
+
+_SHOWN = "the dataset"
+
+
+def is_dataset(table: Any) -> bool:
+    """Whether a table is a dataset of Arrow, of whatever kind."""
+    return any(kind.__module__ == "pyarrow._dataset" and kind.__name__ == "Dataset" for kind in type(table).__mro__)
+
+
+class DatasetFiles(RestingFiles):
+    """The files that a dataset names, as they were when it was opened."""
+
+    def __init__(
+        self,
+        dataset: Any,
+        schema: Schema,
+        salt: int = DEFAULT_SALT,
+        batch_rows: int = BATCH_ROWS,
+        memory: str = "400MB",
+    ) -> None:
+        super().__init__(schema, salt, batch_rows, memory, _SHOWN)
+        if not hasattr(dataset, "files"):
+            raise InvalidRequest(f"a dataset must be of files, got {type(dataset).__name__}; read it into a table first")
+        self._dataset = dataset
+        self._opened()
+
+    def _described(self) -> Any:
+        return named_once(self._dataset.schema.remove_metadata(), _SHOWN)
+
+    def _now(self) -> tuple[str, Any]:
+        if self._content() != self._state:
+            raise UnsupportedFormat("the files of the dataset are not those that were opened; open it again")
+        return self._state, self._types
+
+    def _arrived(self, read: Sequence[str], types: Any, *, coded: bool) -> Iterator[Any]:
+        try:
+            yield from self._dataset.scanner(columns=list(read), batch_size=self._batch_rows, batch_readahead=2).to_batches()
+        except Exception:  # its words may quote a record
+            raise UnsupportedFormat("a file of the dataset is damaged, changed or gone; open it again") from None
+
+    def _content(self) -> str:
+        try:
+            found = self._dataset.filesystem.get_file_info(self._dataset.files)
+        except Exception:  # its words may hold a key
+            raise UnsupportedFormat("the files of the dataset cannot be reached; open it again") from None
+        return repr([(each.path, each.size, each.mtime_ns) for each in found])
