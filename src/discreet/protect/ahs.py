@@ -158,7 +158,10 @@ def _intervals(builder: JavaObject, asked: _Asked) -> Hierarchy:
     if kind not in ("ARXInteger", "ARXDecimal"):
         raise UnsupportedFormat(f"intervals must be of integers or decimals, got {kind}; write the hierarchy as CSV in ARX")
     cells = [
-        _Cell(*(_number(_part(one, f"{name}$Interval", end)) for end in ("min", "max")), _part(one, f"{name}$Interval", "function"))
+        _Cell(
+            *(_number(_part(one, f"{name}$Interval", end)) for end in ("min", "max")),
+            _part(one, f"{name}$Interval", "function"),
+        )
         for one in _listed(_part(builder, name, "intervals"))
     ]
     _check_row(cells)
@@ -239,7 +242,9 @@ def _merged(cells: Sequence[_Cell], groups: Sequence[Group]) -> list[_Cell]:
         raise UnsupportedFormat(f"groups must merge at most {_MOST:,} intervals, got {wanted:,}")
     period, many = cells[-1].high - cells[0].low, max(len(cells), wanted)
     row = [
-        _Cell(cells[i % len(cells)].low + i // len(cells) * period, cells[i % len(cells)].high + i // len(cells) * period, None)
+        _Cell(
+            cells[i % len(cells)].low + i // len(cells) * period, cells[i % len(cells)].high + i // len(cells) * period, None
+        )
         for i in range(many)
     ]
     found, place = [], 0
@@ -297,7 +302,9 @@ def _dates(builder: JavaObject, asked: _Asked) -> Hierarchy:
     found = _part(builder, "HierarchyBuilderDate", "granularities")
     names = [one.name for one in found.items if isinstance(one, JavaEnum)] if isinstance(found, JavaArray) else []
     if strange := [name for name in names if name not in _STEPS]:
-        raise UnsupportedFormat(f"dates by {strange[0]} do not nest in those here, which are by {', '.join(_STEPS.values())}")
+        raise UnsupportedFormat(
+            f"dates by {strange[0]} do not nest in those here, which are by {', '.join(_STEPS.values())}"
+        )
     if any(_part(builder, "HierarchyBuilderDate", key) is not None for key in ("topCoding", "bottomCoding")):
         raise UnsupportedFormat("dates with one word for all before or after a day are not known here; write CSV in ARX")
     if asked.first is None or asked.last is None:
@@ -341,7 +348,9 @@ def _ordered(comparator: Any, kind: Any, values: list[str] | None) -> list[str]:
     order = comparator.fields.get(comparator.kind.name, {}) if isinstance(comparator, JavaObject) else {}
     ranks = _mapped(order["val$map"]) if "val$map" in order else None
     if ranks is None and "val$type" not in order:
-        raise UnsupportedFormat("its order is a program of its own, which is not run here; write the hierarchy as CSV in ARX")
+        raise UnsupportedFormat(
+            "its order is a program of its own, which is not run here; write the hierarchy as CSV in ARX"
+        )
     if ranks is None and _simple(kind) == "ARXOrderedString":
         ranks = _mapped(kind.fields.get(kind.kind.name, {}).get("order")) or None
     if ranks is None:

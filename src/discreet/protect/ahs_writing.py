@@ -1,4 +1,4 @@
-"""Hierarchies as the Java objects that ARX loads: the names, versions and fields of its classes, and what is put into them."""
+"""Hierarchies as the Java objects that ARX loads: names, versions and fields of its classes, and what is put into them."""
 
 from __future__ import annotations
 
@@ -188,7 +188,11 @@ def _numbers(hierarchy: Numbered) -> JavaObject:
 
     above = Fraction(hierarchy.hi) + 1 if whole else Fraction(beyond(float(Fraction(hierarchy.hi)), math.inf)[-1])
     of = _object(_TYPES["integer" if whole else "decimal"])
-    top = {} if whole else {"repeatBound": end((rows[0][-1][0] + above) / 2), "snapBound": end(above), "labelBound": end(above)}
+    top = (
+        {}
+        if whole
+        else {"repeatBound": end((rows[0][-1][0] + above) / 2), "snapBound": end(above), "labelBound": end(above)}
+    )
     ranges = {"lowerRange": _object(_RANGE), "upperRange": _object(_RANGE, **top)}
     builder = _object(_INTERVALS, type=_kind("INTERVAL_BASED"), **ranges)
     intervals = []

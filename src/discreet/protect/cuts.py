@@ -33,7 +33,7 @@ class Cuts(Numbered):
 
     def __post_init__(self) -> None:
         lo, hi = self.bounds()
-        levels = [tuple(rational(edge, "an edge") for edge in _listed(edges)) for edges in self.edges]
+        levels = [tuple(rational(edge, "an edge") for edge in _listed(edges)) for edges in _listed(self.edges)]
         for edges in levels:
             if not edges or any(a >= b for a, b in pairwise((lo, *edges))) or edges[-1] > hi:
                 raise InvalidRequest(
@@ -51,7 +51,7 @@ class Cuts(Numbered):
         object.__setattr__(self, "hi", hi)
         object.__setattr__(self, "edges", tuple(levels))
         if self.labels is not None:
-            object.__setattr__(self, "labels", tuple(tuple(_listed(words)) for words in self.labels))
+            object.__setattr__(self, "labels", tuple(tuple(_listed(words)) for words in _listed(self.labels)))
             self._check_labels()
 
     def _check_labels(self) -> None:

@@ -37,7 +37,9 @@ Floats = npt.NDArray[np.float64]
 
 
 class Hierarchy(ABC):
-    """Every value's way to the top. Made by ``intervals``, ``cuts``, ``prefixes``, ``dates``, ``tree``, ``from_csv``, ``from_ahs``, ``from_toml``.
+    """Every value's way to the top.
+
+    Made by ``intervals``, ``cuts``, ``prefixes``, ``dates``, ``tree``, ``from_csv``, ``from_ahs``, ``from_toml``.
 
     ``levels`` names the levels from the value itself (0) to the top (``height``).
     """
@@ -247,7 +249,7 @@ class Hierarchy(ABC):
         first: date | str | None = None,
         last: date | str | None = None,
     ) -> Hierarchy:
-        """The hierarchy that a specification of ARX (``.ahs``) describes; the file is read as data, and nothing of it is run.
+        """The hierarchy that a specification of ARX (``.ahs``) describes; it is read as data, and nothing of it is run.
 
         Intervals become ``cuts``; redaction becomes ``prefixes`` of ``length`` characters; dates become ``dates`` from
         ``first`` to ``last``. Orders and priorities become a tree of the values that the file lists. ARX takes values from

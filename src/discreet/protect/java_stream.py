@@ -18,7 +18,11 @@ _MAGIC = b"\xac\xed\x00\x05"
 _NULL, _REFERENCE, _CLASS, _OBJECT, _STRING, _ARRAY = 0x70, 0x71, 0x72, 0x73, 0x74, 0x75
 _BLOCK, _END, _LONG_BLOCK, _LONG_STRING, _ENUM = 0x77, 0x78, 0x7A, 0x7C, 0x7E
 _FIRST_HANDLE = 0x7E0000
-_WRITES, _SERIALIZABLE, _IS_ENUM = 1, 2, 16  # flags of a class: it writes more than its fields; it may be written; it is an enum
+_WRITES, _SERIALIZABLE, _IS_ENUM = (
+    1,
+    2,
+    16,
+)  # flags of a class: it writes more than its fields; it may be written; it is an enum
 _DEEPEST = 200  # objects within objects
 _PRIMITIVES = {"B": ">b", "C": ">H", "D": ">d", "F": ">f", "I": ">i", "J": ">q", "S": ">h", "Z": ">?"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -72,12 +73,10 @@ class Numbered(Measured):
 
     def positions(self, values: Sequence[str]) -> list[float]:
         """As doubles: quickly for what lies well within the bounds, exactly for the rest, which may be refused."""
-        try:
-            numbers = (
-                np.asarray(values, str).astype(np.float64) if "_" not in "".join(values) else np.full(len(values), np.nan)
-            )
-        except ValueError:  # 1/3 is a number here, and a word is refused below
-            numbers = np.full(len(values), np.nan)
+        numbers = np.full(len(values), np.nan)
+        if "_" not in "".join(values):
+            with suppress(ValueError):  # 1/3 is a number here, and a word is refused below
+                numbers = np.fromiter(map(float, values), float, len(values))
         shares = (numbers - float(self.lo)) / float(Fraction(self.hi) - Fraction(self.lo))
         for place in np.flatnonzero(~((shares > _EDGE) & (shares < 1 - _EDGE))).tolist():
             shares[place] = (self.number(values[place]) - self.lo) / (self.hi - self.lo)  # type: ignore[operator]
@@ -98,7 +97,9 @@ class Numbered(Measured):
         try:
             number = Fraction(value.strip())
         except (ValueError, ZeroDivisionError):
-            raise InvalidRequest(f"a hierarchy of {self.kind} needs numbers, got {value!r}; clean it or use a tree") from None
+            raise InvalidRequest(
+                f"a hierarchy of {self.kind} needs numbers, got {value!r}; clean it or use a tree"
+            ) from None
         if not self.lo <= number <= self.hi:  # type: ignore[operator]
             raise InvalidRequest(
                 f"a value must lie within the hierarchy's bounds [{plain(self.lo)}, {plain(self.hi)}], got {value!r}; "
