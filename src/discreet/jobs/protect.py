@@ -247,6 +247,13 @@ def anonymize(
     return result
 
 
+def safe_harbour(copy: Anonymized | LocalCopy) -> list[list[str]]:
+    """What a copy did to each of the eighteen identifiers of HIPAA's safe harbour: identifier, columns, words."""
+    from discreet.protect.treatment import safe_harbour as told
+
+    return [list(row) for row in told(copy)]
+
+
 def _at(result: Anonymized, node: str) -> Anonymized:
     """The copy at another node, written as column=level with commas between."""
     parts = [part.rpartition("=") for part in node.split(",")]
