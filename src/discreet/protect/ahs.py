@@ -8,6 +8,7 @@ person chose them; intervals are written as they are everywhere here.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
 from fractions import Fraction
@@ -66,6 +67,8 @@ def read(
         raise UnsupportedFormat("it holds no builder of hierarchies that is known here; write the hierarchy as CSV in ARX")
     except DiscreetError as problem:
         raise UnsupportedFormat(f"{path}: {problem}") from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        raise UnsupportedFormat(f"{path}: its fields do not hold what its builder needs; save it again in ARX") from None
 
 
 def write(hierarchy: Hierarchy, path: Path, values: Iterable[Any]) -> Path:
@@ -157,13 +160,10 @@ def _intervals(builder: JavaObject, asked: _Asked) -> Hierarchy:
     kind = _simple(_part(builder, "HierarchyBuilderGroupingBased", "datatype"))
     if kind not in ("ARXInteger", "ARXDecimal"):
         raise UnsupportedFormat(f"intervals must be of integers or decimals, got {kind}; write the hierarchy as CSV in ARX")
-    cells = [
-        _Cell(
-            *(_number(_part(one, f"{name}$Interval", end)) for end in ("min", "max")),
-            _part(one, f"{name}$Interval", "function"),
-        )
-        for one in _listed(_part(builder, name, "intervals"))
-    ]
+    cells = []
+    for one in _listed(_part(builder, name, "intervals")):
+        low, high = (_number(_part(one, f"{name}$Interval", end)) for end in ("min", "max"))
+        cells.append(_Cell(low, high, _part(one, f"{name}$Interval", "function")))
     _check_row(cells)
     lower = _outer(_part(builder, name, "lowerRange"), cells[0].low)
     upper = _outer(_part(builder, name, "upperRange"), cells[-1].high)
@@ -194,7 +194,7 @@ def _chosen(words: list[str]) -> bool:
 
 def _told(chosen: Sequence[str | None], plainly: Sequence[str]) -> list[str]:
     """The words that were chosen, and the intervals of the cells that have none or share one."""
-    times = {word: list(chosen).count(word) for word in set(chosen)}
+    times = Counter(chosen)
     return [words[0] if words[0] and times[words[0]] == 1 else words[1] for words in zip(chosen, plainly, strict=True)]
 
 
@@ -227,7 +227,7 @@ def _repeated(cells: Sequence[_Cell], first: Fraction, last: Fraction) -> list[_
     start, stop = ((end - cells[0].low) / period for end in (first, last))
     if (math.ceil(stop) - math.floor(start)) * len(cells) > _MOST:
         raise UnsupportedFormat(f"a level must have at most {_MOST:,} intervals; take wider ones")
-    found = []
+    found: list[_Cell] = []
     for turn in range(math.floor(start), max(math.ceil(stop), math.floor(start) + 1)):
         for low, high, function in cells:
             if high + turn * period > first and (low + turn * period < last or not found):
@@ -247,7 +247,8 @@ def _merged(cells: Sequence[_Cell], groups: Sequence[Group]) -> list[_Cell]:
         )
         for i in range(many)
     ]
-    found, place = [], 0
+    found: list[_Cell] = []
+    place = 0
     for size, function in cycle(groups):
         if place >= many:
             break
@@ -323,18 +324,18 @@ def _orders(builder: JavaObject, asked: _Asked) -> Hierarchy:
     for groups in _levels(builder):
         if len(row) == 1:
             break
-        merged, names = [], []
+        merged, place = [], 0
+        times: Counter[str] = Counter()  # ARX tells groups of one name apart by numbers
         for size, function in cycle(groups):
-            merged.append([value for part in row[:size] for value in part])
-            names.append(_name(function, merged[-1], kind))
-            row = row[size:]
-            if not row:
+            if place >= len(row):
                 break
+            merged.append([value for part in row[place : place + size] for value in part])
+            place += size
+            word = _name(function, merged[-1], kind)
+            for value in merged[-1]:
+                ways[value].append(f"{word}-{times[word]}" if times[word] else word)
+            times[word] += 1
         row = merged
-        for place, (part, word) in enumerate(zip(row, names, strict=True)):
-            before = names[:place].count(word)  # ARX tells groups of one name apart by numbers
-            for value in part:
-                ways[value].append(f"{word}-{before}" if before else word)
     if len(row) > 1:
         for way in ways.values():
             way.append(TOP)
@@ -355,11 +356,16 @@ def _ordered(comparator: Any, kind: Any, values: list[str] | None) -> list[str]:
         ranks = _mapped(kind.fields.get(kind.kind.name, {}).get("order")) or None
     if ranks is None:
         return sorted(values or [], key=lambda value: _key(value, kind))
-    if not all(isinstance(key, str) and isinstance(rank, int) for key, rank in ranks.items()):
-        raise UnsupportedFormat("an order must number texts, and this one does not")
+    ranks = _ranks(ranks)
     if strange := [value for value in values or [] if value not in ranks]:
         raise UnsupportedFormat(f"a value must be in the file's order, got {strange[0]!r}")
     return sorted(ranks if values is None else values, key=lambda value: ranks[value])
+
+
+def _ranks(found: dict[Any, Any]) -> dict[str, int]:
+    if not all(isinstance(key, str) and isinstance(rank, int) for key, rank in found.items()):
+        raise UnsupportedFormat("an order must number texts, and this one does not")
+    return found
 
 
 def _key(value: str, kind: Any) -> Any:
@@ -407,7 +413,7 @@ def _priorities(builder: JavaObject, asked: _Asked) -> Hierarchy:
     if kind is not None:
         values = sorted(asked.values or [], key=lambda v: _key(v, kind), reverse=way.name == "HIGHEST_TO_LOWEST")
     else:
-        known = _mapped(ranks)
+        known = _ranks(_mapped(ranks))
         values = sorted(
             asked.values or known, key=lambda value: known.get(value, 0), reverse=way.name == "HIGHEST_TO_LOWEST"
         )

@@ -72,7 +72,7 @@ class Cuts(Numbered):
     @cached_property
     def _ends(self) -> tuple[tuple[Fraction, ...], ...]:
         """The ends of all cells of each level, with the bounds."""
-        return tuple((self.lo, *edges, self.hi) for edges in self.edges)  # type: ignore[misc]
+        return tuple(tuple(Fraction(end) for end in (self.lo, *edges, self.hi)) for edges in self.edges)
 
     def index(self, number: Fraction, level: int) -> int:
         return bisect_right(self.edges[level - 1], number)

@@ -23,7 +23,7 @@ _WRITES, _SERIALIZABLE, _IS_ENUM = (
     2,
     16,
 )  # flags of a class: it writes more than its fields; it may be written; it is an enum
-_DEEPEST = 200  # objects within objects
+_DEEPEST = 100  # objects within objects
 _PRIMITIVES = {"B": ">b", "C": ">H", "D": ">d", "F": ">f", "I": ">i", "J": ">q", "S": ">h", "Z": ">?"}
 
 
