@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InvalidRequest
+from discreet.jobs import protect as jobs
 from discreet.protect import FileKeys, Pseudonymizer, SameFormat, shift_dates
 from discreet.protect.ff1 import FF1
 
@@ -77,3 +78,26 @@ def test_dates_of_a_person_move_together_and_keep_their_distance(people: Pseudon
     assert list(shift_dates(table, ["seen"], people, "firm", days=30, order="kept")["seen"]) != list(moved["seen"])
     odd = shift_dates({"name": ["a", "b"], "seen": ["9999-12-31", "soon"]}, ["seen"], people, "lab", days=30, order="kept")
     assert odd["seen"][1] is None
+
+
+def test_a_job_moves_dates_and_writes_numbers_of_the_same_form(tmp_path: Path) -> None:
+    FileKeys.create(tmp_path / "keys.json")
+    lines = [f"p{n % 3},2020-03-{n + 1:02},{n:03}-45-{n:04},{n}" for n in range(9)]
+    (tmp_path / "t.csv").write_text("\n".join(["name,seen,ssn,n", *lines]) + "\n")
+    text = 'table = "t.csv"\noutput = "out.csv"\npartner = "lab"\nrow_order = "kept"\ndays = 20\nshift_dates = ["seen"]\n'
+    identity = '[identity]\nkeys = "keys.json"\nfields = [{ name = "name" }]\n'
+    (tmp_path / "job.toml").write_text(text + 'same_format = ["ssn"]\n' + identity)
+    assert jobs.pseudonymize(tmp_path / "job.toml") == 9
+    rows = [line.split(",") for line in (tmp_path / "out.csv").read_text().splitlines()]
+    assert rows[0] == ["seen", "ssn", "n", "token"]
+    moves = [(date.fromisoformat(row[0]) - date(2020, 3, place)).days for place, row in enumerate(rows[1:], 1)]
+    assert moves == moves[:3] * 3  # three people, each with days of their own
+    assert all(1 <= abs(move) <= 20 for move in moves)
+    people = Pseudonymizer(["name"], tmp_path / "keys.json")
+    assert SameFormat(people, "lab").texts(row[1] for row in rows[1:]) == [f"{n:03}-45-{n:04}" for n in range(9)]
+    for wrong, says in (('same_format = ["n"]', "1,000,000 possible"), ('same_format = ["seen"]', "named once")):
+        (tmp_path / "out.csv").unlink(missing_ok=True)
+        (tmp_path / "job.toml").write_text(text + wrong + "\n" + identity)
+        with pytest.raises(InvalidRequest, match=says):
+            jobs.pseudonymize(tmp_path / "job.toml")
+        assert not (tmp_path / "out.csv").exists()

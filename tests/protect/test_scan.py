@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.protect import patterns, scan
+from discreet.protect import Hierarchy, anonymize, mondrian, patterns, report, scan
 from discreet.protect.scanning import IDENTIFIERS
+from discreet.protect.treatment import UNTOUCHED, safe_harbour, treatment
 
 FIRST = [
     "Aroha", "Bjarne", "Chidi", "Dariela", "Eluned", "Fjodor", "Ghislaine", "Hokulani", "Ishaan", "Jorunn", "Kwabena",
@@ -117,3 +118,33 @@ def test_a_columns_name_decides_where_its_cells_say_little() -> None:
     assert {f.column: f.kind for f in found.findings} == {
         "surname": "name", "patient_id": "record number", "date of birth": "date",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "cell", ["a@b.org", "call 030 123 4567", "since 12.3.2020", "ask Dr. Holloway about it", "123-45-6789"]
+)
+def test_few_cells_that_identify_are_found_among_others(cell: str) -> None:
+    found = scan({"remark": ["fine", "tired", "Type B", "", "none"] * 20 + [cell]})
+    assert [(f.column, f.kind, sum(f.within.values())) for f in found.findings] == [("remark", "free text", 1)]
+    assert cell not in str(found.to_dict())
+
+
+def test_what_a_copy_did_to_each_identifier() -> None:
+    table = {
+        "name": ["Ann", "Bo"] * 5,
+        "zip": ["01234", "05678"] * 5,
+        "born": [f"19{50 + n}-01-02" for n in range(10)],
+        "ill": list("ab") * 5,
+    }
+    levels = {"zip": Hierarchy.prefixes(5), "born": Hierarchy.dates("1900-01-01", "2000-01-01", ["year", "decade"])}
+    copy = anonymize(table, ["zip", "born"], levels, 5, drop=["name"])
+    told = {row[0][0]: row[1:] for row in safe_harbour(copy)}
+    assert len(told) == 18
+    assert told["A"] == ("name", "name: left out")
+    assert told["B"] == ("zip", "zip: copied unchanged")
+    assert told["C"] == ("born", "born: generalized: decade")
+    assert told["D"] == ("none found", "check by hand")
+    assert list(treatment(copy.at({"zip": 2, "born": 3})).values())[1:3] == ["generalized: first 3", "one word for all"]
+    boxes = treatment(mondrian(table, ["born"], levels, 2, drop=["name"]))
+    assert list(boxes.values()) == ["left out", UNTOUCHED, "replaced by the stretch of its class", UNTOUCHED]
+    assert "born: generalized: decade" in report.render(copy)

@@ -44,6 +44,9 @@ def anonymize(
     node: Annotated[
         str | None, typer.Option("--node", help="Another safe choice of levels, as the report lists them: age=1,zip=2.")
     ] = None,
+    safe_harbour: Annotated[
+        bool, typer.Option("--safe-harbour", help="Tell what was done to each of HIPAA's eighteen identifiers.")
+    ] = False,
     json: show.Json = False,
 ) -> None:
     """Write the k-anonymous copy with the least damage, and its report."""
@@ -61,7 +64,10 @@ def anonymize(
         "copied": list(made.copied),
         "order": order,
     }
-    tell(json, document | facts, f"{words}; the rest are {_WORDS[order]}.")
+    rows = jobs.safe_harbour(made) if safe_harbour else []
+    tell(json, document | facts | ({"safe_harbour": rows} if rows else {}), f"{words}; the rest are {_WORDS[order]}.")
+    if rows and not json:
+        show.table("Identifiers of HIPAA's safe harbour", ["identifier", "columns", "what was done"], rows)
     if made.copied and not chosen and not json:
         names = ", ".join(made.copied)
         show.say(

@@ -142,7 +142,8 @@ def pseudonymize(source: str | Path, progress: Progress | None = None) -> int:
     """Write the table with tokens, and return its rows.
 
     Keys ``table``, ``output``, ``partner``, ``data_set``, ``column``, ``columns``, ``keep``, ``row_order``, ``identity`` and
-    ``receives``, the columns that this partner is given; without it all but the identity.
+    ``receives``, the columns that this partner is given; without it all but the identity. ``shift_dates`` (with ``days``)
+    and ``same_format`` list columns whose dates are moved and whose numbers become others.
     """
     known = (
         "table",
@@ -156,8 +157,11 @@ def pseudonymize(source: str | Path, progress: Progress | None = None) -> int:
         "identity",
         "receives",
         "delimiter",
+        "shift_dates",
+        "days",
+        "same_format",
     )
-    job = Job.read(source).only(*known, "receives")
+    job = Job.read(source).only(*known)
     return job.pseudonymizer().write(
         job.table(),
         job.path("output"),
@@ -169,6 +173,9 @@ def pseudonymize(source: str | Path, progress: Progress | None = None) -> int:
         columns=job.pairs("columns"),
         keep=job.facts.get("keep", False) is True,
         receives=job.names("receives") if "receives" in job.facts else None,
+        shift_dates=job.names("shift_dates", []),
+        days=job.get("days", int, 365),
+        same_format=job.names("same_format", []),
     )
 
 
@@ -245,6 +252,13 @@ def anonymize(
         title = f"Anonymous copy of {Path(job.get('table', str)).name}"
         write(result, job.path("report"), title, target, job.facts.get("positive"))
     return result
+
+
+def safe_harbour(copy: Anonymized | LocalCopy) -> list[list[str]]:
+    """What a copy did to each of the eighteen identifiers of HIPAA's safe harbour: identifier, columns, words."""
+    from discreet.protect.treatment import safe_harbour as told
+
+    return [list(row) for row in told(copy)]
 
 
 def _at(result: Anonymized, node: str) -> Anonymized:

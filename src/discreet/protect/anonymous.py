@@ -133,7 +133,9 @@ class Anonymized:
         node = tuple(wanted)
         inside = all(level < size for level, size in zip(node, self.safe.mask.shape, strict=True))
         if not inside or not self.safe.mask[node]:
-            raise InvalidRequest(f"these levels are not safe, got {dict(zip(self.levels, node, strict=True))}; see .nodes")
+            raise InvalidRequest(
+                f"these levels are not safe, got {dict(zip(self.levels, node, strict=True))}; take one of .nodes"
+            )
         change, gone = Recode.at(self.view, node)
         drop = self.change.drop if isinstance(self.change, Without) else ()
         loss = metric_named("precision", self.base).score(node, self.view)[0]

@@ -87,12 +87,26 @@ def shift_dates(
     person's dates stay, seasons and weekdays do not. It hides when something happened, not that it did: who knows one true
     date of a person knows all of them.
     """
+    source = open_table(table)
+    change = date_shift(people, people.columns(), columns, partner, data_set, days, keep=keep)
+    source.check(change.columns)
+    source.check(change.identity)
+    return source.rewrite(change, Shuffle(order, seed))
+
+
+def date_shift(
+    people: Pseudonymizer,
+    identity: tuple[str, ...],
+    columns: Sequence[str],
+    partner: str,
+    data_set: str,
+    days: int,
+    *,
+    keep: bool,
+) -> DateShift:
+    """The change behind ``shift_dates``: ``identity`` are the columns that say who a row is about."""
     if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= 36_500:
         raise InvalidRequest(f"days must be a whole number from 1 to 36,500, got {days!r}")
-    names = [columns] if isinstance(columns, str) else list(columns)
-    source = open_table(table)
-    identity = tuple(field.name for field in people.digests.fields)
-    source.check([*names, *identity])
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
     key = people.derived("date-shift", f"{partner} {data_set}", people.newest())
-    change = DateShift(people.digests, key, identity, tuple(names), days, () if keep else identity)
-    return source.rewrite(change, Shuffle(order, seed))
+    return DateShift(people.digests, key, identity, names, days, () if keep else identity)

@@ -25,6 +25,7 @@ from discreet.core.numbers import Number
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
 
 if TYPE_CHECKING:
+    from discreet.protect.cuts import Cuts
     from discreet.protect.dates import Dates
     from discreet.protect.intervals import Intervals
     from discreet.protect.prefixes import Prefixes
@@ -36,7 +37,9 @@ Floats = npt.NDArray[np.float64]
 
 
 class Hierarchy(ABC):
-    """Every value's way to the top. Made by ``intervals``, ``prefixes``, ``dates``, ``tree``, ``from_csv``, ``from_toml``.
+    """Every value's way to the top.
+
+    Made by ``intervals``, ``cuts``, ``prefixes``, ``dates``, ``tree``, ``from_csv``, ``from_ahs``, ``from_toml``.
 
     ``levels`` names the levels from the value itself (0) to the top (``height``).
     """
@@ -152,6 +155,19 @@ class Hierarchy(ABC):
         return Intervals(lo, hi, tuple(widths))
 
     @staticmethod
+    def cuts(
+        lo: Number, hi: Number, edges: Sequence[Sequence[Number]], labels: Sequence[Sequence[str]] | None = None
+    ) -> Cuts:
+        """Numbers in [lo, hi]: themselves, then between the edges of each level, then the top.
+
+        The edges of a level must be among those of the one before it; ``labels`` gives the cells of each level words:
+        ``cuts(0, 110, [[18, 40, 65], [18]], [["child", "young", "old", "oldest"], ["child", "grown"]])``.
+        """
+        from discreet.protect.cuts import Cuts
+
+        return Cuts(lo, hi, edges, labels)  # type: ignore[arg-type]
+
+    @staticmethod
     def prefixes(length: int, keep: Sequence[int] | None = None, alphabet: int = 10) -> Prefixes:
         """Texts of ``length`` characters, such as postal codes, cut from the right: 13053, 1305*, 130**, ..., the top.
 
@@ -224,6 +240,35 @@ class Hierarchy(ABC):
         write_whole(Path(path), out.getvalue())
         return Path(path)
 
+    @staticmethod
+    def from_ahs(
+        path: str | Path,
+        values: Sequence[Any] | None = None,
+        *,
+        length: int | None = None,
+        first: date | str | None = None,
+        last: date | str | None = None,
+    ) -> Hierarchy:
+        """The hierarchy that a specification of ARX (``.ahs``) describes; it is read as data, and nothing of it is run.
+
+        Intervals become ``cuts``; redaction becomes ``prefixes`` of ``length`` characters; dates become ``dates`` from
+        ``first`` to ``last``. Orders and priorities become a tree of the values that the file lists. ARX takes values from
+        its table where the file has none: list them in ``values`` then.
+        """
+        from discreet.protect.ahs import read
+
+        return read(Path(path), values, length, first, last)
+
+    def to_ahs(self, path: str | Path, values: Iterable[Any] = ()) -> Path:
+        """A new file that ARX loads as a specification of this hierarchy (``.ahs``).
+
+        Numbers and whole prefixes need no values. Others are written as groups of the listed values, which ARX counts off
+        along the values of its table: list those in ``values``, or write the table of ways by ``to_csv`` instead.
+        """
+        from discreet.protect.ahs import write
+
+        return write(self, Path(path), values)
+
     def listed(self) -> list[str]:
         """The values that are declared one by one; none where they are not."""
         return []
@@ -235,7 +280,7 @@ class Hierarchy(ABC):
             kind = doc.get("kind") if isinstance(doc, dict) else doc
             raise UnsupportedFormat(f"a hierarchy needs a kind, got {kind!r}{closest(str(kind), _BUILDERS)}")
         given = {key: value for key, value in doc.items() if key != "kind"}
-        if doc["kind"] == "csv" and folder is not None and isinstance(given.get("path"), str):
+        if doc["kind"] in ("csv", "ahs") and folder is not None and isinstance(given.get("path"), str):
             given["path"] = folder / given["path"]
         try:
             return _BUILDERS[doc["kind"]](**given)
@@ -285,8 +330,10 @@ def read_columns(doc: Mapping[str, Any], folder: Path | None = None) -> dict[str
 
 _BUILDERS: dict[str, Callable[..., Hierarchy]] = {
     "intervals": Hierarchy.intervals,
+    "cuts": Hierarchy.cuts,
     "prefixes": Hierarchy.prefixes,
     "dates": Hierarchy.dates,
     "tree": Hierarchy.tree,
     "csv": Hierarchy.from_csv,
+    "ahs": Hierarchy.from_ahs,
 }

@@ -36,9 +36,14 @@ def texts_of(column: Any) -> tuple[list[str | None], Ints]:
     except (AttributeError, pa.ArrowException):  # objects, and nested cells: every row is its own
         values = list(column) if isinstance(column, np.ndarray) else column.to_pylist()
         index = np.arange(len(values))
-    # Plain text is its own label, and is by far the most frequent cell.
-    texts = [value if type(value) is str and value and value.isascii() else cells.label(value) for value in values]
-    return [*texts, None], index
+    return [*map(_text, values), None], index
+
+
+def _text(value: Any) -> str | None:
+    """The canonical text of a cell; plain text and numbers that are not whole, the most frequent ones, are told at once."""
+    if type(value) is str and value and value.isascii():
+        return value
+    return repr(value) if type(value) is float and value % 1 > 0 else cells.label(value)
 
 
 def encode(column: Any) -> tuple[list[str | None], Ints]:

@@ -21,7 +21,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 def method_named(name: str, options: Mapping[str, Any]) -> Callable[..., Any]:
     """The function that makes copies by a method; refuses options that it does not take."""
     if name not in METHODS:
-        raise UnknownName(f"no method is called {name!r}{closest(str(name), METHODS)}; known: {', '.join(METHODS)}")
+        raise UnknownName(f"no method is called {name!r}{closest(str(name), METHODS)}")
     made = METHODS[name]
     if strange := [option for option in options if option not in signature(made).parameters]:
         raise InvalidRequest(

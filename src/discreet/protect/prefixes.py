@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -41,7 +42,7 @@ class Prefixes(Hierarchy):
     def _keep(self) -> tuple[int, ...]:
         return self.keep or ()
 
-    @property
+    @cached_property
     def levels(self) -> tuple[str, ...]:  # type: ignore[override]
         return ("value", *(f"first {n}" for n in self._keep), "top")
 

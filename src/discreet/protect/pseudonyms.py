@@ -25,7 +25,7 @@ from discreet.errors import InvalidRequest, UnknownName
 from discreet.protect.keys import FileKeys, KeyStore
 from discreet.protect.names import VAULT, Field, fields, partner_name, public_name
 from discreet.protect.shuffle import Order, Shuffle
-from discreet.protect.tables import Changed, Progress, Table, open_table
+from discreet.protect.tables import Change, Changed, Progress, Table, Together, open_table
 from discreet.protect.tokens import Cipher, Digests, serialise, version_of
 
 
@@ -160,7 +160,9 @@ class Pseudonymizer:
         """The table with tokens, of the kind that was given; options as ``change`` takes them.
 
         ``receives`` lists the columns that this partner is given beside the token: all others stay here, also those that
-        the table has only from tomorrow on. Without it everything but the identity is given.
+        the table has only from tomorrow on. Without it everything but the identity is given. ``shift_dates`` lists columns
+        whose dates are moved by each person's own number of days, up to ``days`` (365) to either side, and ``same_format``
+        columns of numbers, such as social security numbers, that become other numbers of the same form.
 
         Its rows are in a new random order, since two partners could join theirs by position: ``order="kept"`` leaves them
         as they were, and ``seed`` fixes the random order, for tests.
@@ -182,7 +184,7 @@ class Pseudonymizer:
     ) -> int:
         """The table with tokens as a new file, streamed, and how many rows it has; it appears whole or not at all.
 
-        ``order``, ``seed`` and ``receives`` as in ``table``.
+        ``order``, ``seed``, ``receives``, ``shift_dates`` and ``same_format`` as in ``table``.
         """
         source, change = self._prepared(table, partner, data_set, None, options)
         return source.write(change, path, Shuffle(order, seed), progress)
@@ -229,9 +231,14 @@ class Pseudonymizer:
 
     def _prepared(
         self, table: Any, partner: str, data_set: str, spark: Any, options: Mapping[str, Any]
-    ) -> tuple[Table, Tokenise]:
+    ) -> tuple[Table, Change]:
+        from discreet.protect.date_shift import date_shift
+        from discreet.protect.same_format import Formatted, SameFormat
+
         source = open_table(table, spark)
         wanted = dict(options)
+        shifted, days = wanted.pop("shift_dates", ()), wanted.pop("days", 365)
+        formatted = wanted.pop("same_format", ())
         receives: Sequence[str] | None = wanted.pop("receives", None)
         change = self.change(partner, data_set, **wanted)
         source.check(change.needs)
@@ -243,7 +250,14 @@ class Pseudonymizer:
             change = replace(change, drop=tuple(name for name in source.columns if name not in kept))
         if change.column in source.columns and change.column not in change.drop:
             raise InvalidRequest(f"the table has a column {change.column!r} already; pass column= with another name")
-        return source, change
+        more: list[Change] = []
+        if shifted:
+            more.append(date_shift(self, change.needs, shifted, partner, data_set, days, keep=True))
+        if formatted:
+            names = (formatted,) if isinstance(formatted, str) else tuple(formatted)
+            more.append(Formatted(SameFormat(self, partner, data_set, version=wanted.get("version")), names))
+        source.check([name for part in more for name in part.needs if name not in change.needs])
+        return source, Together((change, *more)) if more else change
 
 
 def _pair(place: str | tuple[str, str]) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from discreet.protect import trade_off
 from discreet.protect.anonymous import Anonymized
 from discreet.protect.histogram import Ints
 from discreet.protect.incognito import Node
+from discreet.protect.treatment import safe_harbour
 
 _DRAWN = 400  # a lattice of more nodes is drawn by its heights: single nodes could not be told apart
 _INK, _SAFE, _UNSAFE, _CHOSEN = "#1f2933", "#2f855a", "#cbd5e0", "#d9480f"
@@ -181,6 +182,7 @@ def render(result: Anonymized, title: str = "Anonymous copy", target: str | None
         safe=int(result.safe.mask.sum()),
         nodes=result.safe.mask.size,
         drawn=result.safe.mask.size <= _DRAWN,
+        harbour=safe_harbour(result),
     )
 
 
@@ -308,6 +310,14 @@ they are for whoever holds it.</p>
 <table><tr><th>metric</th><th class="n">loss (0: none, 1: all)</th></tr>
 {% for name, value, used in metrics %}
 <tr><td>{{ name }}{% if used %} (chosen by this one){% endif %}</td><td class="n">{{ "%.4f" % value }}</td></tr>
+{% endfor %}
+</table>
+<h2>Identifiers of HIPAA's safe harbour</h2>
+<p>What was found in the table by its form, and what the copy shows of it. Look at the other columns as well: a scan knows
+forms only.</p>
+<table><tr><th>identifier</th><th>columns</th><th>what was done</th></tr>
+{% for identifier, found, done in harbour %}
+<tr><td>{{ identifier }}</td><td>{{ found }}</td><td>{{ done }}</td></tr>
 {% endfor %}
 </table>
 <h2>What this does not give</h2>

@@ -7,13 +7,19 @@ in a token tells whether it is one: prefer pseudonyms where the format does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from discreet.errors import InvalidRequest
 from discreet.protect.ff1 import FF1
+from discreet.protect.histogram import texts_of
 from discreet.protect.pseudonyms import Pseudonymizer
+from discreet.protect.tables import Changed
 
 DIGITS = "0123456789"
 
@@ -55,3 +61,20 @@ class SameFormat:
         for place, numeral in zip(places, new, strict=True):
             out[place] = self.alphabet[numeral]
         return "".join(out)
+
+
+@dataclass(frozen=True, eq=False)
+class Formatted:
+    """The change that puts tokens of the same format in place of the texts of some columns."""
+
+    tokens: SameFormat
+    needs: tuple[str, ...]
+
+    def __call__(self, columns: Mapping[str, Any]) -> Changed:
+        return Changed({name: self._replaced(columns[name]) for name in self.needs})
+
+    def _replaced(self, column: Any) -> pa.Array:
+        texts, index = texts_of(column)
+        used = set(np.unique(index).tolist())
+        made = self.tokens.tokens(text if place in used else None for place, text in enumerate(texts))
+        return pa.array([made[place] for place in index.tolist()], pa.string())

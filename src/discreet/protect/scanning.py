@@ -1,20 +1,21 @@
 """Which columns of a table identify people, and what to do with each: a proposal to be read, not a guarantee.
 
 A column is judged by its name and by the form of its cells. What is said of it is its kind and the share of its cells that
-look so; no cell is shown. A column that holds long texts is searched for identifiers within them.
+look so; no cell is shown. A column whose cells are not of one kind is searched for identifiers within them.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from discreet.errors import InvalidRequest
 from discreet.protect import patterns
 from discreet.protect.histogram import texts_of
-from discreet.protect.tables import open_table
+from discreet.protect.tables import Table, open_table
 
 # From a word in a column's name to the kind it speaks of; the first that fits decides.
 _HEADERS = (
@@ -77,15 +78,19 @@ class Scan:
         lines += [f"# {_plain(f.column)}: {f.kind}, {f.proposal}" for f in self.findings if f.column not in gone]
         return "\n".join(lines) + "\n"
 
-    def safe_harbour(self) -> list[tuple[str, str, str]]:
-        """The eighteen identifiers of HIPAA's safe harbour: identifier, columns found, what is proposed."""
+    def safe_harbour(self, done: Mapping[str, str] | None = None) -> list[tuple[str, str, str]]:
+        """The eighteen identifiers of HIPAA's safe harbour: identifier, columns found, and what is proposed for them.
+
+        With ``done``, which says what was done to each column, it is told instead of what is proposed.
+        """
         rows = []
         for identifier in IDENTIFIERS:
             here = [f for f in self.findings if f.safe_harbour == identifier]
             names = ", ".join(f.column for f in here)
-            rows.append(
-                (identifier, names or "none found", "; ".join(sorted({f.proposal for f in here})) or "check by hand")
+            words = (
+                {f.proposal: None for f in here} if done is None else {f"{f.column}: {done[f.column]}": None for f in here}
             )
+            rows.append((identifier, names or "none found", "; ".join(words) or "check by hand"))
         return rows
 
 
@@ -104,7 +109,11 @@ def scan(table: Any, spark: Any = None) -> Scan:
     It finds forms, and misses what has none: a nickname, a rare job, a place described in words. Read the columns that it
     calls clear as well.
     """
-    source = open_table(table, spark)
+    return looked_at(open_table(table, spark))
+
+
+def looked_at(source: Table) -> Scan:
+    """The scan of a table that is open."""
     findings, clear = [], []
     for name in source.columns:
         columns, counts = source.counted([name])
@@ -141,7 +150,7 @@ def _judged(name: str, told: list[tuple[str, int]]) -> Finding | None:
     if hint is not None and hint in PROPOSALS:
         return _finding(name, hint, forms[hint] / rows)
     kind, times = forms.most_common(1)[0] if forms else ("", 0)
-    return _finding(name, kind, times / rows) if times / rows > _ENOUGH else None
+    return _finding(name, kind, times / rows) if times / rows > _ENOUGH else _text(name, told, rows)
 
 
 def _finding(name: str, kind: str, share: float, within: dict[str, int] | None = None) -> Finding:
@@ -149,10 +158,13 @@ def _finding(name: str, kind: str, share: float, within: dict[str, int] | None =
 
 
 def _text(name: str, told: list[tuple[str, int]], rows: int) -> Finding | None:
+    """A column whose cells are not of one kind, where identifiers stand in some of them, however few."""
     within: Counter[str] = Counter()
     hit = 0
     for cell, times in told:
         kinds = {match.kind for match in patterns.find(cell)}
+        if len(cell.split()) < _LONG:  # two large words by themselves are a category more often than a name
+            kinds.discard("name")
         hit += times * bool(kinds)
         within.update(dict.fromkeys(kinds, times))
     return _finding(name, "free text", hit / rows, dict(within)) if hit else None

@@ -48,6 +48,22 @@ class Change(Protocol):
     def __call__(self, columns: Mapping[str, Any]) -> Changed: ...
 
 
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Several changes of one table that leave all its rows, each made from the table as it was."""
+
+    changes: tuple[Change, ...]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for change in self.changes for name in change.needs))
+
+    def __call__(self, columns: Mapping[str, Any]) -> Changed:
+        done = [change(columns) for change in self.changes]
+        new = {name: column for one in done for name, column in one.columns.items()}
+        return Changed(new, None, tuple(dict.fromkeys(name for one in done for name in one.drop)))
+
+
 @dataclass(frozen=True)
 class Delimited:
     """CSV files whose cells are separated by something else than their ending says, such as ``Delimited("a.csv", ";")``.

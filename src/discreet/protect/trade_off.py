@@ -34,6 +34,7 @@ class Point:
     suppressed: int
     words: str
     utility: Utility | None = None
+    method: str = "full_domain"
 
     @property
     def anchor(self) -> str:
@@ -97,6 +98,7 @@ def figure(result: Anonymized, every: list[Point], listed: list[Point]) -> Any:
 
 
 _GREEN, _RED, _BLUE = "#2f855a", "#d9480f", "#2b6cb0"
+_MARKS = {"full_domain": ("o", _BLUE), "mondrian": ("s", _GREEN), "microaggregation": ("^", _RED)}
 _RISK = "mean chance that a released person is found, in %"
 _MEASURES = {"queries": "error of counts, median", "means": "shift of a mean, in sd", "auc": "area under the ROC curve"}
 
@@ -109,14 +111,17 @@ def utility_figure(named: Mapping[str, Point]) -> Any:
         for measure, words in _MEASURES.items()
         if any(getattr(utility, measure) is not None for _, utility in found.values())
     }
+    alike = len({point.method for point in named.values()}) == 1
     made = new_figure(4.3 * len(panels), 4.2)
     for axes, (measure, words) in zip(np.atleast_1d(made.subplots(1, len(panels))), panels.items(), strict=True):
         for number, (name, (risk, utility)) in enumerate(found.items(), 1):
             value = getattr(utility, measure)
             if value is not None:
-                mark = axes.scatter([100 * risk], [value], s=40, color=_BLUE if named[name].node else _GREEN)
+                shape, colour = _MARKS[named[name].method]
+                mark = axes.scatter([100 * risk], [value], s=40, marker=shape, color=colour)
                 mark.set_urls([f"#{named[name].anchor}"])
-                beside = (4, 4) if number % 2 else (-9, -9)  # of two that nearly meet, one on each side
+                below = number % 2 == 0 if alike else shape == "s"  # of two that nearly meet, one on each side
+                beside = (-9, -9) if below else (4, 4)
                 axes.annotate(str(number), (100 * risk, value), xytext=beside, textcoords="offset points", fontsize=7)
         if measure == "auc":
             of_table = next(utility.auc_of_table for _, utility in found.values())
@@ -128,15 +133,17 @@ def utility_figure(named: Mapping[str, Point]) -> Any:
         if max(risks) > 20 * min(risks):
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+            axes.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else "")
         axes.set_xlabel("mean chance of being found, in %")
         axes.set_ylabel(words)
         axes.margins(x=0.15, y=0.1)
         axes.spines[["top", "right"]].set_visible(False)
-    names = [f"{number}  {name}" for number, name in enumerate(found, 1) if name != str(number)]
+    names = {f"{number}  {name}": _MARKS[named[name].method] for number, name in enumerate(found, 1) if name != str(number)}
     if names:
         from matplotlib.lines import Line2D
 
-        made.legend(handles=[Line2D([], [], linestyle="", label=name) for name in names], loc="outside right upper")
+        lines = [Line2D([], [], linestyle="", marker=m, color=c, label=name) for name, (m, c) in names.items()]
+        made.legend(handles=lines, loc="outside right upper")
     return made
 
 
@@ -147,10 +154,10 @@ def together(copies: Mapping[str, Copy], target: str | None = None, positive: ob
     for name, copy in copies.items():
         sizes = copy.sizes() if isinstance(copy, Anonymized) else copy.sizes
         gone = copy.suppressed if isinstance(copy, Anonymized) else 0
-        node = copy.node if isinstance(copy, Anonymized) else ()
+        node, method = (copy.node, "full_domain") if isinstance(copy, Anonymized) else ((), copy.method)
         rows = max(1, int(sizes.sum()))
         worst = 1 / max(1, int(sizes.min(initial=rows)))
-        named[name] = Point(node, len(sizes) / rows, worst, copy.metrics["ncp"], gone, name, analyses.of(copy))
+        named[name] = Point(node, len(sizes) / rows, worst, copy.metrics["ncp"], gone, name, analyses.of(copy), method)
     return utility_figure(named)
 
 

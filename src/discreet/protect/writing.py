@@ -148,12 +148,12 @@ class _CsvWriter:
         self._out.close()
 
 
-def write_whole(path: Path, text: str) -> None:
-    """A new file with a text, whole or not at all, readable by its owner."""
+def write_whole(path: Path, text: str | bytes) -> None:
+    """A new file with a text, or bytes, whole or not at all, readable by its owner."""
     if path.exists():
         raise InvalidRequest(f"the text must go into a new file, got {str(path)!r}, which exists; choose another name")
-    with new_file(path) as name, Path(name).open("w", encoding="utf-8") as out:
-        out.write(text)
+    with new_file(path) as name:
+        Path(name).write_bytes(text.encode("utf-8") if isinstance(text, str) else text)
 
 
 def sync(path: str | Path) -> None:
