@@ -82,6 +82,45 @@ def test_a_first_question_from_signing_in_to_the_download(browser: Any, stand: S
     context.close()
 
 
+def test_a_question_by_the_keyboard_alone(browser: Any, stand: Stand) -> None:
+    """Tab, space, letters and return reach everything, and what has the focus shows it."""
+    context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    keys = page.keyboard
+
+    def tab_to(selector: str) -> None:
+        for _ in range(100):
+            keys.press("Tab")
+            if page.evaluate("wanted => document.activeElement.matches(wanted)", selector):
+                assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none", selector
+                return
+        pytest.fail(f"the keyboard does not reach {selector}")
+
+    def go(selector: str, address: str) -> None:
+        tab_to(selector)
+        with page.expect_navigation(url=address):
+            keys.press("Enter")
+
+    page.goto(stand.url)
+    tab_to("#token")
+    keys.type(stand.token)
+    go("button.primary", "**/tables")
+    keys.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"  # past the navigation, first of all
+    go("a.button", "**/tables/patients")
+    go("a[href$='/ask/count']", "**/ask/count")
+    tab_to("#by-1")
+    keys.press("Space")
+    tab_to("#epsilon")
+    keys.type("0.5")
+    go("button.primary", "**")
+    assert "Expected error" in page.content()
+    go("button.primary", "**/answers/*")
+    page.wait_for_selector("section.answer svg")
+    context.close()
+
+
 def test_a_form_on_another_site_is_refused(browser: Any, stand: Stand) -> None:
     """The browser is signed in; a page of a second origin sends the form, with a guessed word and without."""
     context = browser.new_context()
