@@ -32,7 +32,7 @@ from study.harness import Row
 
 SIZES = {"small": 1_000, "large": 1_000_000}
 SETTINGS: list[dict[str, Any]] = [{"replies": "slots"}, {"replies": "naive"}]
-RUNS, PART = 2_000, 250
+RUNS, PART = 2_000, 500
 FEATURES = {"slots": ("latency", "slots", "ping"), "naive": ("seconds",)}
 _SLOWEST = 400
 _SLOT, _SECONDS = "0.15", "0.05"  # shorter than a service needs: more calls in an hour

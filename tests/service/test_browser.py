@@ -177,14 +177,22 @@ def test_axe_finds_nothing(browser: Any, stand: Stand, scheme: str) -> None:
     look("sign in")
     signed_in(page, stand)
     look("tables")
-    for path in ("/tables/patients", "/tables/patients/ask/histogram", "/tables/patients/fit/logistic", "/answers"):
+    for path in ("", "/ask/histogram", "/together/several", "/fit/logistic", "/tune/logistic", "/synthesize/tables", "/ask/nothing"):
+        page.goto(f"{stand.url}/tables/patients{path}")
+        look(path)
+    for path in ("/answers", "/models", "/catalogue", "/queue"):
         page.goto(stand.url + path)
         look(path)
     page.goto(stand.url + "/tables/patients/ask/count")
     page.check("#by-1")
     page.fill("#epsilon", "0.5")
     page.locator("button.primary").click()
+    says(page, "Expected error")
     look("confirm")
+    page.click("text=Rehearse it")
+    says(page, "made up")
+    look("rehearsal")
+    page.click("text=Back to the price")
     page.click("text=Ask it")
     page.wait_for_selector("section.answer svg")
     look("answer")
