@@ -177,7 +177,15 @@ def test_axe_finds_nothing(browser: Any, stand: Stand, scheme: str) -> None:
     look("sign in")
     signed_in(page, stand)
     look("tables")
-    for path in ("", "/ask/histogram", "/together/several", "/fit/logistic", "/tune/logistic", "/synthesize/tables", "/ask/nothing"):
+    for path in (
+        "",
+        "/ask/histogram",
+        "/together/several",
+        "/fit/logistic",
+        "/tune/logistic",
+        "/synthesize/tables",
+        "/ask/nothing",
+    ):
         page.goto(f"{stand.url}/tables/patients{path}")
         look(path)
     for path in ("/answers", "/models", "/catalogue", "/queue"):
