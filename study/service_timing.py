@@ -193,8 +193,6 @@ def _noted(clinic: Any, asker: Any, prober: Any, question: str) -> dict[str, int
             prober.call("GET", "/health")
             pings.append(time.perf_counter() - began)
 
-    for caller in (asker, prober):
-        caller.close()  # a connection that nobody used for a while is one the front has closed
     sent = json.loads(asker.call("POST", "/v1/requests", question.encode()).body)
     probing = threading.Thread(target=probe)
     probing.start()

@@ -29,6 +29,7 @@ from tests.service.stand import listener, listening
 TABLES = {"base": rows(200), "one less": rows(199), "empty": rows(0), "full": rows(500)}
 _HIDDEN = ("value", "ref", "request", "signature", "due", "sent", "location", "hash", "made", "predictor", "lower", "upper",
            "at", "expires", "key", "csrf", "ledger")  # fmt: skip
+_IDLE = 1.0  # seconds after which a front may be about to close a connection that nobody used
 # On a page: the word of its form, references and moments.
 _VARIES = re.compile(rb'(?<=name="csrf" value=")[^"]*|[0-9a-f]{32}|\d\d:\d\d(?::\d\d)?')
 
@@ -120,6 +121,7 @@ class Caller:
         parts = urlsplit(url)
         self.url, self.token = url, token
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=300)
+        self._used = time.monotonic()
 
     def close(self) -> None:
         self._connection.close()
@@ -128,10 +130,14 @@ class Caller:
         given = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         if body is not None:
             given["Content-Type"] = "application/json"
+        if time.monotonic() - self._used > _IDLE:
+            self.close()
         self._connection.request(method, path, body, given | (headers or {}))
         reply = self._connection.getresponse()
         found = tuple((name.lower(), value) for name, value in reply.getheaders())
-        return Seen(reply.status, found, reply.read())
+        seen = Seen(reply.status, found, reply.read())
+        self._used = time.monotonic()
+        return seen
 
     def asked(self, question: dict[str, Any] | str) -> dict[str, Any]:
         """Send a question and wait for what comes of it."""
