@@ -12,7 +12,7 @@ from typing import Any
 from study.harness import Row
 
 SETTINGS: list[dict[str, Any]] = [{"requests": "by Schemathesis"}]
-RUNS, PART = 50_000, 2_500
+RUNS, PART = 50_000, 5_000
 
 
 def run(setting: dict[str, Any], seed: int, runs: int) -> dict[str, float]:

@@ -112,12 +112,17 @@ def test_02_an_analyst_races_his_own_cap(clinic: Clinic) -> None:
 
 
 def test_03_a_failing_job_is_not_free(tmp_path: Path) -> None:
-    """A desk and its hand are killed at several moments: all that was looked for is paid, nothing is answered twice."""
-    from study.service_kills import killed
+    """A desk and its hand are killed after a payment and after a look: both are paid, and what was looked for is withheld.
 
-    found = killed(tmp_path, seed=3, kills=1)
-    assert found["paid_less_than_looked"] == found["two_values"] == found["lost"] == 0
-    assert found["ended"] == found["asked"] == 4
+    ``study.service_kills`` does it at every point of a request's life.
+    """
+    from study.service_kills import POINTS, killed
+
+    chosen = [point for point in POINTS if (point.call, point.when) in {("Ledger.buy", "after"), ("Desk._look", "after")}]
+    found = killed(tmp_path, chosen, seed=3, requests=2)
+    assert found == {"reached": 2, "asked": 4, "answered": 3, "withheld": 1} | dict.fromkeys(
+        ("unpaid", "looked_twice", "lost", "not_withheld"), 0
+    )
 
 
 def test_04_a_new_version_view_or_filter_resets_nothing(clinic: Clinic) -> None:
@@ -449,10 +454,11 @@ def test_20_a_hostile_model_to_score_is_refused(stand: Stand) -> None:
     caller.close()
 
 
-@pytest.mark.parametrize("moment", ["before taking", "queued", "scheduled"])
+@pytest.mark.parametrize("moment", ["before taking", "approval", "queued", "scheduled"])
 @pytest.mark.parametrize("what", ["token", "grant", "analyst"])
 def test_21_nothing_is_had_after_a_revocation(clinic: Clinic, moment: str, what: str) -> None:
-    ann = clinic.analyst("ann")
+    """Whether it is taken, waits for approval (which then comes too late), has a turn, or is about to be delivered."""
+    ann = clinic.analyst("ann", approve_above=Price("0.01") if moment == "approval" else None)
     with clinic.desk() as office:
         ref = ann.submit(mean())
         if moment != "before taking":
@@ -461,10 +467,30 @@ def test_21_nothing_is_had_after_a_revocation(clinic: Clinic, moment: str, what:
             run_until(office, lambda: office.turn is not None)
         with clinic.custodian() as custodian:
             custodian.revoke("ann", grant=1 if what == "grant" else None, tokens_only=what == "token")
+            if moment == "approval":
+                custodian.decide(ref, "queued")
         assert settle(office, ref) == ["revoked"]
         assert ann.answer(ref) is None
         paid = [event.kind for event in office.ledgers["clinic"].events() if event.kind == "draw"]
         assert len(paid) == (moment == "scheduled")  # paid, and not refunded
+
+
+@pytest.mark.parametrize("what", ["token", "analyst"])
+def test_21_a_revoked_token_opens_no_page(tmp_path: Path, helpers: Any, what: str) -> None:
+    """Neither by itself nor by a browser that signed in before; both are told what a stranger is told."""
+    with twins.running(tmp_path, helpers) as whole:
+        caller, stranger = twins.Caller(whole.url, whole.token), twins.Caller(whole.url, "discreet_" + "x" * 43)
+        cookie = {"Cookie": twins.sign_in(caller, whole.token)}
+        paths = (("/v1/tables", {}), ("/v1/requests", {}), ("/tables", cookie))
+        assert [caller.call("GET", path, headers=given).code for path, given in paths] == [200] * 3
+        with whole.clinic.custodian() as custodian:
+            custodian.revoke("ada", tokens_only=what == "token")
+        for path, given in paths:
+            mine, none = caller.call("GET", path, headers=given), stranger.call("GET", path)
+            assert (mine.code, mine.body) == (none.code, none.body)
+            assert mine.code in (401, 303)
+        caller.close()
+        stranger.close()
 
 
 _AS_FRONT = """

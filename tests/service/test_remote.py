@@ -57,6 +57,19 @@ def test_it_answers_as_a_session_does(remote: Remote, name: str, args: Any, opti
         assert one.private
 
 
+def test_it_has_every_method_of_a_session() -> None:
+    """By the same code where nothing runs beside the table; ``history`` and ``rehearse`` are a service's own."""
+    mine, local = ({name for name in dir(each) if name[0] != "_"} for each in (Remote, ds.Session))
+    assert mine - local == {"history", "rehearse"}
+    assert not local - mine
+    own = {
+        name
+        for name in local
+        if callable(getattr(ds.Session, name)) and getattr(Remote, name) is not getattr(ds.Session, name)
+    }
+    assert own == {"discover", "of_tests", "run", "remaining", "spent"}
+
+
 def test_models_come_back_fitted(remote: Remote) -> None:
     model = remote.fit(ds.models.LogisticRegression(epsilon=1, intervals=True), ["age", "bmi"], "stroke")
     assert model.coef_.shape == (1, 2)

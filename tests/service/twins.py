@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from discreet.audit.statistic_claims import ASKED
 from discreet.core.random import Random
 from discreet.service.desk import Office
 from discreet.service.front import application
@@ -24,9 +26,12 @@ from discreet.service.helper import Helper
 from tests.service.conftest import Clinic, make_clinic, rows
 from tests.service.stand import listener, listening
 
-TABLES = {"base": rows(200), "one less": rows(199), "empty": rows(0)}
+TABLES = {"base": rows(200), "one less": rows(199), "empty": rows(0), "full": rows(500)}
 _HIDDEN = ("value", "ref", "request", "signature", "due", "sent", "location", "hash", "made", "predictor", "lower", "upper",
            "at", "expires", "key", "csrf", "ledger")  # fmt: skip
+_IDLE = 1.0  # seconds after which a front may be about to close a connection that nobody used
+# On a page: the word of its form, references and moments.
+_VARIES = re.compile(rb'(?<=name="csrf" value=")[^"]*|[0-9a-f]{32}|\d\d:\d\d(?::\d\d)?')
 
 
 @dataclass
@@ -93,7 +98,7 @@ class Seen:
         try:
             return self.code, headers, _without(json.loads(self.body))
         except ValueError:
-            return self.code, headers, self.body
+            return self.code, headers, _VARIES.sub(b"", self.body)
 
 
 def _without(value: Any) -> Any:
@@ -114,20 +119,25 @@ class Caller:
 
     def __init__(self, url: str, token: str = "") -> None:
         parts = urlsplit(url)
-        self.url, self._token = url, token
+        self.url, self.token = url, token
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=300)
+        self._used = time.monotonic()
 
     def close(self) -> None:
         self._connection.close()
 
     def call(self, method: str, path: str, body: bytes | None = None, headers: Any = None) -> Seen:
-        given = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        given = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         if body is not None:
             given["Content-Type"] = "application/json"
+        if time.monotonic() - self._used > _IDLE:
+            self.close()
         self._connection.request(method, path, body, given | (headers or {}))
         reply = self._connection.getresponse()
         found = tuple((name.lower(), value) for name, value in reply.getheaders())
-        return Seen(reply.status, found, reply.read())
+        seen = Seen(reply.status, found, reply.read())
+        self._used = time.monotonic()
+        return seen
 
     def asked(self, question: dict[str, Any] | str) -> dict[str, Any]:
         """Send a question and wait for what comes of it."""
@@ -164,7 +174,25 @@ GOOD: list[dict[str, Any]] = [
     {"together": {"questions": [["mean", "age"], ["count"]], "epsilon": "0.1"}},
     {"fit": {"kind": "logistic", "features": ["age", "bmi"], "target": "stroke", "epsilon": "0.5"}},
     {"fit": {"kind": "linear", "features": ["age"], "target": "bmi", "epsilon": "0.5"}},
-]
+    {"fit": {"kind": "sgd", "features": ["age"], "target": "stroke", "epsilon": 1, "delta": "1e-6", "epochs": 1}},
+    {"tune": {"kind": "svm", "candidates": [{"ridge": 1}, {"ridge": 9}], "features": ["age", "bmi"], "target": "stroke",
+              "epsilon": 1}},
+    {"synthesize": {"columns": ["sex", "stroke"], "epsilon": 1, "tables": 2}},
+]  # fmt: skip
+_PLACES = {"x": "bmi", "y": "age", "n": "age", "g": "sex", "arm": "stroke"}
+
+
+def _registered(name: str) -> dict[str, Any]:
+    """A question for a statistic of the registry, about the clinic."""
+    columns, given = ASKED[name]
+    options = {word: value for word, value in given.items() if word != "by"} | ({"k": 1} if name == "top" else {})
+    asked = {"statistic": name, "columns": [_PLACES[each] for each in columns], "options": options, "epsilon": "0.1"}
+    return {"ask": [asked | ({"by": _PLACES[given["by"]]} if "by" in given else {})]}
+
+
+GOOD += [_registered(name) for name in ASKED]
+PAGES = ["/tables", "/tables/patients", "/tables/patients/ask/mean", "/tables/patients/fit/logistic", "/answers", "/models",
+         "/catalogue", "/tables/nobody", "/queue"]  # fmt: skip
 HOSTILE: list[bytes] = [
     b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b'{"table": "patients"}', b'{"table": "nobody", "ask": []}',
     b'{"table": "patients", "ask": [{"statistic": "mean", "columns": ["age"]}]}',
@@ -192,9 +220,14 @@ def script(calls: int, seed: int) -> Iterator[tuple[str, str, bytes | None, dict
     plain = ["/v1/tables", "/v1/left", "/v1/limits", "/v1/catalogue", "/health", "/v1/openapi.json", "/v1/none", "/",
              "/tables", "/answers", f"/v1/requests/{'0' * 32}", "/v1/requests/../../x", "/style.css"]  # fmt: skip
     for number in range(calls):
-        choice = number if number < len(GOOD) else noise.below(100)
-        if choice < len(GOOD):
-            yield "POST", "/v1/requests", json.dumps({"table": "patients", **GOOD[choice]}).encode(), {}, True
+        choice = noise.below(100)
+        if number % 2 == 0 and number // 2 < len(GOOD):
+            yield "POST", "/v1/requests", json.dumps({"table": "patients", **GOOD[number // 2]}).encode(), {}, True
+        elif choice < 10:  # asked again: free, and the same
+            again = GOOD[noise.below(len(GOOD))]
+            yield "POST", "/v1/requests", json.dumps({"table": "patients", **again}).encode(), {}, True
+        elif choice < 20:  # as a browser that signed in
+            yield "GET", PAGES[noise.below(len(PAGES))], None, {"Cookie": ""}, False
         elif choice < 30:
             good = GOOD[noise.below(len(GOOD))]
             yield "POST", "/v1/requests?preview=1", json.dumps({"table": "patients", **good}).encode(), {}, False
@@ -225,25 +258,28 @@ def differences(folders: Path, helpers: tuple[Helper, Helper] | None, calls: int
             whole = stack.enter_context(running(folder, helpers, table))
             twins.append(Caller(whole.url, whole.token))
             stack.callback(twins[-1].close)
+        cookies = [sign_in(twin, twin.token) for twin in twins]
         made, sent = 0, []
         for method, path, body, headers, waits in script(calls, seed):
             if not waits:  # what is left of a grant is shown: all that was asked has to be paid
-                found += _outcomes(twins, sent)
-            replies = [twin.call(method, path, body, headers) for twin in twins]
+                found += _outcomes(twins, cookies, sent)
+            own = [headers | ({"Cookie": cookie} if "Cookie" in headers else {}) for cookie in cookies]
+            replies = [twin.call(method, path, body, given) for twin, given in zip(twins, own, strict=True)]
             made += 1
             what = f"{method} {path} {(body or b'')[:80]!r}"
             found += _compared(what, replies)
             sent += [(what, replies)] if waits else []
-        found += _outcomes(twins, sent)
+        found += _outcomes(twins, cookies, sent)
     return made, found
 
 
-def _outcomes(twins: Sequence[Caller], sent: list[tuple[str, list[Seen]]]) -> list[str]:
-    """What came of the questions that were sent, compared."""
+def _outcomes(twins: Sequence[Caller], cookies: Sequence[str], sent: list[tuple[str, list[Seen]]]) -> list[str]:
+    """What came of the questions that were sent, as JSON and as a page, compared."""
     found = []
     while sent:
         what, replies = sent.pop(0)
         found += _compared(what, [_outcome(twin, reply) for twin, reply in zip(twins, replies, strict=True)])
+        found += _compared(f"page of {what}", [_page(*each) for each in zip(twins, cookies, replies, strict=True)])
     return found
 
 
@@ -252,6 +288,12 @@ def _outcome(twin: Caller, sent: Seen) -> Seen:
     ref = json.loads(sent.body)["request"]
     twin.waited(ref)
     return twin.call("GET", f"/v1/requests/{ref}")
+
+
+def _page(twin: Caller, cookie: str, sent: Seen) -> Seen:
+    """The page of an answer without its words, which are made of the value: its length is in the headers."""
+    seen = twin.call("GET", f"/answers/{json.loads(sent.body)['request']}", headers={"Cookie": cookie})
+    return Seen(seen.code, seen.headers, b"")
 
 
 def _compared(what: str, replies: Sequence[Seen]) -> list[str]:

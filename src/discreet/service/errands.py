@@ -126,9 +126,12 @@ class Errands:
         self._heard = queue.SimpleQueue()
         self._process = self._start()
 
+    def _command(self) -> list[str]:
+        """What is started as the hand."""
+        return [sys.executable, "-m", "discreet.service.hand", str(self._config)]
+
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "discreet.service.hand", str(self._config)]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603  ourselves
+        process = subprocess.Popen(self._command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603  ourselves
         self._listener = threading.Thread(target=_listen, args=(process.stdout, self._heard), daemon=True)
         self._listener.start()
         return process
