@@ -45,7 +45,7 @@ SEEDS = 5
 TRAINED = 24_000
 PRICE: dict[str, Any] = {"epsilon": 1, "delta": "1e-9"}
 PEERS = (("smartnoise", "aim"), ("dpmm", "aim"), ("dpmm", "mst"), ("smartnoise", "mst"), ("mbi", "mst"))
-LIMIT = 150
+LIMIT = 100
 
 Codes = dict[str, npt.NDArray[np.int64]]
 

@@ -93,7 +93,7 @@ def test_all_tables_are_about_the_same_rows_of_a_person() -> None:
         ([], {}, "at least one"),
         (["nothing"], {}, "no column"),
         (["x"], {"x": 0}, "between 1 and"),
-        (["x"], {"x": "abc"}, "bins must be"),
+        (["x"], {"x": "abc"}, "a list of edges"),
     ],
 )
 def test_declarations_that_are_refused(columns: list[str], bins: Any, words: str) -> None:
