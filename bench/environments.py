@@ -26,6 +26,9 @@ REQUIREMENTS = {
     "pycanon": ["pycanon"],
     "lifelines": ["lifelines", "numpy"],
     "schemathesis": ["schemathesis>=4"],
+    "mbi": ["mbi==2.0.0"],
+    "smartnoise": ["torch", "smartnoise-synth==1.0.8"],
+    "dpmm": ["dpmm==0.1.9"],
 }
 NOT_LOCKED = ("torch",)
 # One thread each: a ratio of single-threaded work means the same on every machine.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parents[2] / "study" / "results"
+BENCH = RESULTS.parents[1] / "bench" / "results.json"
 MARK = re.compile(r"<!-- study: (\w+) -->")
 Entry = tuple[dict[str, Any], int, dict[str, float]]
 
@@ -106,9 +107,41 @@ def coverage() -> str:
     return _table(("of", "settings", "tables each, at least", "covered", "strict form"), lines)
 
 
+def synthetic() -> str:
+    """Coverage of combined intervals of synthetic tables, with that of one table taken for real in parentheses."""
+    kinds = ("mean", "share", "difference", "logistic")
+    lines = [
+        (
+            f"{s['n']:,} people, ρ {s['rho']}, {s['relation']}",
+            f"{n:,}",
+            *(f"{t[kind] / n:.3f} ({t[f'naive {kind}'] / n:.3f})" for kind in kinds),
+        )
+        for s, n, t in entries("synthetic_intervals")
+    ]
+    return _table(("setting", "tables", *kinds), lines)
+
+
+def adult() -> str:
+    """Synthetic tables of Adult beside those of others, from ``bench/results.json``."""
+    known = json.loads(BENCH.read_text(encoding="utf-8")).get("synthetic", {})
+    found = {"discreet": known.get("ours", {})} | known.get("peers", {})
+    for name in ("independent columns, no noise", "bootstrap of the real table"):
+        found[name] = known.get(name, {})
+    words = ("one-way", "two-way", "processor seconds")
+    lines = [
+        (name, *(f"{each[w]:.{1 if 'seconds' in w else 4}f}" if w in each else "" for w in words))
+        if "not finished in processor seconds" not in each
+        else (name, "not finished", "", f"> {each['not finished in processor seconds']}")
+        for name, each in found.items()
+    ]
+    return _table(("table", *words), lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "trap_levels": traps,
     "test_levels": levels,
     "published_tests": published,
     "population_intervals": coverage,
+    "synthetic_intervals": synthetic,
+    "synthetic_adult": adult,
 }

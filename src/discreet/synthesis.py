@@ -41,6 +41,7 @@ class Synthesis(Asker):
         ``impossible`` are conditions that no row may meet, ``workload`` sets of columns that are to be right together.
         Without a price nothing is paid: the tables are made of what the ledger holds of this version of the table.
         """
+        from discreet.synthetic.domain import column_names
         from discreet.synthetic.released import from_releases
         from discreet.synthetic.synthesizing import asked
 
@@ -62,7 +63,7 @@ class Synthesis(Asker):
             return asked(schema=table.schema, public_rows=table.rows, **given).procedure(price)
 
         words = {"synthesize": given | {"epsilon": epsilon, "delta": delta, "rho": rho}}
-        names = list(columns) if columns is not None else list(self.schema.columns)
+        names = column_names(columns) if columns is not None else list(self.schema.columns)
         return self._answer(Request(words, make, filtered, names, whole=price))
 
     def _held(self, where: Where) -> list[Release]:

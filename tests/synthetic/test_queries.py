@@ -93,7 +93,7 @@ def test_all_tables_are_about_the_same_rows_of_a_person() -> None:
         ([], {}, "at least one"),
         (["nothing"], {}, "no column"),
         (["x"], {"x": 0}, "between 1 and"),
-        (["x"], {"x": "abc"}, "bins must be"),
+        (["x"], {"x": "abc"}, "a list of edges"),
     ],
 )
 def test_declarations_that_are_refused(columns: list[str], bins: Any, words: str) -> None:
@@ -106,3 +106,14 @@ def test_every_bin_of_whole_numbers_holds_one() -> None:
     assert domain_of(schema, ["n"]).sizes == (11,)
     with pytest.raises(InvalidRequest, match="hold a whole number"):
         domain_of(schema, ["n"], {"n": 20})
+
+
+def test_posteriors_read_the_counts_of_a_synthetic_table() -> None:
+    """All of them at once, a missing value as a level: theta is where the table without noise has it."""
+    table = {"a": np.repeat(["x", "y", "?"], [300, 600, 100]), "b": np.tile(["u", "v"], 500)}
+    schema = ds.Schema({"a": ds.Categories(["x", "y"]), "b": ds.Categories(["u", "v"], missing="u")})
+    made = ds.Session(table, schema, ledger="test", seed=1).synthesize(["a", "b"], rho=2, tables=2)
+    model = ds.inference.DirichletMultinomial(1.0, shape=(3, 2), columns=("a", "b"))
+    theta = ds.inference.infer(made.releases, model, draws=100, warmup=100, chains=2, seed=1).posterior["theta"]
+    # Of 1,000 people a share's posterior deviation is at most .016, and noise of deviation 2 a cell moves it by .002.
+    assert np.abs(np.asarray(theta).mean((0, 1)).sum(1) - [0.3, 0.6, 0.1]).max() < 0.05

@@ -95,6 +95,13 @@ def test_the_tables_agree_with_the_data_and_the_intervals_hold_it() -> None:
     assert made.analyse(lambda t: (t["weight"].mean(), 1.0)).note is None
 
 
+def test_a_label_that_a_column_never_has_is_refused() -> None:
+    made = session(ds.Budget(rho=1)).synthesize(["sex", "age"], bins={"age": BINS["age"]}, rho=1, tables=2)
+    for analysis in (ds.synthetic.share("sex", "q"), ds.synthetic.difference("age", by="sex", between=("f", "q"))):
+        with pytest.raises(InvalidRequest, match="no label 'q'"):
+            made.analyse(analysis)
+
+
 def test_a_note_says_what_was_not_measured_together() -> None:
     sets = [["sex", "age"], ["sex", "pregnant"]]
     asked = session(ds.Budget(rho=1))
@@ -141,6 +148,10 @@ def test_asked_again_it_is_free_and_the_same() -> None:
         ({"columns": ["sex"], "impossible": ["age > 3"]}, "no column"),
         ({"columns": ["sex"], "impossible": "sex == 'f'"}, "must be a list"),
         ({"columns": "sex"}, "list of columns"),
+        ({"columns": 5}, "list of columns"),
+        ({"columns": ["sex"], "workload": [5]}, "list of lists"),
+        ({"columns": ["sex", "weight"], "bins": {"weight": math.nan}}, "whole number or a list of edges"),
+        ({"columns": ["sex", "weight"], "bins": [12]}, "for each column"),
         ({"columns": ["sex", "heavy", "weight"], "bins": {"weight": [1, 2, "x"]}}, "finite number"),
     ],
 )
@@ -167,6 +178,30 @@ def test_for_nothing_takes_no_filter() -> None:
         session(ds.Budget(rho=1)).synthesize(where={"sex": "f"})
     with pytest.raises(InvalidRequest, match="nothing was released"):
         session(ds.Budget(rho=1), version="one").synthesize()
+
+
+def test_for_nothing_rows_that_a_release_leaves_out_have_an_empty_cell() -> None:
+    """A crosstab that leaves out who has no label, and a histogram of everybody: the table agrees with both."""
+    ward = np.where(np.arange(4000) % 4 == 0, "elsewhere", np.where(np.arange(4000) % 2 == 0, "a", "b"))
+    sex = np.where(np.arange(4000) % 5 == 0, "f", "m")
+    wards = ds.crosstab(sex, ward, categories=[["f", "m"], ["a", "b"]], epsilon=4, seed=1)
+    ages = ds.histogram(np.arange(4000) % 50, bins=[0, 10, 50], bounds=(0, 50), epsilon=4, seed=2)
+    free = ds.synthetic.from_releases([wards, ages], tables=2)
+    # Laplace noise of scale 1/4 a cell: six cells are beyond 4 each with probability below 1e-6.
+    assert abs(free.rows - 4000) <= 8
+    counts = {m.places: m.expected(free.model.counts(free.domain.sizes, m.places)) for m in free.measurements}
+    assert np.abs(counts[0, 1] - [[200, 400], [800, 1600]]).max() < 10
+    assert np.abs(counts[2,] - [800, 3200]).max() < 10
+    assert [len(apart.columns) for apart in free.distances() if apart.measured < 0.01] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "given", [{"rows": -1}, {"rows": 1.5}, {"tables": 1}, {"tables": "x"}, {"columns": "a"}, {"bins": 3}]
+)
+def test_for_nothing_refuses_what_cannot_be_made(given: dict[str, Any]) -> None:
+    counts = ds.crosstab(SEX, TABLE["pregnant"], categories=[["f", "m"], ["yes", "no"]], epsilon=1, seed=1)
+    with pytest.raises(InvalidRequest, match=next(iter(given))):
+        ds.synthetic.from_releases(counts, **given)
 
 
 def test_a_filter_leaves_others_out() -> None:

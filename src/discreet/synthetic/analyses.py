@@ -31,6 +31,7 @@ def share(column: str, label: Any) -> Analysis:
     """The share of rows that have a label."""
 
     def found(table: Columns) -> Answer:
+        _check_label(table, column, label)
         p = float(np.mean(np.asarray(table[column] == label)))
         return p, p * (1 - p) / max(1, len(table[column]))
 
@@ -41,6 +42,8 @@ def difference(column: str, *, by: str, between: tuple[Any, Any]) -> Analysis:
     """The mean of a column where ``by`` has the first label, less that where it has the second."""
 
     def found(table: Columns) -> Answer:
+        for label in between:
+            _check_label(table, by, label)
         values, groups = _numbers(table[column]), table[by]
         parts = [values[(groups == label) & ~np.isnan(values)] for label in between]
         if min(part.size for part in parts) < 2:
@@ -83,7 +86,7 @@ def _design(table: Columns, features: Sequence[str]) -> tuple[Floats, list[str]]
             continue
         known = getattr(table, "labels", {}).get(feature)  # those declared, so that every table has the same columns
         labels = list(known) if known else sorted({v for v in values.tolist() if v is not None}, key=str)
-        gone = np.array([v is None for v in values.tolist()])
+        gone = np.equal(values.astype(object), None)
         for label in labels[1:]:
             columns.append(np.where(gone, np.nan, (values == label).astype(float)))
             names.append(f"{feature} = {label}")
@@ -110,6 +113,13 @@ def _logistic(x: Floats, y: Floats) -> Floats:
 
 def _chance(score: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-np.clip(score, -30, 30))))
+
+
+def _check_label(table: Columns, column: str, label: Any) -> None:
+    """Refuse a label that the column never has: its share would be 0 without any doubt."""
+    known = getattr(table, "labels", {}).get(column)
+    if known is not None and label not in known:
+        raise InvalidRequest(f"column {column!r} has no label {label!r}; its labels are {', '.join(map(repr, known))}")
 
 
 def _numbers(values: npt.NDArray[Any]) -> Floats:

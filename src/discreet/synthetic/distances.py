@@ -28,7 +28,7 @@ class Apart:
 
 
 def distances(names: Sequence[str], sizes: Sequence[int], model: Model, measurements: Sequence[Measurement]) -> list[Apart]:
-    """Of every table of counts that was measured as it is.
+    """Of every table of counts that was measured.
 
     Proof of the bound: with m the model's counts, y the released and x the true ones, |m - x|_1 <= |m - y|_1 + |y - x|_1,
     and the last is the L1 norm of the noise. Its cells have mean absolute value at most sqrt(2/pi) sigma, and absolute
@@ -36,10 +36,10 @@ def distances(names: Sequence[str], sizes: Sequence[int], model: Model, measurem
     """
     made = []
     for m in measurements:
-        if not m.direct:
+        if not m.disjoint:
             continue
         cells, rows = m.value.size, model.rows
-        apart = float(np.abs(model.counts(sizes, m.places) - m.value).sum())
+        apart = float(np.abs(m.expected(model.counts(sizes, m.places)) - m.value).sum())
         noise = math.sqrt(2 / math.pi) * m.sigma * cells
         most = apart + noise + 1.645 * m.sigma * math.sqrt(cells / 2)
         named = tuple(names[i] for i in m.places)

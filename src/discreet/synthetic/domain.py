@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
@@ -44,6 +44,14 @@ class Attribute:
     def size(self) -> int:
         """How many levels there are."""
         return self.factor.size + self.gaps
+
+    @property
+    def levels(self) -> Factor:
+        """The factor with a label for a missing value, where there is a level for it."""
+        if not self.gaps:
+            return self.factor
+        named = self.factor.labels or intervals(self.factor.edges)
+        return Factor("category", self.factor.column, labels=(*named, MISSING))
 
     def labels(self, declared: Column) -> tuple[str, ...]:
         """The levels in words; those of dates by the day that each begins with."""
@@ -98,6 +106,13 @@ class Domain:
         return tuple(sorted(found))
 
 
+def column_names(columns: Any) -> list[str]:
+    """The columns of a request; refuses what is no list of names."""
+    if isinstance(columns, str) or not isinstance(columns, Iterable) or not all(isinstance(c, str) for c in columns):
+        raise InvalidRequest(f"columns is a list of columns, got {columns!r}", key="columns")
+    return list(columns)
+
+
 def domain_of(schema: Schema, columns: Sequence[str], bins: Bins | None = None) -> Domain:
     """The attributes of declared columns; refuses a number without public bins, and bins of a column that is not there."""
     if isinstance(columns, str) or not columns:
@@ -105,7 +120,7 @@ def domain_of(schema: Schema, columns: Sequence[str], bins: Bins | None = None) 
     names = [schema.name_of(column) for column in columns]
     if len(set(names)) < len(names):
         raise InvalidRequest(f"columns must differ, got {list(columns)}; name each once")
-    given = dict(bins or {})
+    given = bins_by_column(bins)
     for name in given:
         if name not in names:
             raise UnknownName(f"bins are given for {name!r}, which is not synthesised; columns are {', '.join(names)}")
@@ -114,6 +129,13 @@ def domain_of(schema: Schema, columns: Sequence[str], bins: Bins | None = None) 
     table = Table(schema)
     made = tuple(_attribute(table, column, given.get(name)) for column, name in zip(columns, names, strict=True))
     return Domain(made, table.most_rows)
+
+
+def bins_by_column(bins: Any) -> dict[str, Any]:
+    """The bins of a request by column; refuses what says no column."""
+    if bins is not None and not isinstance(bins, Mapping):
+        raise InvalidRequest(f"bins must say for each column how many, or their edges, got {bins!r}", key="bins")
+    return dict(bins or {})
 
 
 def _attribute(table: Table, column: str, bins: int | Sequence[Any] | None) -> Attribute:
@@ -140,6 +162,9 @@ def _edges(table: Table, column: str, bins: int | Sequence[Any] | None) -> tuple
                 remedy=f"write bins={{{column!r}: 20}}, or their edges",
             )
         return tuple(float(v) for v in range(int(number.lo), int(number.hi) + 2))
+    bins = int(bins) if isinstance(bins, np.integer) else bins
+    if isinstance(bins, bool | str) or not isinstance(bins, int | Sequence | np.ndarray):
+        raise InvalidRequest(f"bins of {column!r} must be a whole number or a list of edges, got {bins!r}", key="bins")
     if isinstance(bins, int) and bins > MOST_CELLS:
         raise InvalidRequest(f"a column must have at most {MOST_CELLS:,} bins, got {bins:,} for {column!r}", key="bins")
     given = bins if isinstance(bins, int) else [_number(number, edge) for edge in bins]

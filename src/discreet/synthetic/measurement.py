@@ -38,12 +38,30 @@ class Measurement:
         return all(each is None for each in self.maps)
 
     @property
+    def disjoint(self) -> bool:
+        """Whether every cell counts rows, and no row is in two of them."""
+        return all(m is None or (((m == 0) | (m == 1)).all() and m.sum(0).max() <= 1) for m in self.maps)
+
+    def expected(self, counts: Floats) -> Floats:
+        """The cells that a table with these ``counts`` of its columns would have without noise."""
+        for axis, matrix in enumerate(self.maps):
+            if matrix is not None:
+                counts = np.moveaxis(np.tensordot(matrix, counts, (1, axis)), 0, axis)
+        return counts
+
+    @property
     def mass(self) -> float | None:
         """How often every row is counted in the value; None where rows count differently."""
         sums = [np.ones(1) if each is None else each.sum(0) for each in self.maps]
         if any(float(np.ptp(each)) > 1e-9 or each[0] <= 0 for each in sums):
             return None
         return math.prod(float(each[0]) for each in sums)
+
+    @property
+    def counted(self) -> tuple[float, float] | None:
+        """How many rows it counts, and the variance of that; None where rows count differently."""
+        mass = self.mass
+        return None if mass is None else (float(self.value.sum()) / mass, self.value.size * (self.sigma / mass) ** 2)
 
     def margin(self, kept: Sequence[int]) -> tuple[Floats, float]:
         """The counts of some of its columns, in the order of ``kept``, and the variance of their noise."""
@@ -72,8 +90,7 @@ def measured(
 
 def total(measurements: Sequence[Measurement]) -> float:
     """How many rows there are, from all tables that count each once, by the inverse of their variance; NaN without any."""
-    seen = [(m, m.mass) for m in measurements]
-    known = [(float(m.value.sum()) / mass, mass**2 / (m.value.size * m.sigma**2)) for m, mass in seen if mass is not None]
+    known = [each for each in (m.counted for m in measurements) if each is not None]
     if not known:
         return math.nan
-    return max(1.0, float(np.average([rows for rows, _ in known], weights=[weight for _, weight in known])))
+    return max(1.0, float(np.average([rows for rows, _ in known], weights=[1 / variance for _, variance in known])))

@@ -52,7 +52,7 @@ class Design:
     @property
     def wanted(self) -> list[Places]:
         """The tables of two columns or more that the synthetic table is to be right about."""
-        return [p for p in self.workload if len(p) > 1] if self.workload else self.domain.pairs()
+        return list(dict.fromkeys(p for p in self.workload if len(p) > 1)) if self.workload else self.domain.pairs()
 
     @property
     def all_at_once(self) -> bool:

@@ -59,13 +59,13 @@ def pairs(synthetic: Synthetic, most: int = 6) -> Any:
     """The measured pairs that are furthest from independence: noisy shares on the left, the model's on the right."""
     from matplotlib.figure import Figure
 
-    found = [m for m in synthetic.measurements if len(m.places) == 2 and m.direct][:most]
+    found = [m for m in synthetic.measurements if len(m.places) == 2 and m.disjoint][:most]
     if not found:
         return None
     figure = Figure(figsize=(7.4, 2.6 * len(found)), layout="constrained")
     panels = figure.subplots(len(found), 2, squeeze=False)
     for (left, right), m in zip(panels, found, strict=True):
-        model = synthetic.model.counts(synthetic.domain.sizes, m.places)
+        model = m.expected(synthetic.model.counts(synthetic.domain.sizes, m.places))
         first, second = (synthetic.domain.attributes[i] for i in m.places)
         top = max(float(model.max()), float(m.value.max()), 1.0)
         for panel, counts, word in ((left, m.value, "measured, noisy"), (right, model, "synthetic")):

@@ -16,6 +16,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact, add
 from discreet.core.query import FoldQuery, Relation, SumQuery, check_rows, distance_of_weights, queries
 from discreet.errors import InvalidRequest
+from discreet.statistics.cells import Cells
 from discreet.synthetic.domain import Attribute, Domain
 
 Integers = npt.NDArray[np.int64]
@@ -53,6 +54,11 @@ class Marginal(SumQuery):
     def shape(self) -> tuple[int, ...]:
         """The levels of each attribute."""
         return tuple(a.size for a in self.attributes)
+
+    @property
+    def as_cells(self) -> Cells:
+        """The same counts as cells of factors, which is how posteriors read them; a missing value is one more label."""
+        return Cells(tuple(a.levels for a in self.attributes), rows=self.rows)
 
     def distance(self, relation: Relation) -> Distance:
         return distance_of_weights(self.rows, relation)

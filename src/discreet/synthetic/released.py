@@ -6,6 +6,7 @@ they are, nodes of a distribution as sums of bins, and the cells behind a mean o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -23,17 +24,18 @@ from discreet.statistics.bernstein import cells_at
 from discreet.statistics.cells import Cells, Factor
 from discreet.statistics.nodes import Nodes, incidence
 from discreet.synthetic.cells import Writer, check_possible
-from discreet.synthetic.domain import Attribute, Bins, Domain, check_sizes, domain_of
+from discreet.synthetic.domain import Attribute, Bins, Domain, bins_by_column, check_sizes, column_names, domain_of
 from discreet.synthetic.measurement import Floats, Measurement, measured, total
 from discreet.synthetic.queries import Marginal
-from discreet.synthetic.tables import TABLES, Synthetic
+from discreet.synthetic.tables import TABLES, Synthetic, check_numbers
 
 _BINS = 16  # of a column of which only moments are known
+_BEYOND = 4  # deviations of noise between two numbers of rows that cannot be the same
 _MOST_WHOLE = 64  # whole numbers in a bin that are averaged one by one
 
 
 def from_releases(
-    releases: Iterable[Release | Result],
+    releases: Iterable[Release | Result] | Release | Result,
     columns: Sequence[str] | None = None,
     schema: Schema | None = None,
     *,
@@ -47,8 +49,12 @@ def from_releases(
     Counts (``count`` by groups, ``crosstab``, ``histogram``, ``share``), distributions, and means, variances and covariances
     are used; what is about a part of the rows, or is no sum, is not. Nothing is paid and nothing is looked at.
     """
-    found = [u for u in (_usable(r) for each in releases for r in _single(each)) if u is not None]
-    wanted = list(columns) if columns is not None else list(dict.fromkeys(f.column for _, fs, _ in found for f in fs))
+    check_numbers(rows, tables)
+    given = [releases] if isinstance(releases, Release | Result) else releases
+    found = [u for u in (_usable(r) for each in given for r in _single(each)) if u is not None]
+    wanted = (
+        column_names(columns) if columns is not None else list(dict.fromkeys(f.column for _, fs, _ in found for f in fs))
+    )
     names = [schema.name_of(name) if schema is not None else name for name in wanted]
     mine = [(r, factors, gaps) for r, factors, gaps in found if factors and {f.column for f in factors} <= {*names}]
     for name in names:
@@ -59,11 +65,10 @@ def from_releases(
     if not mine:
         raise InvalidRequest("nothing was released that a table can be made of: counts, distributions or means")
     declared = schema if schema is not None else _declared(names, mine)
-    attributes = tuple(_attribute(name, declared, mine, (bins or {}).get(name)) for name in names)
-    most = max(int(getattr(r.query, "rows", 1)) for r, _, _ in mine)
-    domain = Domain(attributes, most)
-    check_sizes(domain, [tuple(sorted({names.index(f.column) for f in factors})) for _, factors, _ in mine])
-    made = tuple(_measurement(domain, declared, r, factors, gaps) for r, factors, gaps in mine)
+    edges = bins_by_column(bins)
+    domain, made = _built(names, declared, mine, edges, frozenset())
+    if gone := _with_gaps(domain, made):
+        domain, made = _built(names, declared, mine, edges, gone)
     known = total(made)
     if rows is None and np.isnan(known):
         raise InvalidRequest("nothing that was released tells how many rows there are; give rows=")
@@ -72,6 +77,30 @@ def from_releases(
     count = rows if rows is not None else max(1, round(known))
     private = all(r.private for r, _, _ in mine)
     return Synthetic(writer, made, Cost.nothing(), count, tables or TABLES, None, private)
+
+
+def _built(
+    names: Sequence[str], schema: Schema, found: Sequence[_Usable], bins: Bins, gone: frozenset[str]
+) -> tuple[Domain, tuple[Measurement, ...]]:
+    """The domain of some releases, with a level for a missing value of the columns in ``gone``, and what they measured."""
+    attributes = tuple(_attribute(name, schema, found, bins.get(name), name in gone) for name in names)
+    domain = Domain(attributes, max(int(getattr(r.query, "rows", 1)) for r, _, _ in found))
+    check_sizes(domain, [tuple(sorted({names.index(f.column) for f in factors})) for _, factors, _ in found])
+    return domain, tuple(_measurement(domain, schema, r, factors, gaps) for r, factors, gaps in found)
+
+
+def _with_gaps(domain: Domain, made: Sequence[Measurement]) -> frozenset[str]:
+    """The columns of releases that count fewer rows than others do, beyond noise: of some rows they have no value.
+
+    A release leaves out the rows without a value of its columns. Taken for counts of all rows, two that count differently
+    many would contradict one another, and a table could agree with neither.
+    """
+    seen = [(m.places, *known) for m in made if (known := m.counted) is not None]
+    least = max((rows - _BEYOND * math.sqrt(variance) for _, rows, variance in seen), default=0.0)
+    short = [places for places, rows, variance in seen if rows + _BEYOND * math.sqrt(variance) < least]
+    whole = {i for places, rows, variance in seen if places not in short for i in places}
+    found = {i for places in short for i in ({*places} - whole or places)}
+    return frozenset(domain.names[i] for i in found)
 
 
 _Usable = tuple[Release, tuple[Factor, ...], tuple[bool, ...]]
@@ -110,10 +139,10 @@ def _declared(names: Sequence[str], found: Sequence[_Usable]) -> Schema:
     return Schema(made)
 
 
-def _attribute(name: str, schema: Schema, found: Sequence[_Usable], bins: Any) -> Attribute:
+def _attribute(name: str, schema: Schema, found: Sequence[_Usable], bins: Any, gone: bool) -> Attribute:
     """The levels of a column: labels, or the bins that all releases about it can be made of."""
     mine = [(f, gap) for _, factors, gaps in found for f, gap in zip(factors, gaps, strict=True) if f.column == name]
-    gap = any(gap for _, gap in mine)
+    gap = gone or any(gap for _, gap in mine)
     declared = schema[name]
     if isinstance(declared, Categories):
         if any(f.labels != mine[0][0].labels for f, _ in mine):

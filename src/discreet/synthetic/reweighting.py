@@ -6,7 +6,9 @@ Warmuth 1997): they stay positive and sum to one, and what no table speaks of st
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -54,48 +56,34 @@ def reweighted(
 
 
 class _Tables:
-    """The measured tables as linear functions of the weights: one sparse matrix, and the maps of those that have some."""
+    """All released cells as one linear function of the weights, a sparse matrix, and the precision of each."""
 
     def __init__(self, sizes: Sequence[int], records: Codes, measurements: Sequence[Measurement], rows: float) -> None:
-        self.rows, self.parts = rows, []
-        places, offset = [], 0
-        for m in measurements:
-            shape = tuple(sizes[i] for i in m.places)
-            place = np.zeros(records.shape[1], np.int64)
-            for i in m.places:
-                place = place * sizes[i] + records[i]
-            places.append(place + offset)
-            cells = int(np.prod(shape))
-            self.parts.append((slice(offset, offset + cells), shape, m))
-            offset += cells
-        index = np.stack(places, 1)
-        ends = np.arange(0, index.size + 1, index.shape[1])
-        shape2 = (records.shape[1], offset)
-        self.forth = sparse.csr_matrix((np.ones(index.size), index.ravel(), ends), shape=shape2)
-        self.back = self.forth.T.tocsr()
+        self.rows = rows
+        self.back = sparse.vstack([_cells_of(sizes, records, m) for m in measurements], format="csr")
+        self.forth = self.back.T.tocsr()
+        self.value = np.concatenate([m.value.ravel() for m in measurements])
+        self.precision = np.concatenate([np.full(m.value.size, m.sigma**-2) for m in measurements])
 
-    def loss(self, weights: Floats) -> tuple[float, list[Floats]]:
-        """The loss, and of every table what is too much in it."""
-        counts = self.rows * (self.back @ weights)
-        rest = [_mapped(counts[part].reshape(shape), m) - m.value for part, shape, m in self.parts]
-        loss = sum(float((r**2).sum()) / (2 * m.sigma**2) for r, (_, _, m) in zip(rest, self.parts, strict=True))
-        return loss, rest
+    def loss(self, weights: Floats) -> tuple[float, Floats]:
+        """The loss, and of every cell what is too much in it."""
+        rest = self.rows * (self.back @ weights) - self.value
+        return float(self.precision @ (rest * rest)) / 2, rest
 
-    def slope(self, rest: list[Floats]) -> Floats:
+    def slope(self, rest: Floats) -> Floats:
         """The derivative of the loss by every weight."""
-        lines = [_mapped_back(r / m.sigma**2, m).ravel() for r, (_, _, m) in zip(rest, self.parts, strict=True)]
-        return np.asarray(self.rows * (self.forth @ np.concatenate(lines)))
+        return np.asarray(self.rows * (self.forth @ (self.precision * rest)))
 
 
-def _mapped(counts: Floats, m: Measurement) -> Floats:
-    for axis, matrix in enumerate(m.maps):
-        if matrix is not None:
-            counts = np.moveaxis(np.tensordot(matrix, counts, (1, axis)), 0, axis)
-    return counts
-
-
-def _mapped_back(cells: Floats, m: Measurement) -> Floats:
-    for axis, matrix in enumerate(m.maps):
-        if matrix is not None:
-            cells = np.moveaxis(np.tensordot(matrix.T, cells, (1, axis)), 0, axis)
-    return cells
+def _cells_of(sizes: Sequence[int], records: Codes, m: Measurement) -> sparse.csr_matrix:
+    """A line for every released cell of a measurement: what a record of each kind adds to it."""
+    place = np.ravel_multi_index(tuple(records[i] for i in m.places), tuple(sizes[i] for i in m.places))
+    many = records.shape[1]
+    shape = (math.prod(sizes[i] for i in m.places), many)
+    counted = sparse.csc_matrix((np.ones(many), place, np.arange(many + 1)), shape=shape)
+    if m.direct:
+        return counted.tocsr()
+    spread: Any = sparse.identity(1, format="csr")
+    for i, matrix in zip(m.places, m.maps, strict=True):
+        spread = sparse.kron(spread, sparse.identity(sizes[i]) if matrix is None else sparse.csr_matrix(matrix), "csr")
+    return sparse.csr_matrix(spread @ counted)

@@ -12,13 +12,10 @@ from discreet.core.schema import Schema
 from discreet.core.text import Text
 from discreet.errors import InvalidRequest
 from discreet.synthetic.cells import Writer, check_possible, modelled
-from discreet.synthetic.domain import Bins, domain_of
+from discreet.synthetic.domain import Bins, column_names, domain_of
 from discreet.synthetic.measurement import total
 from discreet.synthetic.measuring import Design, measuring, paid_for, read
-from discreet.synthetic.tables import TABLES, Synthetic
-
-MOST_ROWS = 1 << 26
-MOST_TABLES = 1000
+from discreet.synthetic.tables import MOST_ROWS, TABLES, Synthetic, check_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +36,11 @@ class Request:
     public_rows: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value, least, most in (("rows", self.rows, 1, MOST_ROWS), ("tables", self.tables, 2, MOST_TABLES)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most):
-                raise InvalidRequest(f"{name} must be a whole number from {least} to {most}, got {value!r}", key=name)
+        check_numbers(self.rows, self.tables)
         for name, given in (("impossible", self.impossible), ("workload", self.workload)):
             if isinstance(given, str) or not isinstance(given, Sequence):
                 raise InvalidRequest(f"{name} must be a list, got {given!r}", key=name)
-        if any(isinstance(each, str) or not each for each in self.workload):
+        if any(isinstance(each, str) or not isinstance(each, Sequence) or not each for each in self.workload):
             raise InvalidRequest(f"workload must be a list of lists of columns, got {list(self.workload)!r}", key="workload")
         self.prepared()
 
@@ -53,9 +48,7 @@ class Request:
     def names(self) -> list[str]:
         """The columns of the tables."""
         if self.columns is not None:
-            if isinstance(self.columns, str):
-                raise InvalidRequest(f"columns is a list of columns, got {self.columns!r}")
-            return list(self.columns)
+            return column_names(self.columns)
         return [name for name, column in self.schema.columns.items() if not isinstance(column, Text)]
 
     def prepared(self) -> tuple[Design, Writer]:

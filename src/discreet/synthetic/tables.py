@@ -32,6 +32,7 @@ from discreet.synthetic.stream import Stream, seed_of
 from discreet.synthetic.tree import Codes
 
 TABLES = 50  # how many tables conclusions are drawn from
+MOST_ROWS, MOST_TABLES = 1 << 26, 1000
 _RECORDS_AGAIN = 20_000  # of each of them
 _LONGER, _MOST_LONGER = 5, 1 << 22  # rows of the tables that are analysed, times those of the one
 _SECOND = 1 << 10  # streams of the several tables lie beyond those of the one
@@ -257,6 +258,13 @@ class Synthetic:
     def _inputs(self, name: str) -> list[str]:
         known = self.writer.schema.name_of(name)
         return [known] if known in self.domain.names else self.writer.schema.derivation.inputs(known)
+
+
+def check_numbers(rows: Any, tables: Any) -> None:
+    """Refuse numbers of rows and of tables that cannot be made; None is the default."""
+    for name, value, least, most in (("rows", rows, 1, MOST_ROWS), ("tables", tables, 2, MOST_TABLES)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most):
+            raise InvalidRequest(f"{name} must be a whole number from {least} to {most}, got {value!r}", key=name)
 
 
 class Columns(Mapping[str, npt.NDArray[Any]]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -148,7 +148,8 @@ def as_releases(given: Input | Sequence[Input], columns: Sequence[str] | None = 
     """Releases from releases, results, local reports, their JSON, or a list of them; of a ``releases.json`` those that are
     about the model's ``columns``."""
     if isinstance(given, Release):
-        return (given,)
+        counts = getattr(given.query, "as_cells", None)  # what a synthetic table is made of
+        return (given if counts is None else replace(given, query=counts),)
     if isinstance(given, Reports):
         return (as_release(given),)
     if isinstance(given, Releases):
@@ -158,7 +159,7 @@ def as_releases(given: Input | Sequence[Input], columns: Sequence[str] | None = 
     if isinstance(given, dict):
         kind = given.get("kind")
         if kind == "release":
-            return (Release.from_dict(given),)
+            return as_releases(Release.from_dict(given))
         if kind == "releases":
             return _about_columns(Releases.from_dict(given), columns)
         inside = given.get("releases")
