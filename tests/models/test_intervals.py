@@ -345,8 +345,8 @@ def test_a_small_ridge_is_raised_to_where_the_jacobian_is_free() -> None:
 
 
 def test_collinear_columns_do_not_lengthen_the_intervals_of_others() -> None:
-    """Quick mode of the study, 40 tables. P(Binomial(40, .93) <= 25) < 1e-7, for each of five coefficients; the mean length of
-    the third lies near 0.7, and lay near 6 with a tenth of the price for the curvature.
+    """Quick mode of the study, 40 tables. P(Binomial(40, .93) <= 25) < 1e-7, for each of five coefficients; the mean length
+    of the third lies near 0.7, and lay near 6 with a tenth of the price for the curvature.
     """
     from study.collinear_intervals import NAMES, rows, run
 
