@@ -47,7 +47,7 @@ class PerturbedClassifier(Perturbed, LinearClassifier):
         if given is None:
             given = usual_shares(design, self._loss, ridge, self.method, price, relation)
         first, *rest = (price.share(s) for s in shares_of(given, self.method))
-        if self.method == "objective" and self._loss.free_jacobian and price.rho is None and not price.is_infinite:
+        if self.method == "objective" and self._loss.free_jacobian and not price.is_infinite:
             # A smaller ridge would be raised too, or leave much of the share to the Jacobian: intervals would be longer.
             ridge = max(ridge, free_ridge(1, design, first, relation))
         ask = ask_for(design, self._loss, ridge, self.method, first, relation)
