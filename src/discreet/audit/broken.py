@@ -276,7 +276,7 @@ def tuning_by_shuffle_and_cut(records: tuple[int, ...], runs: int) -> Any:
 
 @exhibit(epsilon=1.0, a=0.0, b=1.0)
 def covariance_with_wishart_noise(length: float, runs: int) -> Any:
-    """Positive noise alone: less than what a person adds cannot come out with them, and does so a quarter of the time without."""
+    """Noise is never negative: less than a person adds cannot come out with them, and does so often without them."""
     drawn = gaussian(6 * runs).reshape(runs, 3, 2)
     noisy = 1.5 * drawn.swapaxes(1, 2) @ drawn + np.diag([length**2, 0.0])
     # What is left of the first variance once the second column is taken off: it is moved by exactly what the person adds.
