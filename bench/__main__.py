@@ -22,6 +22,7 @@ STUDIES = (
     "models",
     "models_files",
     "small_tables",
+    "dppack",
     "regression",
     "intervals",
     "gradient",

@@ -2,9 +2,11 @@
 
     python examples/wang_kifer_lee.py [--quick] [--out DIR]
 
-How to divide a budget; coverage and length against rows, coefficients and budget; intervals of many fits side by side; how
-many more rows privacy takes for an interval of the same length; and a formula for the length. On Adult (from the ``mglearn``
-package where it is installed, simulated at its size elsewhere) and on a simulated table of the size of the KDD Cup of 1999.
+How to divide a budget, and what is left of it between the two matrices; coverage and length against rows, coefficients and
+budget, and as maps over rows and budget; how far released coefficients vary, by the sample, by the noise and by both, and
+intervals of many fits side by side; how many more rows privacy takes for an interval of the same length; and formulas for
+the length. On Adult (from the ``mglearn`` package where it is installed, simulated at its size elsewhere) and on a
+simulated table of the size of the KDD Cup of 1999.
 
 A table is taken as the population: samples are drawn from it with replacement, and an interval is right when it holds the
 coefficient that the same ridge, for each row, has on the whole table. Neighbours replace a row. Where a budget is too small
@@ -158,6 +160,73 @@ def allocation(folder: Path, table: Table, n: int, repeats: int, shares: Sequenc
     return save(made, folder / "wkl_allocation.png")
 
 
+def matrices(folder: Path, table: Table, n: int, repeats: int, parts: Sequence[float]) -> Path:
+    """The mean length by what the curvature gets of the price that coefficients leave; the slopes get the rest of it."""
+    made, panels = plt.subplots(1, 2, figsize=(9.5, 4.2), layout="constrained", sharey=True)
+    for axes, kind in zip(panels, MODELS, strict=True):
+        for (method, price), colour in zip(WAYS, COLOURS, strict=True):
+            left = 0.3 if "epsilon" in price else 0.1
+            cuts = [(f"{1 - left:g}", f"{left * p:.6g}", f"{left - float(f'{left * p:.6g}'):.6g}") for p in parts]
+            lengths = [measure(table, kind, method, n, repeats, shares=c, **price)[1] for c in cuts]
+            axes.plot(parts, lengths, "o-", ms=4, color=colour, label=label(method, price))
+        dress(axes, f"{table.name}, {kind}, n = {n:,}", "part of the curvature in both matrices' share", "mean length")
+        axes.set_yscale("log")
+    panels[0].legend(frameon=False, fontsize=8)
+    return save(made, folder / "wkl_matrices.png")
+
+
+def maps(folder: Path, table: Table, sizes: Sequence[int], budgets: Sequence[float], repeats: int) -> Path:
+    """Coverage (above) and mean length (below) over rows and budget, for each method and guarantee."""
+    made, panels = plt.subplots(2, 4, figsize=(13, 6), layout="constrained", sharex=True, sharey=True)
+    for column, (method, price) in enumerate(WAYS):
+        word = next(iter(price))
+        seen = [[measure(table, "logistic", method, n, repeats, **{word: b * price[word]}) for n in sizes] for b in budgets]
+        for row, (of, colours) in enumerate((("coverage", "RdYlGn"), ("mean length", "viridis_r"))):
+            values = np.array([[cell[row] for cell in line] for line in seen])
+            axes = panels[row, column]
+            low, high = (0.85, 1.0) if row == 0 else (np.log10(0.05), np.log10(20))
+            axes.imshow(
+                values if row == 0 else np.log10(values), cmap=colours, vmin=low, vmax=high, aspect="auto", origin="lower"
+            )
+            for place, value in np.ndenumerate(values):
+                axes.text(
+                    place[1],
+                    place[0],
+                    "refused" if np.isnan(value) else f"{value:.2g}",
+                    ha="center",
+                    va="center",
+                    fontsize=8,
+                )
+            axes.set_xticks(range(len(sizes)), [f"{n:,}" for n in sizes], fontsize=8)
+            axes.set_yticks(range(len(budgets)), [f"{b:g}" for b in budgets])
+            axes.set_title(f"{of}, {method}, {'ε' if word == 'epsilon' else 'ρ'}", loc="left", fontsize=9, color=INK)
+    made.supxlabel(f"rows of {table.name}")
+    made.supylabel("budget, times ε = 1 or ρ = 0.5")
+    return save(made, folder / "wkl_maps.png")
+
+
+def ranges(folder: Path, table: Table, n: int, repeats: int) -> Path:
+    """Where the middle 95 % of the released coefficients lie: over samples, over noise, over both; and an interval."""
+    made, panels = plt.subplots(1, 2, figsize=(10.5, 4.4), layout="constrained")
+    rng, plain = np.random.default_rng(8), {"epsilon": math.inf}
+    for axes, kind in zip(panels, MODELS, strict=True):
+        samples = [rng.integers(0, len(table.y), n) for _ in range(repeats)]
+        cases = [("the sample varies", samples, plain), ("the noise varies", samples[:1] * repeats, {"rho": 0.5}),
+                 ("both vary", samples, {"rho": 0.5})]  # fmt: skip
+        for shift, (words, drawn, price) in enumerate(cases):
+            fits = [model(kind, n, intervals=True, **price).fit(table.x[rows], table.y[rows]) for rows in drawn]
+            low, high = np.quantile([fit.coef_[0] for fit in fits], [0.025, 0.975], axis=0)
+            places = np.arange(len(low)) + 0.2 * shift
+            axes.vlines(places, low, high, color=COLOURS[shift], lw=3, label=words)
+        ends = fits[0].confidence_intervals()
+        axes.vlines(np.arange(len(low)) + 0.6, ends.lower, ends.upper, color=INK, lw=1.5, label="one fit's intervals")
+        axes.plot(np.arange(len(low)) + 0.3, target(table, kind), "_", color=GREY, ms=24)
+        axes.set_xticks(np.arange(len(low)) + 0.3, [str(place) for place in range(len(low))])
+        dress(axes, f"{table.name}, {kind}, n = {n:,}, ρ = 0.5", "coefficient", "released value")
+    panels[0].legend(frameon=False, fontsize=8)
+    return save(made, folder / "wkl_ranges.png")
+
+
 def sweeps(folder: Path, table: Table, sizes: Sequence[int], budgets: Sequence[float], repeats: int) -> Path:
     """Coverage (above) and mean length (below) against rows, coefficients and budget."""
     made, panels = plt.subplots(2, 3, figsize=(13, 7), layout="constrained", sharex="col")
@@ -231,6 +300,28 @@ def overhead(folder: Path, table: Table, sizes: Sequence[int], repeats: int) -> 
     return save(made, folder / "wkl_overhead.png")
 
 
+def by_budget(folder: Path, table: Table, n: int, budgets: Sequence[float], repeats: int) -> Path:
+    """Lengths against the budget with fits of root(a^2 + (b / epsilon)^2), rho taken as epsilon = root(2 rho)."""
+    made, axes = plt.subplots(figsize=(6.5, 4.4), layout="constrained")
+    fine = np.geomspace(budgets[0], budgets[-1], 50)
+    for (method, price), colour in zip(WAYS, COLOURS, strict=True):
+        rho = "rho" in price
+        seen = np.array([measure(table, "logistic", method, n, repeats, **({"rho": e * e / 2} if rho else {"epsilon": e}))[1]
+                         for e in budgets])  # fmt: skip
+        there = np.isfinite(seen)
+        basis = np.column_stack((np.ones(len(budgets)), 1 / np.array(budgets) ** 2))[there]
+        found, *_ = np.linalg.lstsq(basis / seen[there, None] ** 2, np.ones(int(there.sum())), rcond=None)
+        a, b = np.sqrt(np.maximum(found, 0.0))
+        axes.plot(budgets, seen, "o", ms=4, color=colour)
+        axes.plot(fine, np.hypot(a, b / fine), "-", lw=1, color=colour, label=f"{label(method, price).split(',')[0]}, "
+                  f"{'ρ' if rho else 'ε'}: √({a:.2g}² + ({b:.2g}/ε)²)")  # fmt: skip
+    dress(axes, f"{table.name}, logistic, n = {n:,}", "ε, or √(2ρ)", "mean length")
+    axes.set_yscale("log")
+    ticks(axes, budgets)
+    axes.legend(frameon=False, fontsize=8)
+    return save(made, folder / "wkl_by_budget.png")
+
+
 def main(folder: Path, quick: bool = False) -> list[Path]:
     """Draw the pictures into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -239,13 +330,20 @@ def main(folder: Path, quick: bool = False) -> list[Path]:
         few, sizes = people.first(3), [8000, 16_000]  # few different ridges: each is calibrated for
         made = [allocation(folder, few, 8000, 1, [0.7, 0.9]), sweeps(folder, few, sizes, [0.5, 1.0], 1)]
         made += [variability(folder, few, 8000), sweeps(folder, kdd(17_000).first(3), sizes, [0.5, 1.0], 1)]
-        made.append(overhead(folder, few, sizes, 1))
+        made += [overhead(folder, few, sizes, 1), matrices(folder, few, 8000, 1, [0.3, 0.7])]
+        made += [maps(folder, few, sizes, [0.5, 1.0], 1), ranges(folder, few, 8000, 8)]
+        made.append(by_budget(folder, few, 8000, [0.5, 1.0], 1))
     else:
         sizes, budgets = [3000, 6000, 15_000, 30_000], [0.1, 0.5, 1.0, 2.0]
         made = [allocation(folder, people, 15_000, 20, [0.3, 0.5, 0.65, 0.75, 0.85, 0.92, 0.97])]
         made += [sweeps(folder, people, sizes, budgets, 20), variability(folder, people, 15_000)]
         made.append(sweeps(folder, kdd(450_000), [30_000, 100_000, 300_000], budgets, 5))
-        made.append(overhead(folder, people, [*sizes, 60_000], 30))
+        made += [overhead(folder, people, [*sizes, 60_000], 30), maps(folder, people, sizes, budgets, 30)]
+        made += [
+            matrices(folder, people, 15_000, 20, [0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9]),
+            ranges(folder, people, 15_000, 200),
+        ]
+        made.append(by_budget(folder, people, 15_000, [0.25, 0.5, 1.0, 2.0, 4.0], 30))
     return made
 
 

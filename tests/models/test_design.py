@@ -55,7 +55,7 @@ def test_no_record_makes_a_long_row(
         "y": data.draw(st.lists(st.sampled_from([0, 1, 7, None]), min_size=n, max_size=n)),
     }
     schema = ds.Schema({**COLUMNS, "y": ds.Categories([0, 1])}, neighbors=relation)
-    waves = Fourier(5, 0.7, 3) if fourier else None
+    waves = Fourier(5, 0.7, 3, data.draw(st.sampled_from([1.0, 0.5]))) if fourier else None
     bound = None if radius is None else Fraction(radius)
     design = Design.of(
         schema, ["a", "b", "c"], "y", intercept=intercept, radius=bound, weight="w", fourier=waves, centred=centred
@@ -142,6 +142,7 @@ def test_bad_declarations() -> None:
         lambda: Weight("w", -1.0),
         lambda: Fourier(0, 1.0, 1),
         lambda: Fourier(3, 0.0, 1),
+        lambda: Fourier(3, 1.0, 1, 0.0),
     ):
         with pytest.raises(InvalidRequest):
             call()  # type: ignore[no-untyped-call]

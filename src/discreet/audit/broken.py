@@ -272,3 +272,12 @@ def tuning_by_shuffle_and_cut(records: tuple[int, ...], runs: int) -> Any:
     order = np.argsort(uniform(runs * len(records)).reshape(runs, -1), axis=1)
     shuffled, cut = np.array(records)[order], len(records) // 2
     return shuffled[:, cut:].sum(1) - shuffled[:, :cut].sum(1) + laplace(runs) + laplace(runs)
+
+
+@exhibit(epsilon=1.0, a=0.0, b=1.0)
+def covariance_with_wishart_noise(length: float, runs: int) -> Any:
+    """Noise is never negative: less than a person adds cannot come out with them, and does so often without them."""
+    drawn = gaussian(6 * runs).reshape(runs, 3, 2)
+    noisy = 1.5 * drawn.swapaxes(1, 2) @ drawn + np.diag([length**2, 0.0])
+    # What is left of the first variance once the second column is taken off: it is moved by exactly what the person adds.
+    return noisy[:, 0, 0] - noisy[:, 0, 1] ** 2 / noisy[:, 1, 1]

@@ -130,17 +130,30 @@ class Fourier:
     """Random features of the Gaussian kernel exp(-beta |x - x'|^2): sqrt(2/D) cos(w . x + f), made public by ``key``.
 
     w is normal with variance 2 beta and f uniform on a circle (Rahimi and Recht 2007). Their norm is at most sqrt(2).
+    ``constant`` is what stands for an intercept beside them, once they were divided by that.
     """
 
     size: int
     beta: float
     key: int
+    constant: float = 1.0
 
     def __post_init__(self) -> None:
         if isinstance(self.size, bool) or self.size < 1:
             raise InvalidRequest(f"the number of random features must be a whole number of at least 1, got {self.size}")
         if not (math.isfinite(self.beta) and self.beta > 0):
             raise InvalidRequest(f"beta must be positive and finite, got {self.beta}")
+        if not 0 < self.constant <= 1:
+            raise InvalidRequest(f"the constant beside random features must lie within (0, 1], got {self.constant}")
+
+    def usual_norm(self, intercept: bool) -> Fraction:
+        """The norm of features on the average over what is drawn, once divided by sqrt(2), and of the constant beside them.
+
+        A squared cosine is 1/2 on the average, whatever the row: a Gaussian kernel is 1 between a row and itself. So rows
+        differ little in length, and clipped to this norm they have directions left, which is what tells them apart.
+        """
+        square = 0.5 + (self.constant**2 if intercept else 0.0)
+        return Fraction(math.sqrt(square)).limit_denominator(1 << 20)
 
     def draw(self, dimension: int) -> tuple[Floats, Floats]:
         """The frequencies (dimension x size) and phases: the same for the same key. They are public."""
@@ -191,7 +204,8 @@ class Design:
     Proof: a column of numbers lies within [-1, 1] after its clip, the columns of a category or of bins hold at most one
     1, the constant is 1: the squared norm is at most the number of blocks. Rows longer than ``radius`` are shortened to
     it, and all are divided by it. Cosines lie within [-1, 1], so random features have a norm of at most sqrt(2), by which
-    they are divided before they are counted as one block. ``_SAFE`` covers the rounding of doubles.
+    they are divided before they are counted as one block, beside which the constant is that of ``Fourier``. ``_SAFE`` covers
+    the rounding of doubles.
     """
 
     features: tuple[Feature, ...]
@@ -306,7 +320,8 @@ class Design:
             each = [math.sqrt(2.0)] * self.fourier.size
         else:
             each = [f.unit for f in self.features for _ in range(f.size)]
-        return np.array([*each, *([1.0] if self.intercept else [])]) * self.stretch
+        last = 1.0 / self.fourier.constant if self.fourier else 1.0
+        return np.array([*each, *([last] if self.intercept else [])]) * self.stretch
 
     @cached_property
     def lines(self) -> Floats:
@@ -335,10 +350,16 @@ class Design:
         return np.concatenate(made)
 
     @cached_property
+    def _most(self) -> float:
+        """The largest norm of a row before it is divided."""
+        if self.fourier and self.intercept:
+            return math.sqrt(1.0 + self.fourier.constant**2)
+        return math.sqrt(self.blocks)
+
+    @cached_property
     def _longest(self) -> float:
         """The norm that becomes 1."""
-        whole = math.sqrt(self.blocks)
-        return whole if self.radius is None else min(float(self.radius), whole)
+        return self._most if self.radius is None else min(float(self.radius), self._most)
 
     @cached_property
     def drawn(self) -> tuple[Floats, Floats] | None:
@@ -441,7 +462,7 @@ class Design:
 
     def _norm(self, x: Floats) -> Floats:
         """Rows longer than ``radius`` shortened to it."""
-        if self.radius is None or float(self.radius) >= math.sqrt(self.blocks):
+        if self.radius is None or float(self.radius) >= self._most:
             return x
         length = np.sqrt(np.einsum("ij,ij->i", x, x))
         x /= np.maximum(length / _SAFE, 1.0)[:, None]

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
 from discreet.core import numbers
 from discreet.core.numbers import Number
+from discreet.core.query import Relation
 from discreet.core.random import system
 from discreet.core.schema import Categories
 from discreet.errors import InvalidRequest
-from discreet.models.design import Fourier
+from discreet.mechanisms.objective_perturbation import ridge_for
+from discreet.models.design import Design, Fourier
 from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
 from discreet.models.losses import HuberHinge, Loss
 from discreet.models.protocol import Columns
+from discreet.models.queries.problem import Problem
+
+_CONSTANT = 0.5  # for the intercept: a longer one would cost the features more of the norm than it is worth
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -24,7 +30,8 @@ class KernelSVC(PerturbedClassifier):
     Features need no bounds: the cosines they end in have some of their own. With ``bounds`` (and through a session, where
     the schema has them) numbers are clipped and divided by the larger bound first, which puts columns on one scale;
     without, they enter as they are. ``beta`` is 1 / (number of columns) by default. The random features are drawn when
-    the model is fitted, from ``key`` if that is given, and are public: ``key_`` says which.
+    the model is fitted, from ``key`` if that is given, and are public: ``key_`` says which. Rows are clipped to their usual
+    norm, which is public, unless ``radius`` says to which; it may be up to sqrt(2) times that.
 
     Proof: the features are drawn without a look at the data, and a row of them has a norm of at most 1 (``Design``):
     what remains is a linear support vector machine.
@@ -38,6 +45,18 @@ class KernelSVC(PerturbedClassifier):
     @property
     def _loss(self) -> Loss:
         return HuberHinge(self.width)  # type: ignore[arg-type]
+
+    def _asked_ridge(self, design: Design, relation: Relation) -> Fraction:
+        """The ridge asked for, raised at noise in the objective to where the Jacobian takes a quarter of epsilon.
+
+        As many coefficients as there are random features take up noise; less of it is worth more than a smaller ridge.
+        """
+        asked = super()._asked_ridge(design, relation)
+        if self.method != "objective" or self.price.is_infinite:
+            return asked
+        bent = Problem(design, self._loss).distance(relation).problem
+        assert bent is not None
+        return max(asked, ridge_for(bent, self.price.pure_epsilon / 4))
 
     def _check_intervals(self) -> None:
         if self.intervals:
@@ -61,7 +80,7 @@ class KernelSVC(PerturbedClassifier):
             key = int(self.key)
         else:
             key = system().word() >> 1 if self.random_state is None else int(self.random_state)
-        return Fourier(int(self.components), beta, key)
+        return Fourier(int(self.components), beta, key, _CONSTANT)
 
     def _set_fitted(self, fitted: Any) -> None:
         super()._set_fitted(fitted)

@@ -72,6 +72,9 @@ class LinearClassifier(Thresholded, Coefficients, ClassifierMixin, LossModel):  
 
     def _design(self, columns: Columns) -> Design:
         radius = None if self.radius is None else numbers.positive(self.radius, "radius")
+        fourier = self._fourier(columns)
+        if fourier is not None and radius is None:
+            radius = fourier.usual_norm(self.fit_intercept)
         return Design.of(
             columns.schema,
             columns.features,
@@ -79,7 +82,7 @@ class LinearClassifier(Thresholded, Coefficients, ClassifierMixin, LossModel):  
             intercept=self.fit_intercept,
             radius=radius,
             weight=self._weight(columns),
-            fourier=self._fourier(columns),
+            fourier=fourier,
             raw=columns.raw,
             reference=self.reference,
         )

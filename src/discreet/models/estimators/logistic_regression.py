@@ -25,9 +25,10 @@ class LogisticRegression(PerturbedClassifier):
     Jacobian: about 1 / epsilon, twice that under replace; ``radius`` a public norm, on the scale of columns divided by their
     largest bound, to which longer rows are clipped (less noise relative to shorter rows). ``intervals`` pays for
     ``confidence_intervals`` out of the same price, in three ``shares`` (coefficients, curvature, slopes); they cover the
-    regularised minimiser of the population. ``neighbors`` is "add_remove", "replace" or "both". ``sample_weight`` in
-    ``fit`` lies within [0, ``weight_bound``]; ``penalty`` is always a ridge. ``random_state`` is for tests only: what it
-    makes is not private.
+    regularised minimiser of the population, and a ridge below where noise in the objective pays no Jacobian (1 / epsilon of
+    the first share, twice that under replace) is raised to it. ``neighbors`` is "add_remove", "replace" or "both".
+    ``sample_weight`` in ``fit`` lies within [0, ``weight_bound``]; ``penalty`` is always a ridge. ``random_state`` is for
+    tests only: what it makes is not private.
     """
 
     ridge: Any = 1.0

@@ -19,8 +19,8 @@ from discreet.models.design import Design
 from discreet.models.estimators.arrays import positive_ridge
 from discreet.models.estimators.linear_classifier import FittedClassifier, LinearClassifier
 from discreet.models.estimators.private_model import Perturbed
-from discreet.models.intervals.sandwich import sandwich, sandwich_asks, shares_of
-from discreet.models.perturbation import DESCENTS, Method, ask_for, ridge_of
+from discreet.models.intervals.sandwich import sandwich, sandwich_asks, shares_of, usual_shares
+from discreet.models.perturbation import DESCENTS, Method, ask_for, free_ridge, ridge_of
 from discreet.models.protocol import Columns
 
 
@@ -43,7 +43,13 @@ class PerturbedClassifier(Perturbed, LinearClassifier):
             if self.shares is not None:
                 raise InvalidRequest("shares are for fits with intervals=True; leave them out, or ask for intervals")
             return self._ask(ask_for(design, self._loss, ridge, self.method, price, relation, columns.rows), design, columns)
-        first, *rest = (price.share(s) for s in shares_of(self.shares, self.method, price, self._loss))
+        given = self.shares
+        if given is None:
+            given = usual_shares(design, self._loss, ridge, self.method, price, relation)
+        first, *rest = (price.share(s) for s in shares_of(given, self.method))
+        if self.method == "objective" and self._loss.free_jacobian and not price.is_infinite:
+            # A smaller ridge would be raised too, or leave much of the share to the Jacobian: intervals would be longer.
+            ridge = max(ridge, free_ridge(1, design, first, relation))
         ask = ask_for(design, self._loss, ridge, self.method, first, relation)
         return self._ask_more(ask, design, columns, relation, (rest[0], rest[1]))
 

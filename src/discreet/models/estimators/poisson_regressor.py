@@ -33,7 +33,9 @@ from discreet.models.protocol import Columns
 from discreet.models.publish.rate_predictor import RatePredictor
 
 METHODS = ("objective", "output")
+_PURE, _OUTPUT = ("0.6", "0.25", "0.15"), ("0.84", "0.08", "0.08")
 _APPROXIMATE = ("0.6", "0.2", "0.2")
+_CONCENTRATED = ("0.9", "0.05", "0.05")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -79,17 +81,20 @@ class PoissonRegressor(Coefficients, Perturbed, Regressor):
             if self.shares is not None:
                 raise InvalidRequest("shares are for fits with intervals=True; leave them out, or ask for intervals")
             return self._ask(ask_for(design, self._loss, ridge, self.method, price, relation), design, columns)
-        first, *rest = (price.share(s) for s in shares_of(self._shares(price), self.method, price, self._loss))
+        given = self._usual_shares(price) if self.shares is None else self.shares
+        first, *rest = (price.share(s) for s in shares_of(given, self.method))
         ask = ask_for(design, self._loss, ridge, self.method, first, relation)
         return self._ask_more(ask, design, columns, relation, (rest[0], rest[1]))
 
-    def _shares(self, price: Price) -> Any:
-        """The shares asked for; beside a delta more for the matrices than a classifier needs.
+    def _usual_shares(self, price: Price) -> tuple[str, str, str]:
+        """The shares that a fit has when none are asked for: of epsilon more for the matrices than a classifier needs.
 
         Slopes of counts are small beside the bound that their noise is made for: with less, lengths of intervals vary by
         half, and they cover too little (study/glm_intervals.py).
         """
-        return _APPROXIMATE if self.shares is None and price.delta else self.shares
+        if price.rho is not None:
+            return _CONCENTRATED
+        return _APPROXIMATE if price.delta else _PURE if self.method == "objective" else _OUTPUT
 
     def _ask(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedClassifier]:
         release: Release = yield ask

@@ -31,29 +31,25 @@ from discreet.models.perturbation import Method
 from discreet.models.queries.sandwich_sums import CurvatureAt, SlopeAt
 
 Shares = tuple[Fraction, Fraction, Fraction]
-# Close to what leaves the shortest intervals on a table like Adult with 15,000 rows and six coefficients
-# (bench/intervals.py). A loss that bends more than the logistic one has a curvature with more noise, through which noise in
-# an objective passes. Noise falls with a share of epsilon but only with the root of a share of rho, so of rho the matrices
-# can do with less.
-_PURE: dict[Method, tuple[str, str, str]] = {"objective": ("0.8", "0.1", "0.1"), "output": ("0.84", "0.08", "0.08")}
-_PURE_BENT: dict[Method, tuple[str, str, str]] = {"objective": ("0.6", "0.25", "0.15"), "output": ("0.84", "0.08", "0.08")}
-_APPROXIMATE = ("0.86", "0.07", "0.07")
-_CONCENTRATED = ("0.9", "0.05", "0.05")
-_BENT = Fraction(1, 2)
-# Noise that is drawn to undo that of the curvature is a little wider than its law. Draws of the law itself would do if any
-# curvature were as likely as any other; but where columns hardly vary the exact one lies at its least, and of a lone such
-# direction they cover too little.
-_WIDER = 1.1
+# Shares of coefficients, curvature and slopes, close to what leaves the shortest intervals (bench/intervals.py,
+# study/collinear_intervals.py). Noise in an objective passes through the inverse of the curvature, ridge included: where the
+# noise of the curvature at the first shares would be beyond once, or four times, the ridge, it gets more. Noise falls with a
+# share of epsilon but only with the root of a share of rho, so of rho the matrices can do with less.
+_OUTPUT = ("0.84", "0.08", "0.08")
+_BEYOND = (1.0, 4.0)
+_PURE = (("0.8", "0.1", "0.1"), ("0.58", "0.32", "0.1"), ("0.34", "0.58", "0.08"))
+_APPROXIMATE = (("0.86", "0.07", "0.07"), ("0.58", "0.32", "0.1"), ("0.34", "0.58", "0.08"))
+_CONCENTRATED = (("0.9", "0.05", "0.05"), ("0.65", "0.27", "0.08"), ("0.65", "0.27", "0.08"))
+# Noise that is drawn to undo that of the curvature is a little narrower than its law: what results is repaired where it is
+# no curvature, which adds to the spread of the least eigenvalues, those that count.
+_NARROWER = 0.6
 _SEED = 0  # public: draws only average over what is not known, and hide nothing
 
 
-def shares_of(given: Sequence[Number] | None, method: Method, price: Price, loss: Loss) -> Shares:
+def shares_of(given: Sequence[Number], method: Method) -> Shares:
     """The shares of the price that coefficients, curvature and slopes get."""
-    if method not in _PURE:
+    if method not in ("objective", "output"):
         raise InvalidRequest(f"intervals are about minimisers; use method='objective' or 'output', got {str(method)!r}")
-    if given is None:
-        pure = (_PURE_BENT if loss.curvature > _BENT else _PURE)[method]
-        given = _CONCENTRATED if price.rho is not None else pure if price.is_pure else _APPROXIMATE
     made = tuple(numbers.positive(s, "share") for s in given)
     if len(made) != 3 or sum(made) != 1:
         raise InvalidRequest(
@@ -61,6 +57,19 @@ def shares_of(given: Sequence[Number] | None, method: Method, price: Price, loss
             f"got {', '.join(str(s) for s in given)}"
         )
     return made[0], made[1], made[2]
+
+
+def usual_shares(
+    design: Design, loss: Loss, ridge: Fraction, method: Method, price: Price, relation: Relation
+) -> tuple[str, str, str]:
+    """The shares that a fit has when none are asked for; only public numbers decide."""
+    ways = _CONCENTRATED if price.rho is not None else _PURE if price.is_pure else _APPROXIMATE
+    if method != "objective":
+        return _OUTPUT if price.is_pure else ways[0]
+    bend = CurvatureAt(design, loss, (0.0,) * design.width)
+    law = law_in_l2(price.share(Fraction(ways[0][1])), bend.distance(relation), bend.size)
+    noise = float(law.deviation(bend.size)[0])
+    return ways[sum(noise > times * float(ridge) for times in _BEYOND)]
 
 
 def sandwich_asks(
@@ -114,7 +123,7 @@ def sandwich(design: Design, fit: Release, ridge: Fraction, pair: Sequence[Relea
 
 
 def _redrawn_noise(bend: Release) -> Floats:
-    """Matrices of noise like that of a released curvature, and wider: of the law's form, in pairs of opposite signs.
+    """Matrices of noise like that of a released curvature, and narrower: of the law's form, in pairs of opposite signs.
 
     Lengths of spherical Laplace noise are the quantiles of their law in the middle of as many equal parts.
     """
@@ -133,7 +142,7 @@ def _redrawn_noise(bend: Release) -> Floats:
         noise *= (length / np.sqrt((noise * noise).sum(1)))[:, None]
     rows, columns = np.triu_indices(width)
     made = np.empty((pairs, width, width))
-    made[:, rows, columns] = _WIDER * float(law.scales[0]) * np.where(rows == columns, 1.0, math.sqrt(0.5)) * noise
+    made[:, rows, columns] = _NARROWER * float(law.scales[0]) * np.where(rows == columns, 1.0, math.sqrt(0.5)) * noise
     made[:, columns, rows] = made[:, rows, columns]
     return np.concatenate((made, -made))
 
