@@ -86,7 +86,7 @@ def _design(table: Columns, features: Sequence[str]) -> tuple[Floats, list[str]]
             continue
         known = getattr(table, "labels", {}).get(feature)  # those declared, so that every table has the same columns
         labels = list(known) if known else sorted({v for v in values.tolist() if v is not None}, key=str)
-        gone = np.equal(values.astype(object), None)
+        gone = np.array([value is None for value in values.tolist()], bool)
         for label in labels[1:]:
             columns.append(np.where(gone, np.nan, (values == label).astype(float)))
             names.append(f"{feature} = {label}")
