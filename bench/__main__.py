@@ -25,6 +25,7 @@ STUDIES = (
     "intervals",
     "gradient",
     "inference",
+    "calibration",
     "service",
     "synthetic",
     "survival",
