@@ -63,7 +63,7 @@ EXAMPLES = {"example 1": example_1, "example 2": example_2, "example 3": example
 SETTINGS = {
     "example 1": ((4, 10_000, 0), (32, 2000, 500)),
     "example 2": ((4, 10_000, 0), (32, 1000, 200)),
-    "example 3": ((128, 1000, 200), (128, 2000, 500)),
+    "example 3": ((128, 400, 100), (128, 2000, 500)),
 }
 
 
