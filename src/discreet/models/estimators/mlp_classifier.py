@@ -24,7 +24,7 @@ from discreet.models.evaluate.network_rule import NetworkRule
 from discreet.models.gradient.clipping import to_numpy
 from discreet.models.gradient.device import DeviceTable, namespace
 from discreet.models.gradient.engine import Trained
-from discreet.models.gradient.network import Activation, Network, classifier
+from discreet.models.gradient.network import Activation, Network, classifier, hidden_sizes
 from discreet.models.protocol import Columns
 from discreet.models.publish.network_predictor import NetworkPredictor
 
@@ -103,7 +103,7 @@ class MLPClassifier(Thresholded, ManyClasses, Descends):
         )
         if not design.target.classes:
             raise InvalidRequest(f"the target {columns.target!r} must be declared as Categories, got a number")
-        sizes = (self.hidden_layer_sizes,) if isinstance(self.hidden_layer_sizes, int) else tuple(self.hidden_layer_sizes)
+        sizes = hidden_sizes(self.hidden_layer_sizes)
         network = classifier(design.width, sizes, len(design.target.classes), self.activation)
         return self._steps(design, network, columns, relation)
 
