@@ -73,7 +73,7 @@ class FitPreview:
 
     @property
     def utility_bound(self) -> float | None:
-        """With a ridge: what ``models.queries.outpert`` proves of one noise at the end, ``models.gradient.utility`` of many."""
+        """With a ridge: what ``models.queries.outpert`` proves of one noise, and ``models.gradient.utility`` of many."""
         from discreet.models.gradient import utility
         from discreet.models.queries import outpert
 
