@@ -102,6 +102,8 @@ def perturbed(folder: Path, rows: int, features: int, epochs: float, grid: list[
     axes[1].axhline(cross_entropy(free, *train), color="black", ls=":", lw=1)
     for axis, words in zip(axes, ("accuracy on others", "mean cross-entropy", "seconds of a fit"), strict=True):
         axis.set(xscale="log", xlabel="ε", ylabel=words)
+        axis.set_xticks(grid, [f"{e:g}" for e in grid])
+        axis.minorticks_off()
     axes[2].set_yscale("log")
     axes[0].legend(frameon=False)
     axes[0].set_title(f"{rows:,} patients, {epochs:g} epochs", loc="left", fontsize=11)

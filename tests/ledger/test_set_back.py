@@ -255,7 +255,7 @@ def test_a_file_copied_before_anything_was_spent_is_not_a_second_budget(file: st
 def test_a_ledger_whose_making_was_cut_off_is_made_again(file: str) -> None:
     """The head file is written before the transaction ends: what it tells of a ledger that never was is forgotten."""
     for first in ("0" * 64, "f" * 64):
-        with Ledger(file, Budget(epsilon=1), name="made") as made:
+        with Ledger(file, Budget(epsilon=1), name=f"made before {first[0]}") as made:
             beside, number = made._database.beside, made._journal.id + 1
             assert beside is not None
             beside.note(number, 0, first)

@@ -135,6 +135,8 @@ def queries(relation: Relation, rows: int) -> list[Any]:
         schema,
         Scatter.of(plain),
         Scatter(plain, 3),
+        Scatter(plain, 1, number=False),
+        Scatter(plain, 2, number=False),
         ClassMoments.of(classes, relation),
         ClassMoments.of(plain, relation),
         class_cells(classes),
@@ -189,7 +191,7 @@ def test_two_rows_move_a_triangle_no_further_than_one(width: int, constant: int)
     """Hill climbing over pairs of rows reaches the maximum of the proof, which is below what one row alone can move."""
     names = [f"x{i}" for i in range(width)]
     plain = BoundedRows.of(ds.Schema(dict.fromkeys(names, ds.Real(-1, 1))), names)
-    declared = float(Scatter(plain, constant).distance("replace").l1)
+    declared, without = (float(Scatter(plain, constant, number).distance("replace").l1) for number in (True, False))
     rng, best = np.random.default_rng(width), 0.0
     upper = np.triu_indices(width + 1)
 
@@ -205,6 +207,8 @@ def test_two_rows_move_a_triangle_no_further_than_one(width: int, constant: int)
         best = max(best, apart(pair))
     proved = width * (constant + width + 1) ** 2 / (2 * (width + 1)) if constant <= width + 1 else 2 * constant * width
     assert 0.97 * proved < best <= proved * (1 + 1e-12) < declared
+    one_row = declared - constant**2
+    assert without == pytest.approx(max(proved, one_row), rel=1e-12)
 
 
 @pytest.mark.parametrize(

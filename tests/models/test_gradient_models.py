@@ -541,6 +541,41 @@ try:
     clone(made).set_params(clip=ClipQuantile(), epsilon=2.0, delta=1e-5).fit(jax.numpy.asarray(x), jax.numpy.asarray(y))
 except InvalidRequest as problem:
     assert "lots of a plan only" in str(problem)
+
+from discreet.models.gradient import network
+from discreet.models.gradient.blocks_elsewhere import PLACES, blocks
+
+class Uneven(network.Network):
+    # Products as of a library that takes another kernel for the first rows.
+    def forward(self, flat, x, xp=np, room=None):
+        found = super().forward(flat, x, xp, room)
+        return [*found[:-1], found[-1].at[:3].multiply(1 + 2.0**-52)]
+
+class Sociable(network.Network):
+    # A row depends on the others of its block in the last bits.
+    def forward(self, flat, x, xp=np, room=None):
+        found = super().forward(flat, x, xp, room)
+        return [*found[:-1], found[-1] * (1 + 2.0**-52 * (xp.sum(x[:, 0]) > 0))]
+
+def of(kind):
+    return blocks(kind(network.classifier(4, (7,), 3).widths), 4096, 5000, jax.numpy, jax.devices()[0])
+
+standing, rows = of(network.Network)
+assert rows == 4096 and standing.tolist() == [*range(5000), *[-1] * (2 * 4096 - 5000)]
+standing, rows = of(Uneven)
+assert rows == PLACES and len(standing) % PLACES == 0 and sorted(standing[standing >= 0]) == list(range(5000))
+lot = MLPClassifier(**facts | {"lot_size": 600}, hidden_layer_sizes=(7,), classes=[0, 1, 2])
+from discreet.models.estimators import mlp_classifier
+
+mlp_classifier.classifier = lambda inputs, hidden, classes, kind: Uneven((inputs, *hidden, classes), None, True, kind)
+there = clone(lot).fit(jax.numpy.asarray(x), jax.numpy.asarray(y))
+mlp_classifier.classifier = network.classifier
+here = clone(lot).fit(x, y)
+assert all(np.allclose(a, b, atol=1e-12) for a, b in zip(here.coefs_, there.coefs_, strict=True))
+try:
+    of(Sociable)
+except InvalidRequest as problem:
+    assert "pass NumPy arrays" in str(problem)
     print("as it should be")
 """
 

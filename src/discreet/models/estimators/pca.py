@@ -57,12 +57,12 @@ class PCA(TransformerMixin, Unsupervised):  # type: ignore[misc]
         most = len(columns.features)
         if kept is not None and (isinstance(kept, bool) or not isinstance(kept, Integral) or not 1 <= kept <= most):
             raise InvalidRequest(f"n_components must be a whole number from 1 to the {most} features, got {kept!r}")
-        return self._ask(Scatter.of(BoundedRows.of(columns.schema, columns.features)), columns.rows, relation)
+        return self._ask(Scatter.of(BoundedRows.of(columns.schema, columns.features), columns.rows), columns.rows, relation)
 
     def _ask(self, query: Scatter, rows: int | None, relation: Relation) -> Procedure[FittedComponents]:
         release: Release = yield Ask(query, law_in_l2(self.price, query.distance(relation), query.shape[0]))
         bounded = query.bounded
-        reading = CovarianceMatrix(bounded.columns, (1.0,) * bounded.size, query.constant, rows)
+        reading = CovarianceMatrix(bounded.columns, (1.0,) * bounded.size, query.constant, rows, number=query.number)
         number, mean, spread = reading.moments(np.asarray(release.value, np.float64))
         values, vectors = np.linalg.eigh(spread)
         # The largest entry of a component is positive: a sign of its own would be another model.
