@@ -105,17 +105,10 @@ class MLPClassifier(Thresholded, ManyClasses, Descends):
         )
         if not design.target.classes:
             raise InvalidRequest(f"the target {columns.target!r} must be declared as Categories, got a number")
-<<<<<<< HEAD
-        sizes = hidden_sizes(self.hidden_layer_sizes)
-        network = classifier(design.width, sizes, len(design.target.classes), self.activation)
-        return self._steps(design, network, columns, relation)
-=======
         return self._steps(design, self._network(design.width, len(design.target.classes)), columns, relation)
 
     def _network(self, inputs: int, classes: int) -> Network:
-        sizes = (self.hidden_layer_sizes,) if isinstance(self.hidden_layer_sizes, int) else tuple(self.hidden_layer_sizes)
-        return classifier(inputs, sizes, classes, self.activation)
->>>>>>> main
+        return classifier(inputs, hidden_sizes(self.hidden_layer_sizes), classes, self.activation)
 
     def _steps(self, design: Design, network: Network, columns: Columns, relation: Relation) -> Procedure[FittedNetwork]:
         ridge = numbers.non_negative(self.ridge, "ridge")
