@@ -55,7 +55,7 @@ MODELS: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
 
 def calibration() -> dict[str, float]:
     """The chance of ranks as uneven as these, for every model, law and sampler: below 1e-6 is a defect."""
-    found = {}
+    found: dict[str, float] = {}
     for model_name, (model, statistic, samplers) in MODELS.items():
         for law_name, law in LAWS.items():
             read = _whole(statistic) if statistic is not None and "discrete" in law_name else statistic
