@@ -20,7 +20,7 @@ import discreet as ds
 from discreet.core.random import Random
 from discreet.core.runner import Desk, NoLedger
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, UnsupportedFormat
-from discreet.models import MLPClassifier, SGDClassifier, SGDRegressor
+from discreet.models import LinearSVC, MLPClassifier, SGDClassifier, SGDRegressor, SoftmaxRegression
 from discreet.models.design import Design
 from discreet.models.estimators import gradient_descent
 from discreet.models.estimators.grpua import GRPUA, printed_epsilon
@@ -34,6 +34,7 @@ from discreet.models.gradient.lot_gradient import LotGradient
 from discreet.models.gradient.network import Network, classifier
 from discreet.models.gradient.steps import InverseRoot, StronglyConvex
 from discreet.models.losses import Logistic, Squared
+from discreet.models.own_losses import Declared
 from discreet.models.publish.predictor import load
 from discreet.sources import open_source
 
@@ -66,6 +67,27 @@ def test_models_learn_and_say_what_they_cost() -> None:
         assert (model.predict(x) == model.classes_[(model.decision_function(x) > 0).astype(int)]).all()
         clone(model)
     assert np.allclose(model.predict_proba(x).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber_hinge"])
+def test_a_linear_descent_of_several_classes_nears_the_minimiser(loss: Any) -> None:
+    """Without noise, all rows in every lot: what LinearSVC and SoftmaxRegression minimise exactly."""
+    x, y = table(300, classes=3)
+    facts: dict[str, Any] = {"epsilon": math.inf, "bounds": PUBLIC["bounds"], "classes": [0, 1, 2], "ridge": 6}
+    exact = LinearSVC(**facts) if loss == "huber_hinge" else SoftmaxRegression(**facts)
+    steps = {"expected_rows": 300, "lot_size": 300, "epochs": 1500, "clip": 2, "iterate": "last"}
+    model = SGDClassifier(loss=loss, **facts, **steps).fit(x, y)
+    apart = np.abs(model.decision_function(x) - exact.fit(x, y).decision_function(x))
+    assert apart.max() < 0.02
+    assert (model.predict(x) == exact.predict(x)).mean() > 0.98
+    if loss == "logistic":
+        assert np.allclose(model.predict_proba(x).sum(1), 1)
+    else:
+        with pytest.raises(InvalidRequest, match="no probabilities"):
+            model.predict_proba(x)
+    other = Declared(Logistic(), Fraction(1), Fraction(1, 4))
+    with pytest.raises(InvalidRequest, match="more than two classes take"):
+        SGDClassifier(**PUBLIC, classes=[0, 1, 2], loss=other).fit(x, y)
 
 
 def test_several_classes_and_labels_of_any_kind() -> None:
