@@ -27,6 +27,7 @@ STUDIES = (
     "intervals",
     "gradient",
     "inference",
+    "calibration",
     "service",
     "synthetic",
     "survival",

@@ -129,7 +129,8 @@ class Fitting(Asker):
         would = self._afterwards(cost)
         ridge = None if getattr(fitted, "ridge", None) is None else float(fitted.ridge)
         asked_ridge = None if ridge is None else asked_ridge_of(model.get_params(deep=False)["ridge"], ridge)
-        return FitPreview(cost, would.fits, would.remaining, ridge, asked_ridge, tuple(asked))
+        run = getattr(getattr(fitted, "descent", None), "run", None)
+        return FitPreview(cost, would.fits, would.remaining, ridge, asked_ridge, tuple(asked), run)
 
     def score(
         self,

@@ -49,7 +49,8 @@ class Preview:
 class FitPreview:
     """What a fit would cost, whether it fits, and with which ridge it would be made. No data was touched.
 
-    ``asked_ridge`` is the ridge asked for, where a larger one has to be used; ``asks`` are the questions it consists of.
+    ``asked_ridge`` is the ridge asked for, where a larger one has to be used; ``asks`` are the questions it consists of, and
+    ``run`` says how a model that descends step by step would.
     """
 
     cost: Cost
@@ -58,21 +59,27 @@ class FitPreview:
     ridge: float | None = None
     asked_ridge: float | None = None
     asks: tuple[Any, ...] = ()
+    run: Any = None
 
     @property
     def steps(self) -> int | None:
-        """The number of steps of a descent whose last point gets the noise; None for other methods."""
+        """The number of steps of a descent, each with noise or the last point alone; None for other methods."""
         from discreet.models.queries.opera import Descent
 
+        if self.run is not None:
+            return int(self.run.steps)
         query = getattr(self.asks[0], "query", None) if self.asks else None
         return query.steps if isinstance(query, Descent) else None
 
     @property
     def utility_bound(self) -> float | None:
-        """For such a descent with a ridge: what ``discreet.models.queries.outpert.utility_bound`` proves."""
-        from discreet.models.queries.outpert import utility_bound
+        """With a ridge: what ``models.queries.outpert`` proves of one noise, and ``models.gradient.utility`` of many."""
+        from discreet.models.gradient import utility
+        from discreet.models.queries import outpert
 
-        return None if self.steps is None else utility_bound(self.asks[0].query, self.asks[0].mechanism)
+        if self.run is not None:
+            return utility.utility_bound(self.run)
+        return None if self.steps is None else outpert.utility_bound(self.asks[0].query, self.asks[0].mechanism)
 
     def __str__(self) -> str:
         from discreet.models.estimators.privacy import ridge_words

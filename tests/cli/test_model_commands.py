@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from discreet.jobs.tune import grid
 from tests.cli.conftest import Run
 
 
@@ -61,6 +62,12 @@ def test_predict(run: Run, folder: Path, model: Path) -> None:
     assert {row["prediction"] for row in rows} <= {"f", "m"}
     assert rows[0]["id"] == "0"
     assert all((float(row["score"]) > 0) == (row["prediction"] == "m") for row in rows)
+    some = folder / "some.csv"
+    some.write_text("id,age,weight\na,40,\nb,40,80\n")
+    assert "1 rows lack a value" in run("predict", model, some, "--out", out).out
+    lacking, whole = csv.DictReader(out.read_text().splitlines())
+    assert (lacking["id"], lacking["prediction"], lacking["score"]) == ("a", "", "")
+    assert (whole["age"], whole["prediction"] in ("f", "m")) == ("40", True)
     bad = folder / "bad.csv"
     for text, words in (
         ("age\n3\n", "reads the column 'weight'"),
@@ -85,6 +92,14 @@ def test_tune_and_fit_by_grpua(run: Run, folder: Path, paid: list[str]) -> None:
     assert "takes no 'rigde'" in refused(run, "tune", *options, "--try", "rigde=1,2")
     assert "no model is called" in refused(run, "tune", *[o if o != "logistic" else "logistics" for o in options],
                                            "--try", "ridge=1,2")  # fmt: skip
+    assert grid(["hidden_layer_sizes=[4],[8,8]", "loss=logistic,huber_hinge"]) == [
+        {"hidden_layer_sizes": sizes, "loss": loss} for sizes in ([4], [8, 8]) for loss in ("logistic", "huber_hinge")
+    ]
+    network = [o if o != "logistic" else "network" for o in options]
+    wrong = refused(
+        run, "tune", *network, "--delta", "1e-5", "--set", "expected_rows=300", "--try", "hidden_layer_sizes=4,x"
+    )
+    assert "hidden_layer_sizes must be whole numbers" in wrong
     assert "no column" in refused(run, "tune", *[o if o != "sex" else "sx" for o in options], "--try", "ridge=1,2").lower()
     ran = run("fit", *paid[:-1], "100", "-m", "grpua", "-t", "sex", "-f", "age", "--epsilon", "1", "--delta", "1e-5",
               "--set", "steps=20", "--plan")  # fmt: skip

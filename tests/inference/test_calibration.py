@@ -39,7 +39,7 @@ CASES = [
     (DirichletMultinomial(0.8, (3,)), ds.DiscreteGaussian(2), None, "gibbs"),
     (Normal(0, 1, variance=(3, 3)), ds.Laplace(2), moments, "interweaving"),
     (GammaPoisson(3, 1), ds.Gaussian(2, grid=1), lambda x: jnp.clip(x, 0, 8)[None], "sweep"),
-    (LinearRegression(1, deviation=1, variance=(3, 3), covariate_deviation=1), ds.Gaussian(3), sums, "sweep"),
+    (LinearRegression(1, deviation=1, variance=(3, 3), covariate_deviation=1), ds.Gaussian(3), sums, "interweaving"),
     (LogisticRegression(1, deviation=1, covariates=([0.0], [[1.0]])), ds.Laplace(2), sums, "sweep"),
 ]
 

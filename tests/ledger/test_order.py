@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from discreet.core.ask import Ask
+from discreet.core.ask import Ask, Open
 from discreet.core.budget import Budget
 from discreet.core.mechanism import mechanisms
 from discreet.core.query import queries
@@ -245,6 +245,20 @@ def test_an_error_while_looking_withholds_and_says_so(make: Make, monkeypatch: p
     monkeypatch.undo()
     ledger.redeem(1)
     assert answer(ledger, ASK)[0].value == 7
+
+
+def test_a_stopped_run_says_whether_its_account_serves_again(make: Make) -> None:
+    """The steps of a plan are taken up again from a checkpoint; people cut into parts are cut anew."""
+    ledger, cost = make(Budget(epsilon=1)), ASK.mechanism.cost(1)
+    for opened, words in (
+        (Open(cost, plan=ASK, steps=2), "a run with a checkpoint goes on with them"),
+        (Open(cost, parts=2), "running it again pays again"),
+    ):
+        tally.clear()
+        ledger.open(opened, "add_remove")
+        assert words in tally.in_words()
+        assert ("checkpoint" in tally.in_words()) == (opened.plan is not None)
+    tally.clear()
 
 
 @pytest.mark.parametrize("begun", [False, True])

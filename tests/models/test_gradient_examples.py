@@ -11,8 +11,8 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PICTURES = {
     "height_weight": ["height_weight_lines.png", "height_weight_judged.png", "height_weight_sizes.png"],
-    "gradient_comparison": ["comparison_adult.png", "comparison_a_bank.png"],
-    "medical_network": ["medical_accuracy.png", "medical_roc.png"],
+    "gradient_comparison": ["comparison_adult.png", "comparison_a_bank.png", "comparison_times.png"],
+    "medical_network": ["medical_accuracy.png", "medical_perturbed.png", "medical_roc.png"],
 }
 
 

@@ -129,4 +129,6 @@ def predict(
     if json:
         show.document(doc)
         return
-    show.say(f"{doc['rows']:,} predictions in {doc['written']}. The model: {doc['guarantee']}.")
+    show.say(f"{doc['rows'] - doc['without']:,} predictions in {doc['written']}. The model: {doc['guarantee']}.")
+    if doc["without"]:
+        show.say(f"{doc['without']:,} rows lack a value that the model reads, and get no prediction.")

@@ -15,28 +15,39 @@ from discreet.models import load
 
 
 def predicted(model: Path, table: Path, out: Path) -> dict[str, Any]:
-    """Read the rows, predict, write them with what was predicted beside them; a document that says so."""
+    """Read the rows, predict, write them with what was predicted beside them; a document that says so.
+
+    A row that lacks a value which the model reads gets no prediction: its cell is empty.
+    """
     found = load(model)
     names, columns = read_rows(table)
     for needed in found.inputs:
         if needed.column not in columns:
             raise InvalidRequest(f"{table}: the model reads the column {needed.column!r}, and the file has {names}")
-        if not needed.labels:
-            columns[needed.column] = _numbers(columns[needed.column], needed.column, table)
     if "prediction" in names:
         raise InvalidRequest(f"{table}: a column is called 'prediction' already; rename it first")
+    lacking = {
+        place
+        for needed in found.inputs
+        for place, value in enumerate(columns[needed.column])
+        if value is None or (value == "" and "" not in (needed.labels or ()))
+    }
+    whole = [place for place in range(len(columns[names[0]])) if place not in lacking]
+    read = {each.column: _chosen(columns[each.column], each, whole, table) for each in found.inputs}
+    made: dict[str, list[Any]] = {"prediction": np.asarray(found.predict(read)).tolist() if whole else []}
+    if whole and hasattr(found, "decision_function"):
+        score = np.asarray(found.decision_function(read))
+        made |= {"score": score.tolist()} if score.ndim == 1 else {}
+    said = dict(zip(whole, zip(*made.values(), strict=True), strict=True))
     with folder_for(out.parent, [out.name]) as write:
-        made = {"prediction": np.asarray(found.predict(columns)).tolist()}
-        if hasattr(found, "decision_function"):
-            score = np.asarray(found.decision_function(columns))
-            made |= {"score": score.tolist()} if score.ndim == 1 else {}
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([*names, *made])
-        writer.writerows(zip(*(columns[name] for name in names), *made.values(), strict=True))
+        for place, row in enumerate(zip(*(columns[name] for name in names), strict=True)):
+            writer.writerow([*row, *said.get(place, ("",) * len(made))])
         write(out.name, text.getvalue())
-    return {"kind": "predictions", "model": str(model), "rows": len(made["prediction"]), "written": str(out),
-            "guarantee": found.guarantee}  # fmt: skip
+    return {"kind": "predictions", "model": str(model), "rows": len(columns[names[0]]), "without": len(lacking),
+            "written": str(out), "guarantee": found.guarantee}  # fmt: skip
 
 
 def read_rows(table: Path) -> tuple[list[str], dict[str, Any]]:
@@ -64,11 +75,13 @@ def read_rows(table: Path) -> tuple[list[str], dict[str, Any]]:
     return lines[0], {name: [line[place] for line in lines[1:]] for place, name in enumerate(lines[0])}
 
 
-def _numbers(values: list[Any], column: str, table: Path) -> list[float]:
-    made = []
-    for number, value in enumerate(values, start=2):
-        try:
-            made.append(float(value))
-        except (TypeError, ValueError):
-            raise InvalidRequest(f"{table}:{number}: {column} must be a number to predict from, got {value!r}") from None
-    return made
+def _chosen(values: list[Any], needed: Any, whole: list[int], table: Path) -> list[Any]:
+    """What a model reads of a column, in the rows that lack nothing."""
+    return [values[i] if needed.labels else _number(values[i], needed.column, f"{table}:{i + 2}") for i in whole]
+
+
+def _number(value: Any, column: str, place: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidRequest(f"{place}: {column} must be a number to predict from, got {value!r}") from None

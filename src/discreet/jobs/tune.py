@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -27,11 +28,19 @@ def grid(tries: Sequence[str]) -> list[dict[str, Any]]:
         name, equals, values = each.partition("=")
         if not equals or not name.strip() or not values.strip():
             raise InvalidRequest(f"--try is name=value,value, as in ridge=1,10,100, got {each!r}")
-        lists[name.strip()] = [settings([f"x={value}"])["x"] for value in values.split(",")]
+        lists[name.strip()] = _values(values)
     made = [dict(zip(lists, values, strict=True)) for values in itertools.product(*lists.values())]
     if not lists or len(made) < 2 or len(made) > _MOST:
         raise InvalidRequest(f"tuning takes from 2 to {_MOST} candidates, got {len(made) if lists else 0}; give --try")
     return made
+
+
+def _values(text: str) -> list[Any]:
+    """``1,10`` or ``[4],[8,8]`` as TOML has them, else words with commas between."""
+    try:
+        return list(tomllib.loads(f"x = [{text}]")["x"])
+    except tomllib.TOMLDecodeError:
+        return [settings([f"x={value}"])["x"] for value in text.split(",")]
 
 
 def tuned(

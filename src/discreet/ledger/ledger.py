@@ -233,7 +233,8 @@ class Ledger:
                 bound = replace(bound, account=payer.number, part=payer.part)
             entry = self._journal.post(work, books, [bound])[0]
             if account.account is None:  # what a part pays was charged when it was opened
-                work.after.insert(0, lambda: tally.opened(self._journal.place, entry.number, bound.cost))
+                parts = account.parts is not None
+                work.after.insert(0, lambda: tally.opened(self._journal.place, entry.number, bound.cost, parts=parts))
         return [
             Account(entry.number, part, account.parts, entry.hash, of=account.account) for part in range(account.parts or 1)
         ]

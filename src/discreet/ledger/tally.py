@@ -11,7 +11,7 @@ _lock = threading.Lock()
 _MOST = 1000  # costs that wait to be added up: nearly always nobody asks for the sum
 _charged: list[Cost] = []
 _open: dict[tuple[str, int], tuple[str, Cost]] = {}
-PAYING, PAID, LOOKED, ALONE, PLAN = "paying", "paid", "looked", "alone", "plan"
+PAYING, PAID, LOOKED, ALONE, PLAN, PARTS = "paying", "paid", "looked", "alone", "plan", "parts"
 _alone: set[tuple[str, int]] = set()  # entries whose answer serves once
 
 
@@ -34,11 +34,11 @@ def paid(ledger: str, number: int) -> None:
         _open[ledger, number] = ALONE if (ledger, number) in _alone else PAID, cost
 
 
-def opened(ledger: str, number: int, cost: Cost) -> None:
-    """A plan was charged, whose steps are taken from now on."""
+def opened(ledger: str, number: int, cost: Cost, *, parts: bool) -> None:
+    """A plan was charged, whose steps are taken from now on, or accounts on parts of the people."""
     with _lock:
         _charge(cost)
-        _open[ledger, number] = PLAN, cost
+        _open[ledger, number] = PARTS if parts else PLAN, cost
 
 
 def looked(ledger: str, number: int) -> None:
@@ -87,6 +87,7 @@ _BECAME = {
     PAID: "{} is paid and nobody looked: asking the same again is free",
     ALONE: "{} is paid and not answered, and asking again is charged again: its answer serves once",
     PLAN: "the steps of {} are paid: a run with a checkpoint goes on with them, and any other pays again",
+    PARTS: "the accounts of {} are paid and serve this run only: running it again pays again",
 }
 
 

@@ -79,7 +79,12 @@ class FreeModel(DataModel):
 
 
 class NoiseModel(FreeModel):
-    """A model whose records are a function of parameters and of noise that does not depend on them: x = g(u, theta)."""
+    """A model whose records are a function of parameters and of noise that does not depend on them: x = g(u, theta).
+
+    ``correlated`` says that u are standard normal numbers and parameters are several: worth moving all at once.
+    """
+
+    correlated: ClassVar[bool] = False
 
     @abstractmethod
     def to_noise(self, key: Array, records: Records, theta: Theta) -> Array:

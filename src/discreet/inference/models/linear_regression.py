@@ -28,6 +28,7 @@ class LinearRegression(Regression):
     columns: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "linear_regression"
+    correlated: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -96,7 +96,7 @@ class OwnModel(FreeModel):
 
         free = self.to_free(theta)
         widths = 1.0 + jnp.abs(self.to_free({name: jnp.asarray(value) for name, value in self.start.items()}))
-        return self.from_free(slice_sweep(key, log_density, free, widths))
+        return self.from_free(slice_sweep(key, log_density, free, widths)[0])
 
     def column(self, records: Records, position: int) -> Array:
         if self.read is not None:

@@ -85,10 +85,10 @@ def judged(measured: Mapping[str, tuple[Floats, Floats, Floats]], draws: Mapping
 def _allowed(chains: int, count: int) -> float:
     """1.01, or for short chains what independent draws exceed once in a million: m halves of n draws have
     R-hat**2 = 1 - 1/n + chi2(m - 1) / (m - 1) / n."""
-    from scipy.stats import chi2
+    from scipy.special import chdtri  # of scipy.special: scipy.stats takes longer to load than all of this to compute
 
     degrees, half = 2 * chains - 1, count // 2
-    return max(LARGEST_R_HAT, math.sqrt(1 + (chi2.isf(1e-6, degrees) / degrees - 1) / half))
+    return max(LARGEST_R_HAT, math.sqrt(1 + (chdtri(degrees, 1e-6) / degrees - 1) / half))
 
 
 def _reshaped(draws: Any, measure: Any) -> Floats:
@@ -111,12 +111,17 @@ def _reshaped(draws: Any, measure: Any) -> Floats:
 def _ranked(split: Floats) -> Floats:
     """Normal scores of the ranks over all chains; equal values share their mean rank."""
     from scipy.special import ndtri
-    from scipy.stats import rankdata
 
     chains, count, places = split.shape
-    ranks = rankdata(split.reshape(-1, places), axis=0)
+    ranks = np.apply_along_axis(_mean_ranks, 0, split.reshape(-1, places))
     scores: Floats = ndtri((ranks - 0.375) / (chains * count + 0.25))
     return scores.reshape(split.shape)
+
+
+def _mean_ranks(values: Floats) -> Floats:
+    """The place of each value among all, from 1 on."""
+    _, place, equal = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(equal) - (equal - 1) / 2)[place])
 
 
 def _r_hat(split: Floats) -> Floats:

@@ -6,11 +6,14 @@ pictures, summaries and derived quantities work the same way.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaincinv, gammaincinv, ndtri
 
+from discreet.core.random import Random
 from discreet.errors import InvalidRequest
 from discreet.inference.outputs.moments import Moments
 
@@ -60,28 +63,23 @@ def _by_group(posterior: Posterior, seed: int) -> Posterior:
 
 def table(counts: Any, alpha: Any = 1.0, *, seed: int = 0) -> Posterior:
     """theta ~ Dirichlet(alpha + counts) of a table of any shape; counts below zero are taken for zero."""
-    from scipy.stats import dirichlet
-
     cells = np.maximum(np.asarray(counts, np.float64), 0.0)
     weights = cells.ravel() + np.ravel(np.asarray(alpha, np.float64))  # one for all, or one for each in their order
-    drawn = dirichlet.rvs(weights, DRAWS, random_state=seed)
+    drawn = gammaincinv(weights, _uniform(seed, (DRAWS, weights.size)))
+    drawn /= drawn.sum(axis=1, keepdims=True)
     return _made({"theta": drawn.reshape(DRAWS, *cells.shape)}, "dirichlet_multinomial")
 
 
 def share(ones: float, rows: float, a: float = 1.0, b: float = 1.0, *, seed: int = 0) -> Posterior:
     """theta ~ Beta(a + ones, b + rows - ones), the count kept between 0 and ``rows``."""
-    from scipy.stats import beta
-
     count = min(max(float(ones), 0.0), max(float(rows), 0.0))
-    drawn = beta.rvs(a + count, b + max(float(rows), 0.0) - count, size=DRAWS, random_state=seed)
+    drawn = betaincinv(a + count, b + max(float(rows), 0.0) - count, _uniform(seed, (DRAWS,)))
     return _made({"theta": drawn}, "beta_bernoulli")
 
 
 def rate(total: float, rows: float, shape: float = 1.0, inverse_scale: float = 1.0, *, seed: int = 0) -> Posterior:
     """rate ~ Gamma(shape + total, inverse_scale + rows)."""
-    from scipy.stats import gamma
-
-    drawn = gamma.rvs(shape + max(total, 0.0), size=DRAWS, random_state=seed) / (inverse_scale + rows)
+    drawn = gammaincinv(shape + max(total, 0.0), _uniform(seed, (DRAWS,))) / (inverse_scale + rows)
     return _made({"rate": drawn}, "gamma_poisson")
 
 
@@ -133,17 +131,15 @@ def _gibbs(
     Each draw is the end of a chain of its own: variance given beta, beta given variance, in turn. ``rows`` counts for the
     variance; where squares are not ``known`` it is drawn from its prior.
     """
-    from scipy.stats import gamma, norm
-
     cross, product, square = moments[:-1, :-1], moments[:-1, -1], moments[-1, -1]
     values, vectors = np.linalg.eigh(cross)
     values = np.maximum(values, 0.0)
     middle, prior = vectors.T @ product, vectors.T @ centre / deviation**2
     prior_of_it = variance if isinstance(variance, tuple | list) else None
     sweeps = 1 if prior_of_it is None else _SWEEPS
-    noise = norm.rvs(size=(sweeps, DRAWS, len(values)), random_state=seed)
+    noise = ndtri(_uniform(seed, (sweeps, DRAWS, len(values))))
     shape = 1.0 if prior_of_it is None else prior_of_it[0] + rows / 2
-    drawn = gamma.rvs(shape, size=(sweeps, DRAWS), random_state=seed + 1)
+    drawn = gammaincinv(shape, _uniform(seed + 1, (sweeps, DRAWS)))
     each = np.full(DRAWS, 1.0 if prior_of_it is not None else variance)
     rotated = np.tile((prior + middle) / (1 / deviation**2 + values), (DRAWS, 1))
     for sweep in range(sweeps):
@@ -154,6 +150,12 @@ def _gibbs(
         rotated = (prior + middle / each[:, None]) / precision + noise[sweep] / np.sqrt(precision)
     made: dict[str, Floats] = {"beta": rotated @ vectors.T}
     return made if prior_of_it is None else made | {"variance": each}
+
+
+def _uniform(seed: int, shape: tuple[int, ...]) -> Floats:
+    """Numbers between 0 and 1, to be sent through inverse distribution functions; loading scipy.stats takes longer."""
+    words = Random(seed).words(math.prod(shape)) >> np.uint64(11)
+    return np.asarray((words + 0.5) / 2**53).reshape(shape)
 
 
 def _made(draws: dict[str, Floats], kind: str) -> Posterior:

@@ -38,20 +38,24 @@ def population(key: Array, draw: Callable[[Array], Array], log_density: LogDensi
         return -0.5 * jnp.sum(((point - middle) / width) ** 2), log_density(point)
 
     values = jax.vmap(lambda p: _finite(parts(p)))(points)
-    power, chosen = _chosen(key, values, jnp.zeros(()))
+    power, chosen = _chosen(values, jnp.zeros(()))
 
     def going(state: tuple[Any, ...]) -> Array:
         return (state[4] < _AFTER) & (state[5] < _MOST)
 
     def further(state: tuple[Any, ...]) -> tuple[Any, ...]:
         key, archive, values, power, after, count = state
-        key, pick, move = jax.random.split(key, 3)
+        key, first, second = jax.random.split(key, 3)
 
-        def one(key: Array, point: Array, value: Pair) -> tuple[Array, Pair, Array]:
-            return along_differences(key, parts, power, point, value, archive, _MOVES)
+        def between(value: Pair) -> tuple[Pair, Array]:
+            return value, (1 - power) * value[0] + power * value[1]
 
-        points, values, _ = jax.vmap(one)(jax.random.split(move, SIZE), archive, values)
-        power, chosen = _chosen(pick, values, power)
+        def one(numbers: Pair, point: Array, value: Pair) -> tuple[Array, tuple[Pair, Array], Array]:
+            return walk(numbers, lambda p: between(_finite(parts(p))), point, between(value), archive)
+
+        numbers = walk_numbers(first, second, (SIZE,), _MOVES, archive.shape[1])
+        points, (values, _), _ = jax.vmap(one)(numbers, archive, values)
+        power, chosen = _chosen(values, power)
         values = jax.tree.map(lambda v: v[chosen], values)
         return key, points[chosen], values, power, after + (power >= 1.0), count + 1
 
@@ -72,12 +76,12 @@ def agreed(archives: Array, log_densities: Array) -> Array:
     return jnp.where(middle < jnp.max(middle) - allowed, jnp.argmax(middle), jnp.arange(middle.size))
 
 
-def _chosen(key: Array, values: Pair, power: Array) -> tuple[Array, Array]:
+def _chosen(values: Pair, power: Array) -> tuple[Array, Array]:
     """The next power, and which points to go on with: each about as often as its weight says."""
     fits = values[1] - values[0]
     after = _next_power(fits, power)
     shares = jnp.cumsum(jax.nn.softmax((after - power) * fits))
-    places = (jnp.arange(SIZE) + jax.random.uniform(key)) / SIZE
+    places = (jnp.arange(SIZE) + 0.5) / SIZE
     return after, jnp.minimum(jnp.searchsorted(shares, places), fits.size - 1)
 
 
@@ -99,44 +103,42 @@ def _next_power(fits: Array, power: Array) -> Array:
     return jnp.where(worth(rest) >= SIZE / 2, 1.0, power + jnp.exp(low))
 
 
-def walk(key: Array, log_density: LogDensity, point: Array, archive: Array, moves: int) -> tuple[Array, Array]:
-    """Metropolis steps on a density along differences of an archive; the point reached, and the share accepted."""
-    none = jnp.zeros(())
-    here = none, log_density(point)
-    point, _, rate = along_differences(key, lambda p: (none, log_density(p)), jnp.ones(()), point, here, archive, moves)
-    return point, rate
+def walk_numbers(first: Array, second: Array, many: tuple[int, ...], moves: int, dimension: int) -> Pair:
+    """What chance adds to ``walk``, for many walks at once: a program draws random numbers in as few places as it can."""
+    uniform = jax.random.uniform(first, (*many, 4, moves), minval=TINY)
+    return uniform, jax.random.normal(second, (*many, moves, dimension))
 
 
-def along_differences(
-    key: Array, parts: Callable[[Array], Pair], power: Array, point: Array, value: Pair, archive: Array, moves: int
-) -> tuple[Array, Pair, Array]:
-    """Metropolis steps on first**(1 - power) second**power along differences of two points of an archive that stays.
+def walk(
+    numbers: Pair, there: Callable[[Array], tuple[Any, Array]], point: Array, here: tuple[Any, Array], archive: Array
+) -> tuple[Array, tuple[Any, Array], Array]:
+    """Metropolis steps on a density along differences of two points of an archive that stays.
 
     Most are 2.38 / sqrt(2 d) long, which suits a normal law of d dimensions; some are whole differences, some short, and
     all have a little noise in every direction, so that every point can be reached. The lengths do not depend on the
-    point, and a difference is as likely as its opposite. ``parts`` are the logarithms of first and second, ``value``
-    those at the point. Returns the point, its parts and the share accepted.
+    point, and a difference is as likely as its opposite. ``there`` tells of a point what is worth carrying along and the
+    logarithm of the density, ``here`` both at the first point. Returns the point reached, both there, and the share
+    accepted.
     """
     size, dimension = archive.shape
     usual = 2.38 / jnp.sqrt(2.0 * dimension)
-    first, second = jax.random.split(key)
-    uniform = jax.random.uniform(first, (4, moves), minval=TINY)
-    little = 0.02 * jnp.std(archive, axis=0) * jax.random.normal(second, (moves, dimension))
+    uniform, normal = numbers
+    little = 0.02 * jnp.std(archive, axis=0) * normal
     pairs = jnp.minimum((uniform[:2] * size).astype(int), size - 1)
     scale = jnp.where(uniform[2] < 0.7, usual, jnp.where(uniform[2] < 0.85, 1.0, usual / 4))
     steps = scale[:, None] * (archive[pairs[0]] - archive[pairs[1]]) + little
 
-    def one(state: tuple[Array, Pair], move: Pair) -> tuple[tuple[Array, Pair], Array]:
-        now, (first, second) = state
+    def one(state: tuple[Array, tuple[Any, Array]], move: Pair) -> tuple[tuple[Array, tuple[Any, Array]], Array]:
+        now, (_, log_density) = state
         step, log_u = move
         other = now + step
-        new = _finite(parts(other))
-        good = log_u < (1 - power) * (new[0] - first) + power * (new[1] - second)
+        new = there(other)
+        good = log_u < new[1] - log_density  # never where the new one is no number
         after = jax.tree.map(lambda new, old: jnp.where(good, new, old), (other, new), state)
         return after, good
 
-    (point, value), good = jax.lax.scan(one, (point, value), (steps, jnp.log(uniform[3])))
-    return point, value, jnp.mean(good * 1.0)
+    (point, here), good = jax.lax.scan(one, (point, here), (steps, jnp.log(uniform[3])))
+    return point, here, jnp.mean(good * 1.0)
 
 
 def _finite(values: Pair) -> Pair:

@@ -40,7 +40,7 @@ def _options(effort: Effort) -> dict[str, Any] | None:
     """What makes the compiler quick. Its emitters of fused loops take most of the time where they can be left out."""
     if effort == "most":
         return None
-    level: dict[str, Any] = {"xla_backend_optimization_level": 0} if effort == "least" else {}
+    level: dict[str, Any] = {"xla_backend_optimization_level": int(effort != "least")}
     plain = level | {"xla_cpu_use_fusion_emitters": False}
     try:
         jax.jit(lambda: 0).lower().compile(plain)

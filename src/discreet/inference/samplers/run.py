@@ -19,7 +19,7 @@ from discreet.inference.models.base import Array
 from discreet.inference.samplers.compiled import Effort, compiled_for, once
 from discreet.inference.samplers.problem import Kernel
 
-_SMALL = 3_000_000  # records looked at below which compiling well takes longer than it saves
+_SMALL, _LARGE = 1_000_000, 30_000_000  # records looked at from which on compiling better saves more than it takes
 _PIECE = 100  # steps between two looks at the keyboard
 
 
@@ -77,7 +77,7 @@ def run(
 
     keys = jax.random.split(key, chains)
     work = (draws + warmup) * chains * max(1, state.get("each", values).shape[-2 if "each" in state else -1])
-    effort: Effort = "most" if work >= _SMALL else "some" if kernel.heavy else "least"
+    effort: Effort = "most" if work >= _LARGE else "some" if kernel.heavy or work >= _SMALL else "least"
     advance, more = compiled_for(jax.vmap(one_piece, (0, 0, axis)), effort, keys, state, values)
     compiled += more
     before, after = math.ceil(warmup / piece), math.ceil(draws / piece)

@@ -66,12 +66,12 @@ def slice_along(
     return jnp.where(moved, point + place * direction, point), jnp.where(moved, found, value)
 
 
-def slice_sweep(key: Array, log_density: Callable[[Array], Array], point: Array, widths: Array) -> Array:
-    """A slice along each coordinate in turn."""
+def slice_sweep(key: Array, log_density: Callable[[Array], Array], point: Array, widths: Array) -> tuple[Array, Array]:
+    """A slice along each coordinate in turn; the point reached and its log-density."""
 
     def one(state: tuple[Array, Array], step: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
         return slice_along(step[0], log_density, *state, step[1]), None
 
     keys = jax.random.split(key, point.shape[0])
-    (point, _), _ = jax.lax.scan(one, (point, log_density(point)), (keys, jnp.diag(widths)))
-    return point
+    reached: tuple[Array, Array] = jax.lax.scan(one, (point, log_density(point)), (keys, jnp.diag(widths)))[0]
+    return reached

@@ -29,6 +29,7 @@ The American Statistician 30 (1976).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ from discreet.core.x64 import TINY, jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.models.base import Array, FiniteModel, FreeModel, NoiseModel, Theta
 from discreet.inference.models.rows import Rows
-from discreet.inference.samplers.annealing import agreed, population, walk
+from discreet.inference.samplers.annealing import agreed, population, walk, walk_numbers
 from discreet.inference.samplers.problem import Kernel, SamplingProblem, State, count_of
 
 _LINE = 401  # points of the rule in one dimension
@@ -47,6 +48,7 @@ _MOVES = 4  # of theta in one step, for each of its coordinates
 _FEW, _JUMPS = 10.0, 5.0  # people behind a total below which it is not normal; noise in jumps above which nobody sees it
 ADVISED = 1000  # from this many records on it is chosen by itself, where no exact sampler is made for the model
 WARMUP = 100  # steps after which the start is forgotten
+Moments = tuple[Array, Array, Array]  # the mean, the covariance, and the third central moment of each coordinate
 
 
 def takes_summary(problem: SamplingProblem) -> bool:
@@ -82,10 +84,9 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
         # The deviation of Laplace noise is sqrt(2) scales, so that its variance given W is deviation**2 W / 2.
         return deviation**2 * jnp.where(laplace, w / 2, 1.0)
 
-    def log_density(point: Array, w: Array, values: Array, moments: Any = fine) -> Array:
-        """Of a point and what was seen, given W."""
-        theta, n = read(point)
-        mean, covariance = _spread(*moments(theta, values))
+    def given(point: Array, moments: Moments, w: Array, values: Array) -> Array:
+        """The log-density of a point and of what was seen, given the moments there and W."""
+        n, (mean, covariance, _) = read(point)[1], moments
         root = jnp.linalg.cholesky(effect * n * covariance + jnp.diag(noise_of(w)))
         apart = jax.scipy.linalg.solve_triangular(root, values - n * mean, lower=True)
         return log_prior(point) - 0.5 * jnp.sum(apart**2) - jnp.sum(jnp.log(jnp.diagonal(root)))
@@ -105,7 +106,7 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
         usual = jnp.where(laplace, 2.0, 1.0)
 
         def roughly(point: Array) -> Array:
-            return log_density(point, usual, values, coarse)
+            return given(point, coarse(read(point)[0], values), usual, values)
 
         archive, found = population(key, lambda key: draw_prior(key, values), roughly)
         return {"point": archive[0], "archive": archive, "w": usual, "theta": read(archive[0])[0], "log_prob": found}
@@ -118,74 +119,87 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
         point = archive[jnp.arange(which.size), place]
         return {**states, "archive": archive, "point": point, "theta": jax.vmap(read)(point)[0]}
 
-    def noise_given(key: Array, point: Array, w: Array, values: Array) -> Array:
+    def noise_given(normal: Array, point: Array, moments: Moments, w: Array, values: Array) -> Array:
         """The noise given theta, n, W and what was seen."""
-        theta, n = read(point)
-        weight, each = fine(theta, values)
-        mean, covariance = _spread(weight, each)
-        first, second = jax.random.split(key)
-        variance = noise_of(w)
-        total = jnp.sqrt(effect * n) * (jnp.sqrt(weight) * jax.random.normal(first, weight.shape)) @ (each - mean)
-        noise = jnp.sqrt(variance) * jax.random.normal(second, values.shape)
+        n, (mean, covariance, _) = read(point)[1], moments
+        variance, spread = noise_of(w), effect * n * covariance
+        size, axes = jnp.linalg.eigh(spread)  # no root of Cholesky's: where totals add up to n it is singular
+        total = axes @ (jnp.sqrt(jnp.maximum(size, 0.0)) * normal[0])
+        noise = jnp.sqrt(variance) * normal[1]
         short = values - n * mean - total - noise
-        return noise + variance * jnp.linalg.solve(effect * n * covariance + jnp.diag(variance), short)
+        return noise + variance * jnp.linalg.solve(spread + jnp.diag(variance), short)
 
     def step(key: Array, state: State, values: Array) -> tuple[State, dict[str, Any]]:
         archive = state["archive"]
         moves = max(1, _MOVES * archive.shape[1] // _ROUNDS)
 
-        def once(carry: tuple[Array, Array], key: Array) -> tuple[tuple[Array, Array], Array]:
-            point, w = carry
-            first, second, third = jax.random.split(key, 3)
-            point, rate = walk(first, lambda p: log_density(p, w, values), point, archive, moves)
-            if laplace.any():
-                noise = noise_given(second, point, w, values)
-                w = jnp.where(laplace, _mixing(third, noise / (deviation / np.sqrt(2))), 1.0)
-            return (point, w), rate
+        def once(carry: tuple[Array, ...], numbers: tuple[Any, ...]) -> tuple[tuple[Array, ...], Array]:
+            (point, moments, w), (steps, normal, uniform) = carry, numbers
 
-        (point, w), rates = jax.lax.scan(once, (state["point"], state["w"]), jax.random.split(key, _ROUNDS))
+            def there(point: Array) -> tuple[Moments, Array]:
+                found = fine(read(point)[0], values)
+                return found, given(point, found, w, values)
+
+            here = moments, given(point, moments, w, values)
+            point, (moments, _), rate = walk(steps, there, point, here, archive)
+            if laplace.any():
+                noise = noise_given(normal, point, moments, w, values)
+                w = jnp.where(laplace, _mixing(normal[2], uniform, noise / (deviation / np.sqrt(2))), 1.0)
+            return (point, moments, w), rate
+
+        begun = state["point"], fine(state["theta"], values), state["w"]
+        first, second, third, fourth = jax.random.split(key, 4)
+        steps = walk_numbers(first, second, (_ROUNDS,), moves, archive.shape[1])
+        normal = jax.random.normal(third, (_ROUNDS, 3, values.size))
+        uniform = jax.random.uniform(fourth, (_ROUNDS, values.size), minval=TINY)
+        (point, moments, w), rates = jax.lax.scan(once, begun, (steps, normal, uniform))
         theta, n = read(point)
-        stats = {"acceptance_rate": jnp.mean(rates), "rare": _rare(fine(theta, values), n, deviation)}
+        stats = {"acceptance_rate": jnp.mean(rates), "rare": _rare(moments, n, deviation)}
         stats |= {"n": n} if unknown else {}
         return {**state, "point": point, "w": w, "theta": theta}, {"theta": theta, "stats": stats}
 
     return Kernel("summary", start, step, heavy=True, share=share)
 
 
-def _rare(moments: tuple[Array, Array], n: Array, deviation: Any) -> Array:
+def _rare(moments: Moments, n: Array, deviation: Any) -> Array:
     """Whether a total is a sum over so few people that it is far from normal, and the noise does not hide it.
 
     Sums over people who add a jump j with a small chance have skewness 1/sqrt(expected number of them) and third over
     second cumulant j: fewer than ten, and noise below five jumps.
     """
-    weight, each = moments
-    apart = each - weight @ each
-    second, third = weight @ apart**2, weight @ apart**3
+    _, covariance, third = moments
+    second = jnp.diagonal(covariance)
     skewed = third**2 * _FEW > n * second**3
     return jnp.any(skewed & (deviation * second < _JUMPS * jnp.abs(third))) * 1.0
 
 
-def _mixing(key: Array, noise: Array) -> Array:
+def _mixing(normal: Array, uniform: Array, noise: Array) -> Array:
     """W given Laplace noise in units of its scale: 1/W is inverse Gaussian with mean 1/abs(noise) and shape 1."""
-    first, second = jax.random.split(key)
     size = jnp.maximum(jnp.abs(noise), 1e-9)
-    mean, square = 1 / size, jax.random.normal(first, noise.shape) ** 2
+    mean, square = 1 / size, normal**2
     # The smaller root of Michael, Schucany and Haas, written without a difference of large numbers.
     half = mean * square / 2
     small = mean / (1 + half + jnp.sqrt(half * (half + 2)))
-    take = jax.random.uniform(second, noise.shape, minval=TINY) <= mean / (mean + small)
+    take = uniform <= mean / (mean + small)
     return 1 / jnp.where(take, small, mean**2 / small)
 
 
-def _spread(weight: Array, each: Array) -> tuple[Array, Array]:
-    """The mean and covariance of weighted lines."""
-    mean = weight @ each
-    apart = each - mean
-    return mean, (apart * weight[:, None]).T @ apart
+def _moments(problem: SamplingProblem, power: int) -> Callable[[Theta, Array], Moments]:
+    """The moments of t(x) given theta, and given what was seen where t depends on it."""
+    points = _points(problem, power)
+
+    def moments(theta: Theta, values: Array) -> Moments:
+        weight, each = points(theta, values)
+        mean = weight @ each
+        apart = each - mean
+        weighted = apart * weight[:, None]
+        return mean, weighted.T @ apart, jnp.sum(weighted * apart**2, axis=0)
+
+    return moments
 
 
-def _moments(problem: SamplingProblem, power: int) -> Any:
-    """Points with weights whose mean and covariance are those of t(x) given theta."""
+def _points(problem: SamplingProblem, power: int) -> Callable[[Theta, Array], tuple[Array, Array]]:
+    """Weights and lines whose moments are those of t(x) given theta."""
     model, evidence = problem.model, problem.evidence
     if isinstance(model, FiniteModel):
 

@@ -111,7 +111,7 @@ class Descends(LossModel):
     expected_rows: int | None = None
     lot_size: int | None = None
     epochs: float = 10
-    steps: int | None = None
+    steps: int | Literal["theorem"] | None = None
     clip: Any = 1.0
     learning_rate: Any = "auto"
     momentum: float = 0.0
@@ -198,6 +198,8 @@ class Descends(LossModel):
         """Expected rows, expected size of a lot, and steps."""
         expected = self._expected(columns)
         lot = min(LOT, expected) if self.lot_size is None else self.lot_size
+        if isinstance(self.steps, str):
+            raise InvalidRequest(f"steps must be a whole number, or 'theorem' for GRPUA, got {self.steps!r}")
         if self.steps is not None:
             return expected, lot, self.steps
         if isinstance(self.epochs, bool) or not isinstance(self.epochs, int | float) or not self.epochs > 0:

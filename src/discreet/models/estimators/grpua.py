@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from discreet.accounting.lots import noise_multiplier
+from discreet.accounting.lots import halved, noise_multiplier
 from discreet.core import numbers
 from discreet.core.numbers import Number
 from discreet.core.query import Relation
@@ -34,9 +34,8 @@ class SingleRecord(Descends):
             raise InvalidRequest(
                 f"GRPUA takes one record a step, got lot_size={self.lot_size}; use SGDClassifier or MLPClassifier for more"
             )
-        expected, _, _ = super().settings(columns)
-        steps = math.ceil(self.epochs * expected) if self.steps is None else self.steps
-        return expected, 1, steps
+        expected, _, steps = super().settings(columns)
+        return expected, 1, math.ceil(self.epochs * expected) if self.steps is None else steps
 
 
 class GRPUA(SingleRecord, SGDClassifier):
@@ -44,10 +43,22 @@ class GRPUA(SingleRecord, SGDClassifier):
 
     The strength is that of the mean objective, ridge / expected_rows; without a ridge steps fall as 1 / sqrt(t + 1),
     scaled by the noise (Bassily, Smith and Thakurta 2014). Parameters are those of ``SGDClassifier``; ``lot_size`` is
-    1.
+    1, and ``steps`` may be "theorem", see ``theorem_steps``. A preview shows the steps and, with a ridge, how far from the
+    best objective they end (``discreet.models.gradient.utility``).
 
     Proof: see ``discreet.models.gradient.engine.descend``.
     """
+
+    def settings(self, columns: Columns | None) -> tuple[int, int, int]:
+        if self.steps != "theorem":
+            return super().settings(columns)
+        if self.epsilon is None or self.delta is None or self.epsilon == math.inf:
+            raise InvalidRequest(
+                f"steps='theorem' follows from epsilon and delta, got {self.epsilon} and {self.delta}; give both"
+            )
+        relation = self.neighbors if columns is None else columns.schema.neighbors
+        expected = self._expected(columns)
+        return expected, 1, theorem_steps(self.epsilon, self.delta, expected, relation)
 
     def _sizes(self, scale: float, clip: float, design: Design | None, columns: Columns, relation: Relation) -> StepSize:
         if self.learning_rate != "auto":
@@ -69,6 +80,20 @@ class GRPUANetwork(SingleRecord, MLPClassifier):
 
     Proof: see ``discreet.models.gradient.engine.descend``.
     """
+
+
+def theorem_steps(epsilon: Number, delta: Number, rows: int, relation: Relation) -> int:
+    """T = rows**2 (Bassily, Smith and Thakurta 2014, theorem 2.4), or (2 mu rows)**2 where that is less.
+
+    The theorem takes rows**2 steps so that what is left to descend is no more than what the noise costs. With mu the
+    largest shift of a normal law that is (epsilon, delta)-private (of a removal, where a replacement is one of two), T steps
+    on one record each need noise of about sqrt(T) / (mu rows) clip norms where that is large, and more where it is not. At
+    (2 mu rows)**2 steps it is about 2: what V / T of ``utility_bound`` may still fall by is a seventh of its noise, as
+    exp(1/4) - 1 is to 1/4, and the choice of records, which adds 1 to 4 for each parameter.
+    """
+    e, d = float(numbers.positive(epsilon, "epsilon")), float(numbers.probability(delta, "delta"))
+    shift = largest_shift(*(halved(e, d) if relation != "add_remove" else (e, d)))
+    return max(1, min(rows**2, math.ceil((2 * float(shift) * rows) ** 2)))
 
 
 def printed_epsilon(rows: int, step_epsilon: Number, step_delta: Number, delta: Number) -> float:

@@ -26,7 +26,7 @@ from discreet.models.gradient.clipping import to_numpy
 from discreet.models.gradient.device import DeviceTable, namespace
 from discreet.models.gradient.engine import Trained
 from discreet.models.gradient.lot_gradient import block_of
-from discreet.models.gradient.network import Activation, Network, classifier
+from discreet.models.gradient.network import Activation, Network, classifier, hidden_sizes
 from discreet.models.protocol import Columns
 from discreet.models.publish.network_predictor import NetworkPredictor
 
@@ -108,8 +108,7 @@ class MLPClassifier(Thresholded, ManyClasses, Descends):
         return self._steps(design, self._network(design.width, len(design.target.classes)), columns, relation)
 
     def _network(self, inputs: int, classes: int) -> Network:
-        sizes = (self.hidden_layer_sizes,) if isinstance(self.hidden_layer_sizes, int) else tuple(self.hidden_layer_sizes)
-        return classifier(inputs, sizes, classes, self.activation)
+        return classifier(inputs, hidden_sizes(self.hidden_layer_sizes), classes, self.activation)
 
     def _steps(self, design: Design, network: Network, columns: Columns, relation: Relation) -> Procedure[FittedNetwork]:
         ridge = numbers.non_negative(self.ridge, "ridge")

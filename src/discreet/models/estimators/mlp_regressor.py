@@ -15,7 +15,7 @@ from discreet.models.estimators.gradient_descent import Descends
 from discreet.models.estimators.mlp_classifier import FittedNetwork
 from discreet.models.estimators.regressor import NumberModel
 from discreet.models.estimators.sgd_regressor import LOSSES
-from discreet.models.gradient.network import Activation, Network
+from discreet.models.gradient.network import Activation, Network, hidden_sizes
 from discreet.models.protocol import Columns
 from discreet.models.publish.network_predictor import NumberNetworkPredictor
 
@@ -47,7 +47,7 @@ class MLPRegressor(Descends, NumberModel):
             columns.schema, columns.features, columns.target, intercept=False, radius=radius, weight=columns.weight
         )
         design = replace(design, target=replace(design.target, centred=True))  # which the bias of the output can answer
-        sizes = (self.hidden_layer_sizes,) if isinstance(self.hidden_layer_sizes, int) else tuple(self.hidden_layer_sizes)
+        sizes = hidden_sizes(self.hidden_layer_sizes)
         network = Network((design.width, *sizes, 1), LOSSES[self.loss], True, self.activation)
         return self._steps(design, network, columns, relation)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -24,8 +24,8 @@ class Threshold:
 
     score: float
     rates: Rates
-    release: Release
-    cost: Cost
+    release: Release = field(repr=False)
+    cost: Cost = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ product and its gradient is one product. No hidden layer at all is a linear mode
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -228,6 +229,14 @@ class Network(Trainable):
         scores = scores - self.margin * truth
         top = scores - xp.max(scores, axis=1, keepdims=True)
         return xp.log(xp.sum(xp.exp(top), axis=1)) - xp.sum(top * truth, axis=1)
+
+
+def hidden_sizes(given: Any) -> tuple[int, ...]:
+    """What a user gave as the widths of hidden layers: one whole number, or a sequence of them."""
+    sizes = (given,) if isinstance(given, int) else given
+    if not isinstance(sizes, Sequence) or any(isinstance(s, bool) or not isinstance(s, int | np.integer) for s in sizes):
+        raise InvalidRequest(f"hidden_layer_sizes must be whole numbers such as (100, 100), got {given!r:.100}")
+    return tuple(int(size) for size in sizes)
 
 
 def classifier(inputs: int, hidden: tuple[int, ...], classes: int, activation: Activation = "relu") -> Network:
