@@ -94,4 +94,4 @@ def test_a_full_disk_says_what_was_charged(asked: Path, run: Run, monkeypatch: p
     monkeypatch.setattr("discreet.jobs.release.released", full)
     ran = run("release", asked / "people.toml")
     assert ran.code == 2
-    assert ran.err == "discreet: No space left on device: releases.json; nothing was charged\n"
+    assert ran.err == "discreet: No space left on device: releases.json; make room; nothing was charged\n"

@@ -172,11 +172,7 @@ class Database:
             yield
         finally:
             if self._unlocked is not None:
-                try:
-                    self._unlocked.check()
-                except LedgerUnavailable:
-                    self._drop()
-                    raise
+                self._unlocked.check()
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[Connection]:
@@ -246,6 +242,8 @@ class Database:
     def _connected(self, told: Told = CHARGED) -> Connection:
         if self._gone:
             raise LedgerUnavailable(f"{self._gone}. {told.before}")
+        if self._unlocked is not None:  # what was read before tells nothing of the file as it is now
+            self._drop()
         if self._connection is None:
             try:
                 self._connection = self._engine.connect()
