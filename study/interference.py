@@ -183,9 +183,19 @@ def _stored(path: Path) -> list[Any]:
 
 
 def _row(row: Any) -> Any:
-    """A row of a ledger; of a question asked at coefficients that were released before only that it was asked."""
+    """A row of a ledger; of what was asked at coefficients that were released before, which scale its noise, the shape."""
     masked = [_masked(cell) for cell in row]
-    return "at released coefficients" if any(isinstance(cell, dict) and "theta" in cell for cell in masked) else masked
+    return ["at released coefficients", *map(_shape, masked)] if any(map(_at_released, masked)) else masked
+
+
+def _at_released(document: Any) -> bool:
+    if isinstance(document, dict):
+        return "theta" in document or any(map(_at_released, document.values()))
+    return isinstance(document, list) and any(map(_at_released, document))
+
+
+def _shape(document: Any) -> Any:
+    return np.shape(document["value"]) if isinstance(document, dict) and "value" in document else None
 
 
 def _masked(cell: Any) -> Any:

@@ -103,8 +103,10 @@ class Questions(Asker):
         The last of a tuple may be a dict of the statistic's options, ``("histogram", "age", {"bins": 5})``. ``by`` groups
         all of them that say no ``by`` of their own.
         """
+        if not isinstance(questions, list | tuple) or not questions:
+            raise InvalidRequest(f"questions must be a list of tuples such as ('mean', 'age'), got {questions!r}")
         for question in questions:
-            if isinstance(question, str) or not question:
+            if not isinstance(question, list | tuple) or not question:
                 raise InvalidRequest(f"a question is a tuple such as ('mean', 'age') or ('count',), got {question!r}")
         grouped = {} if by is None else {"by": by}
         told = [(name, columns, grouped | options) for name, columns, options in map(taken_apart, questions)]
@@ -126,6 +128,8 @@ class Questions(Asker):
 
         With ``by``, or of the population, all are read off one distribution, which is paid for once.
         """
+        if isinstance(q, str | bytes) or not hasattr(q, "__len__"):
+            raise InvalidRequest(f"q must be a list such as [0.25, 0.5, 0.75], got {q!r}; for one of them use quantile")
         if options.get("by") is not None or options.get("of") == "population":
             whole = self.ask("distribution", column, **options)
             return [whole.quantile(one) for one in q]

@@ -69,6 +69,19 @@ def test_separators_are_recognised_from_the_header_line_alone(run: Run, tmp_path
         assert "3 columns: weight (kg, dry), height, age" in made.out
 
 
+def test_a_tab_is_named_as_it_can_be_typed(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a\tb\n1\t2\n")
+    refused = run("schema", "new", path)
+    assert "say --delimiter tab" in refused.err
+    for place, word in enumerate(("tab", "\\t", "\t")):
+        made = run("schema", "new", path, "--delimiter", word, "--out", tmp_path / f"{place}.toml")
+        assert "2 columns: a, b" in made.out, made.err
+    wrong = run("schema", "new", path, "--delimiter", " ", "--out", tmp_path / "wrong.toml")
+    assert "seems to be separated by tab, not by ' '" in wrong.err
+    assert "1 columns" in run("schema", "new", path, "--delimiter", ",", "--out", tmp_path / "one.toml").out
+
+
 # The file, what is changed in it into what, and words of the one line that answers it.
 MISTAKES = [
     ("schema", 'delimiter = ";"', 'delimiter = ";;"', "delimiter must be one of"),

@@ -88,9 +88,10 @@ def test_discrete_draws(law: str, scale: Fraction) -> None:
         lambda r: exponential.geometric(r, Fraction(7, 3), 300),
         lambda r: normal.gaussian(r, [FINE, FINE * 5], 300, 0.25),
         lambda r: sphere.spherical_laplace(r, FINE, 7, 0.25),
+        lambda r: sphere.spherical_laplace(r, FINE, 120),
         lambda r: exponential.exceeds(r, np.linspace(0.1, 3, 300), np.zeros(300), lambda i: Fraction(299 + 29 * i, 2990)),
     ],
-    ids=["laplace", "laplace-scales", "geometric", "gaussian", "sphere", "exceeds"],
+    ids=["laplace", "laplace-scales", "geometric", "gaussian", "sphere", "wide sphere", "exceeds"],
 )  # fmt: skip
 def test_slow_path_agrees_with_fast(draw: Callable[[Random], np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
     """The same words, every draw sent to the exact intervals: nothing may change."""

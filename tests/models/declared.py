@@ -68,10 +68,6 @@ class CheckedAdditiveClassifier(Declared, AdditiveClassifier):
     """Declared."""
 
 
-class CheckedLinearSVC(Declared, LinearSVC):
-    """Declared."""
-
-
 class CheckedKernelSVC(Declared, KernelSVC):
     """Declared: the classes alone, as it needs no bounds."""
 
@@ -128,6 +124,10 @@ class DeclaredClasses(Declared):
         if len(found) < 2:
             raise InvalidRequest("these checks declare the classes that they have, and there is 1 class only")
         return tuple(found)
+
+
+class CheckedLinearSVC(DeclaredClasses, LinearSVC):
+    """Declared."""
 
 
 class CheckedSoftmaxRegression(DeclaredClasses, SoftmaxRegression):

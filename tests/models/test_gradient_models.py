@@ -20,7 +20,7 @@ import discreet as ds
 from discreet.core.random import Random
 from discreet.core.runner import Desk, NoLedger
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, UnsupportedFormat
-from discreet.models import MLPClassifier, SGDClassifier, SGDRegressor
+from discreet.models import LinearSVC, MLPClassifier, SGDClassifier, SGDRegressor, SoftmaxRegression
 from discreet.models.design import Design
 from discreet.models.estimators import gradient_descent
 from discreet.models.estimators.grpua import GRPUA, printed_epsilon
@@ -34,6 +34,7 @@ from discreet.models.gradient.lot_gradient import LotGradient
 from discreet.models.gradient.network import Network, classifier
 from discreet.models.gradient.steps import InverseRoot, StronglyConvex
 from discreet.models.losses import Logistic, Squared
+from discreet.models.own_losses import Declared
 from discreet.models.publish.predictor import load
 from discreet.sources import open_source
 
@@ -66,6 +67,27 @@ def test_models_learn_and_say_what_they_cost() -> None:
         assert (model.predict(x) == model.classes_[(model.decision_function(x) > 0).astype(int)]).all()
         clone(model)
     assert np.allclose(model.predict_proba(x).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber_hinge"])
+def test_a_linear_descent_of_several_classes_nears_the_minimiser(loss: Any) -> None:
+    """Without noise, all rows in every lot: what LinearSVC and SoftmaxRegression minimise exactly."""
+    x, y = table(300, classes=3)
+    facts: dict[str, Any] = {"epsilon": math.inf, "bounds": PUBLIC["bounds"], "classes": [0, 1, 2], "ridge": 6}
+    exact = LinearSVC(**facts) if loss == "huber_hinge" else SoftmaxRegression(**facts)
+    steps = {"expected_rows": 300, "lot_size": 300, "epochs": 1500, "clip": 2, "iterate": "last"}
+    model = SGDClassifier(loss=loss, **facts, **steps).fit(x, y)
+    apart = np.abs(model.decision_function(x) - exact.fit(x, y).decision_function(x))
+    assert apart.max() < 0.02
+    assert (model.predict(x) == exact.predict(x)).mean() > 0.98
+    if loss == "logistic":
+        assert np.allclose(model.predict_proba(x).sum(1), 1)
+    else:
+        with pytest.raises(InvalidRequest, match="no probabilities"):
+            model.predict_proba(x)
+    other = Declared(Logistic(), Fraction(1), Fraction(1, 4))
+    with pytest.raises(InvalidRequest, match="more than two classes take"):
+        SGDClassifier(**PUBLIC, classes=[0, 1, 2], loss=other).fit(x, y)
 
 
 def test_several_classes_and_labels_of_any_kind() -> None:
@@ -541,6 +563,41 @@ try:
     clone(made).set_params(clip=ClipQuantile(), epsilon=2.0, delta=1e-5).fit(jax.numpy.asarray(x), jax.numpy.asarray(y))
 except InvalidRequest as problem:
     assert "lots of a plan only" in str(problem)
+
+from discreet.models.gradient import network
+from discreet.models.gradient.blocks_elsewhere import PLACES, blocks
+
+class Uneven(network.Network):
+    # Products as of a library that takes another kernel for the first rows.
+    def forward(self, flat, x, xp=np, room=None):
+        found = super().forward(flat, x, xp, room)
+        return [*found[:-1], found[-1].at[:3].multiply(1 + 2.0**-52)]
+
+class Sociable(network.Network):
+    # A row depends on the others of its block in the last bits.
+    def forward(self, flat, x, xp=np, room=None):
+        found = super().forward(flat, x, xp, room)
+        return [*found[:-1], found[-1] * (1 + 2.0**-52 * (xp.sum(x[:, 0]) > 0))]
+
+def of(kind):
+    return blocks(kind(network.classifier(4, (7,), 3).widths), 4096, 5000, jax.numpy, jax.devices()[0])
+
+standing, rows = of(network.Network)
+assert rows == 4096 and standing.tolist() == [*range(5000), *[-1] * (2 * 4096 - 5000)]
+standing, rows = of(Uneven)
+assert rows == PLACES and len(standing) % PLACES == 0 and sorted(standing[standing >= 0]) == list(range(5000))
+lot = MLPClassifier(**facts | {"lot_size": 600}, hidden_layer_sizes=(7,), classes=[0, 1, 2])
+from discreet.models.estimators import mlp_classifier
+
+mlp_classifier.classifier = lambda inputs, hidden, classes, kind: Uneven((inputs, *hidden, classes), None, True, kind)
+there = clone(lot).fit(jax.numpy.asarray(x), jax.numpy.asarray(y))
+mlp_classifier.classifier = network.classifier
+here = clone(lot).fit(x, y)
+assert all(np.allclose(a, b, atol=1e-12) for a, b in zip(here.coefs_, there.coefs_, strict=True))
+try:
+    of(Sociable)
+except InvalidRequest as problem:
+    assert "pass NumPy arrays" in str(problem)
     print("as it should be")
 """
 

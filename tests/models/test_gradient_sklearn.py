@@ -12,10 +12,10 @@ from sklearn.exceptions import SkipTestWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 from discreet.models import MLPClassifier, SGDClassifier, SGDRegressor
-from tests.models.declared import Declared
+from tests.models.declared import Declared, DeclaredClasses
 
 
-class CheckedSGDClassifier(Declared, SGDClassifier):
+class CheckedSGDClassifier(DeclaredClasses, SGDClassifier):
     """Declared."""
 
 

@@ -86,10 +86,11 @@ def test_the_golden_minimum_and_coefficients_by_brute_force() -> None:
     assert np.allclose(model.predict_proba(X).sum(1), 1)
 
 
-def test_derivatives_are_those_of_the_value() -> None:
+@pytest.mark.parametrize("margin", [0, "1.7"])
+def test_derivatives_are_those_of_the_value(margin: Any) -> None:
     rng = np.random.default_rng(1)
     rows = DesignRows(rng.normal(size=(40, 3)) / 3, rng.integers(0, 4, 40).astype(float), rng.random(40), None)
-    loss, phi = Softmax(4), rng.normal(size=9)
+    loss, phi = Softmax(4, margin), rng.normal(size=9)
     found = pass_over(rows, loss, phi, "second")
     fine = pass_over(rows, loss, phi, "first", fine=True)
     assert np.allclose(np.asarray(fine.gradient, float), found.gradient, atol=1e-13)
@@ -104,12 +105,12 @@ def test_derivatives_are_those_of_the_value() -> None:
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 def test_one_row_moves_gradient_and_determinant_within_what_is_claimed(relation: Relation) -> None:
-    """Rows of length 1 at random coefficients and at the worst ones, K = 3 to 6."""
+    """Rows of length 1 at random coefficients and at the worst ones, K = 3 to 6, with and without a margin."""
     rng = np.random.default_rng(2)
     closest = 0.0
     for trial in range(300):
         classes = 3 + trial % 4
-        loss, ridge = Softmax(classes), float(rng.choice([0.3, 2.0, 8.0]))
+        loss, ridge = Softmax(classes, int(trial % 3 == 1) * 2), float(rng.choice([0.3, 2.0, 8.0]))
         x = rng.normal(size=(2, 2))
         x /= np.linalg.norm(x, axis=1, keepdims=True)
         phi = rng.normal(size=2 * (classes - 1)) * rng.choice([0.0, 1.0, 60.0])
@@ -169,3 +170,82 @@ def test_published_and_refused(tmp_path: Any) -> None:
     ]:
         with pytest.raises(InvalidRequest, match=words):
             made()
+
+
+def hinge(score: Any, y: Any, width: float) -> Any:
+    """The hinge of Crammer and Singer with its maximum rounded over ``width``, row by row, as it is written in books."""
+    short = score + 1.0
+    short[np.arange(len(y)), y] -= 1.0
+    most = short.max(1)
+    return most + width * np.log(np.exp((short - most[:, None]) / width).sum(1)) - score[np.arange(len(y)), y]
+
+
+@pytest.mark.parametrize("width", [0.1, 0.5, 3.0])
+def test_a_support_vector_machine_of_three_classes_by_brute_force(width: float) -> None:
+    model = m.LinearSVC(epsilon=math.inf, bounds=BOUNDS, classes=["s", "v", "w"], ridge=2, width=width)
+    model.fit(X, np.array(["s", "v", "w"])[Y])
+    z = np.column_stack([S, np.ones(150)]) / math.sqrt(5)
+
+    def loss(flat: Any) -> Any:
+        return hinge(z @ flat.reshape(3, 5).T, Y, width).sum() + flat @ flat
+
+    wanted = minimize(loss, np.zeros(15), method="BFGS", options={"gtol": 1e-6}).x.reshape(3, 5)
+    assert np.allclose(model.fitted_.lines, wanted, atol=2e-4)
+    assert np.allclose(model.decision_function(X), z @ wanted.T, atol=2e-3)
+    assert model.coef_.shape == (3, 4)
+    assert not hasattr(model, "predict_proba")
+    plain = np.maximum(0, 1 + np.where(np.eye(3)[Y] > 0, -np.inf, z @ wanted.T).max(1) - (z @ wanted.T)[np.arange(150), Y])
+    over = hinge(z @ wanted.T, Y, width) - plain
+    assert over.min() >= -1e-12
+    assert over.max() <= width * math.log(3) + 1e-12, "it passes the hinge by at most h ln K"
+
+
+def test_price_and_judgement_of_a_support_vector_machine_of_three_classes(tmp_path: Any) -> None:
+    facts = {"bounds": BOUNDS, "classes": [0, 1, 2], "random_state": 1}
+    ledger = ds.Ledger("test", ds.Budget(epsilon=200))
+    free = m.LinearSVC(epsilon=2, ridge="auto", ledger=ledger, **facts).fit(X, Y)
+    assert ledger.spent().epsilon == 2, "once, not once for each class"
+    assert free.ridge_ == pytest.approx(4 / (2 * 0.5), rel=0.01), "4 / (h epsilon): the Jacobian is free"
+    law: ObjectivePerturbation = free.privacy_.releases[0].mechanism
+    assert float(law.scale) == pytest.approx(math.sqrt(2) / 2, rel=0.01), "the noise of one softmax, not of three fits"
+    twice = m.LinearSVC(epsilon=2, ridge="auto", neighbors="replace", **facts).fit(X, Y)
+    assert twice.ridge_ == pytest.approx(8 / (2 * 0.5), rel=0.01)
+    normal = m.LinearSVC(epsilon=1, delta=1e-5, ridge=16, **facts).fit(X, Y)
+    assert normal.privacy_.cost.epsilon == 1
+    outside = m.LinearSVC(epsilon=5, method="output", ridge=4, **facts).fit(X, Y)
+    assert outside.privacy_.method == "output"
+    loaded = m.load(free.publish(tmp_path / "model.json"))
+    assert np.array_equal(loaded.predict(X), free.predict(X))
+    with pytest.raises(InvalidRequest, match="no probabilities"):
+        loaded.predict_proba(X)
+    assert m.confusion_matrix(free, X, Y, epsilon=50).counts.shape == (3, 3)
+    other = ds.Ledger("test", ds.Budget(epsilon=9))
+    m.confusion_matrix(free, X, Y, epsilon=1, ledger=other)
+    assert other.spent().epsilon == 1, "the ledger that is given pays"
+    assert float(free.paid_score(X, Y, epsilon=100)) == pytest.approx(free.public_score(X, Y), abs=0.05)
+    for words, made in [
+        ("two classes, got 3", free.confidence_intervals),
+        ("two classes, got 3", lambda: free.test("x0")),
+        ("two classes", lambda: free.decide_at(0.3)),
+        ("two classes", lambda: m.LinearSVC(epsilon=1, intervals=True, **facts).fit(X, Y)),
+        ("method", lambda: m.LinearSVC(epsilon=1, method="opera", neighbors="replace", **facts).fit(X, Y)),
+        ("at most 50", lambda: m.LinearSVC(epsilon=1, width="0.01", **facts).fit(X, Y)),
+        ("declared classes", lambda: m.LinearSVC(epsilon=1, **facts).fit(X, Y + 1)),
+        ("different labels", lambda: m.LinearSVC(epsilon=1, **facts | {"classes": [0, 1, 1]}).fit(X, Y)),
+    ]:
+        with pytest.raises(InvalidRequest, match=words):
+            made()
+
+
+def test_a_table_of_one_class_is_answered_with_noise() -> None:
+    """Through a session what a record holds refuses nothing: labels not declared, one class only, nobody at all."""
+    schema = ds.Schema({n: ds.Real(*b) for n, b in zip("abcd", BOUNDS, strict=True)} | {"y": ds.Categories([0, 1, 2])})
+    columns = {n: X[:, i] for i, n in enumerate("abcd")}
+    strange = np.where(Y == 1, 7, Y)
+    empty = {n: v[:0] for n, v in columns.items()} | {"y": Y[:0]}
+    for table in (columns | {"y": np.zeros(150, int)}, columns | {"y": strange}, empty):
+        session = ds.Session(table, schema, ledger="test", seed=1)
+        for model in (m.LinearSVC(epsilon=1), m.SoftmaxRegression(epsilon=1)):
+            assert np.isfinite(session.fit(model, list("abcd"), "y").coef_).all()
+        descent = m.SGDClassifier(epsilon=1, delta=1e-5, expected_rows=150, steps=3)
+        assert session.fit(descent, list("abcd"), "y").coef_.shape == (3, 4)

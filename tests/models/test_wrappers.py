@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.ensemble import VotingClassifier
+from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 
 import discreet as ds
@@ -37,6 +39,18 @@ def test_a_vote_pays_for_each_voter() -> None:
         assert np.allclose(vote.predict_proba(X).sum(1), 1)
 
 
+def test_calibration_and_a_search_pay_for_each_fit_and_stop_at_the_budget() -> None:
+    y, facts = (Y > 0).astype(int), {"bounds": BOUNDS, "classes": [0, 1]}
+    with ds.Ledger("sqlite://", ds.Budget(epsilon=6)) as ledger:
+        inner = m.LogisticRegression(epsilon=1, ledger=ledger, **facts)
+        CalibratedClassifierCV(inner, cv=3).fit(X, y)
+        assert ledger.spent().epsilon == 3, "a fit for each fold"
+        search = GridSearchCV(inner, {"ridge": [1, 2]}, cv=2, scoring="accuracy", error_score="raise")
+        with pytest.raises(BudgetExceeded):
+            search.fit(X, y)
+        assert ledger.spent().epsilon == 6, "three of four fits of the search"
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [
@@ -44,6 +58,10 @@ def test_a_vote_pays_for_each_voter() -> None:
         (m.GaussianNB(), ["epsilon", "bounds", "classes"]),
         (m.PoissonRegressor(), ["epsilon", "bounds", "target_bounds"]),
         (m.LinearRegression(epsilon=1), ["bounds", "target_bounds"]),
+        (m.LinearSVC(), ["epsilon", "bounds", "classes"]),
+        (m.SGDClassifier(), ["epsilon", "delta", "bounds", "classes", "expected_rows"]),
+        (m.MLPClassifier(epsilon=1), ["delta", "bounds", "classes", "expected_rows"]),
+        (m.SGDRegressor(epsilon=1), ["delta", "bounds", "target_bounds", "expected_rows"]),
     ],
 )
 def test_all_that_is_missing_is_said_at_once(model: object, words: list[str]) -> None:

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 def new(
     table: Annotated[Path, typer.Argument(help="A CSV or Parquet file. Only its column names are read.", metavar="TABLE")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; TABLE.schema.toml by default.")] = None,
-    delimiter: Annotated[str | None, typer.Option("--delimiter", help="What separates the cells, such as ';'.")] = None,
+    delimiter: Annotated[str | None, typer.Option("--delimiter", help="What separates cells, such as ';' or tab.")] = None,
     encoding: Annotated[str, typer.Option("--encoding", help="How letters are coded, such as latin-1.")] = "utf-8",
     json: show.Json = False,
 ) -> None:
@@ -31,21 +31,23 @@ def new(
     Bounds and categories are never read off the data: a bound taken from the largest value would give that person away. A
     header line that is separated by something else than the file's ending says is asked about; no record is looked at.
     """
-    from discreet.cli.template import column_names, other_delimiter, schema_template
+    from discreet.cli.template import column_names, delimiter_named, in_words, other_delimiter, schema_template
     from discreet.core.dialect import Dialect
     from discreet.errors import InvalidRequest
     from discreet.jobs.output import folder_for
 
-    dialect = Dialect(delimiter=delimiter, encoding=encoding)
+    given = None if delimiter is None else delimiter_named(delimiter)
+    dialect = Dialect(delimiter=given, encoding=encoding)
     names = column_names(table, dialect)
-    other = other_delimiter(names) if delimiter is None else None
+    other = None if given == "," else other_delimiter(names)  # a comma, said by hand: it is one column
     if other is not None:
-        if not sys.stdin.isatty():
+        seems = f"header line seems to be separated by {in_words(other)}"
+        if given is not None or not sys.stdin.isatty():
+            why = "and nobody is here to be asked" if given is None else f"not by {in_words(given)}"
             raise InvalidRequest(
-                f"the header line seems to be separated by {other!r}, and nobody is here to be asked; say --delimiter "
-                f"'{other}', or --delimiter ',' if it is one column"
+                f"the {seems}, {why}; say --delimiter {in_words(other)}, or --delimiter ',' if it is one column"
             )
-        if typer.confirm(f"The header line seems to be separated by {other!r}. Is the whole file?", default=True):
+        if typer.confirm(f"The {seems}. Is the whole file?", default=True):
             dialect = Dialect(delimiter=other, encoding=encoding)
             names = column_names(table, dialect)
     target = out or table.with_name(f"{table.name.split('.')[0]}.schema.toml")

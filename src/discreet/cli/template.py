@@ -67,6 +67,16 @@ def other_delimiter(names: list[str]) -> str | None:
     return mark if most > next_most and most > len(names) - 1 else None
 
 
+def delimiter_named(word: str) -> str:
+    """The mark that a word at the command line stands for: a tab is hard to type."""
+    return "\t" if word in ("tab", "\\t") else word
+
+
+def in_words(mark: str) -> str:
+    """A mark as it can be typed at the command line."""
+    return "tab" if mark == "\t" else f"'{mark}'"
+
+
 def schema_template(table: str, names: list[str], dialect: Dialect) -> str:
     """The text of the template."""
     said = dialect.to_dict()

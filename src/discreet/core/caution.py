@@ -20,7 +20,8 @@ class Caution:
     """Why an answer is not what it was planned to be.
 
     ``fewer``: of about ``expected`` rows only about ``seen`` have what the question needs; ``more``: the other way round.
-    ``wider``: its error is ``seen`` times the one planned for ``expected`` rows.
+    ``wider``: its error is ``seen`` times the one planned for ``expected`` rows; of a filter, for about as many rows as
+    fulfil it.
     """
 
     kind: Literal["fewer", "more", "wider"]
@@ -45,14 +46,17 @@ def caution(releases: Sequence[Release], expected: int | None, error: Callable[[
     """What has to be said of an answer; None where it is as planned, or nothing was expected.
 
     ``error`` is the expected error of an answer read off releases. The sum of the released numbers is compared with what it
-    is at least and at most where all of the ``expected`` rows can be used; of most queries that is their number.
+    is at least and at most where all of the ``expected`` rows can be used; of most queries that is their number. How many
+    rows fulfil a filter nobody expects: there the error is held against one for the noisy number of them.
 
     Proof: it reads releases and the schema's public guess, so it is post-processing.
     """
     if expected is None or not releases or releases[0].query is None:
         return None
     first, query = releases[0], releases[0].query
-    totals = query.totals(expected)
+    totals, rows = query.totals(expected), expected
+    if totals is None and first.where:
+        return None
     if totals is not None:
         least, most = totals
         seen, reach = float(np.sum(first.value)), _SURE * float(np.linalg.norm(first.mechanism.deviation(query.size)))
@@ -60,7 +64,9 @@ def caution(releases: Sequence[Release], expected: int | None, error: Callable[[
             return Caution("fewer", seen / least * expected, expected)
         if seen - reach > 2 * most:
             return Caution("more", seen / most * expected, expected)
-    made_up = query.blank(expected)
+        if first.where:
+            rows = max(1, min(expected, round(max(seen, reach) / max(least, 1.0) * expected)))
+    made_up = query.blank(rows)
     if not isinstance(made_up, Exact) or len(releases) > 1:
         return None
     now, planned = error(releases), error([replace(first, value=made_up.value)])
@@ -68,4 +74,4 @@ def caution(releases: Sequence[Release], expected: int | None, error: Callable[[
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.median(np.ravel(np.asarray(now, np.float64) / np.asarray(planned, np.float64)))
-    return Caution("wider", float(ratio), expected) if ratio > _FAR else None
+    return Caution("wider", float(ratio), rows) if ratio > _FAR else None

@@ -34,6 +34,7 @@ Keys = npt.NDArray[np.int64]
 _SAFE = 1.0 - 2.0**-40
 _FAR = 2.0**40
 _RUN = 2048  # rows at a time
+_ROWS = 4096  # of numbers that are read at a time
 MOST_ROWS = 1 << 20  # up to which a minimiser is certified, unless many more are expected
 
 
@@ -378,11 +379,41 @@ class Design:
         return np.empty((rows, sum(f.size for f in self.features) + (self.intercept and not self.fourier)))
 
     def _features(self, batch: Any) -> Floats:
-        x, place = self._room(batch.size), 0
+        x, place, numbers = self._room(batch.size), 0, []
         for feature in self.features:
-            feature.read(batch, x[:, place : place + feature.size])
+            if feature.labels or feature.cuts:
+                feature.read(batch, x[:, place : place + feature.size])
+            else:
+                numbers.append((place, batch.numeric(feature.column)))
             place += feature.size
+        for start in range(0, batch.size if numbers else 0, _ROWS):  # columns side by side share lines of the cache
+            run = slice(start, start + _ROWS)
+            for place, values in numbers:
+                x[run, place] = values[run]
+            self._clip(x[run])
         return self._scaled(x)
+
+    def _clip(self, x: Floats) -> None:
+        """Numbers within their bounds, each column from its middle; what labels and bins made stays as it is."""
+        low, high, middle, unit = self._ends
+        part = x[:, : len(low)]
+        np.maximum(part, low, out=part)
+        np.minimum(part, high, out=part)
+        if middle is not None:
+            part -= middle
+            np.maximum(part, -unit, out=part)  # the middle of far bounds is rounded
+            np.minimum(part, unit, out=part)
+
+    @cached_property
+    def _ends(self) -> tuple[Floats, Floats, Floats | None, Floats]:
+        """What columns are clipped to and counted from (None: from 0), and what a column from its middle is clipped to."""
+        inf, made = math.inf, []
+        for f in self.features:
+            free = f.raw or f.labels or f.cuts
+            each = (-inf, inf, 0.0, inf) if free else (f.lo, f.hi, f.middle, f.unit if f.centred else inf)
+            made += [each] * f.size
+        low, high, middle, unit = np.array(made, np.float64).T.copy()
+        return low, high, middle if any(f.centred for f in self.features) else None, unit
 
     def _scaled(self, x: Floats) -> Floats:
         """Clipped columns over their units, through the random features where there are any, the constant last."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -53,17 +54,17 @@ class Feature:
                 f"got {list(self.cuts)}"
             )
 
-    @property
+    @cached_property
     def places(self) -> int:
         """The number of labels or bins; 1 of a number."""
         return len(self.labels) or len(self.cuts) + 1
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many columns of the design it makes."""
         return len(self.coded) or 1
 
-    @property
+    @cached_property
     def coded(self) -> list[int]:
         """The places that have a column."""
         return [place for place in range(self.places) if place != self.reference]

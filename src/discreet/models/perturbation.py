@@ -81,7 +81,7 @@ def noise_variance(law: ObjectivePerturbation, width: int) -> Fraction:
 def free_ridge(factor: int, design: Design, price: Price, relation: Relation) -> Fraction:
     """factor / epsilon, twice that under replace, times the most that a person weighs: where a Jacobian becomes free.
 
-    The factor is 2 for two classes and 4 for a softmax (``ObjectivePerturbation``). Without noise it is 1.
+    The factor is 1 for two classes and 4 for a softmax (``ObjectivePerturbation``). Without noise the ridge is 1.
     """
     if price.is_infinite:
         return Fraction(1)

@@ -71,7 +71,8 @@ class MemorySource(LocalSource):
 
     def _room(self, columns: Sequence[str]) -> tuple[int, int]:
         """How many rows may be at work together, so that what they hold stays within a public size; and those of a batch."""
-        made = [c for name, c in self.schema.columns.items() if set(self.schema.derivation.inputs(name)) <= set(columns)]
+        known, inputs = set(columns), self.schema.derivation.inputs
+        made = [c for name, c in self.schema.columns.items() if known.issuperset(inputs(name))]
         width = sum(len(each.labels) if isinstance(each, Categories) else 1 for each in made)
         room = _NUMBERS_AT_ONCE // max(1, width)
         most = _MOST_ROWS if self.schema.person is None else _MOST_WITH_PEOPLE

@@ -73,8 +73,10 @@ def ask_together(
     sums = [q.query for q in questions if isinstance(q.query, SumQuery)]
     if len(sums) < len(questions):
         raise InvalidRequest("quantiles are chosen, not summed: ask for them by themselves")
+    if shares is not None and (not isinstance(shares, list | tuple) or len(shares) != len(questions)):
+        raise InvalidRequest(f"shares must be a list of {len(questions)} positive numbers, one a question, got {shares!r}")
     bundle = Bundle(tuple(sums))
-    law = law_of_sums(price, bundle.distance(relation), bundle.grid, shares or [1] * len(questions))
+    law = law_of_sums(price, bundle.distance(relation), bundle.grid, [1] * len(questions) if shares is None else shares)
     release = yield Ask(bundle, law)
     results, start = [], 0
     for question in questions:

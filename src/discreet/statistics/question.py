@@ -16,7 +16,7 @@ from discreet.core.query import Query, Relation
 from discreet.core.registry import load
 from discreet.core.result import SCOPES, Axes, Reading
 from discreet.core.schema import Categories, Integer, Real, Schema
-from discreet.errors import InvalidRequest
+from discreet.errors import DiscreetError, InvalidRequest
 from discreet.manifest import homes
 from discreet.mechanisms.priced import law_of_sums
 from discreet.statistics.cells import Cells, Factor, Kind
@@ -146,6 +146,8 @@ def statistic(name: str) -> Callable[[Builder], Builder]:
 
 def builder(name: str) -> Builder:
     """The statistic of that name."""
+    if not isinstance(name, str):
+        raise InvalidRequest(f"a statistic is named by a text such as 'mean', got {name!r}")
     if name not in _BUILDERS:
         load(name, _BUILDERS, homes("statistic"), "statistic")
     return _BUILDERS[name]
@@ -161,12 +163,37 @@ def build(name: str, table: Table, *args: Any, **kwargs: Any) -> Question:
         raise InvalidRequest(
             f"the statistic {name!r} takes other arguments ({problem}); it takes {taken or 'none'}"
         ) from None
-    return make(table, *args, **kwargs)
+    given = _signature(make).bind(table, *args, **kwargs)
+    for word, value in given.arguments.items():
+        _check_names(word, value, str(given.signature.parameters[word].annotation))
+    try:
+        return make(table, *args, **kwargs)
+    except DiscreetError:
+        raise
+    except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as problem:  # a type that nobody foresaw
+        said = ", ".join(f"{word}={value!r}" for word, value in given.arguments.items() if value is not table)
+        raise InvalidRequest(f"the statistic {name!r} takes values of other types ({problem}), got {said[:200]}") from None
+
+
+_signature = functools.cache(inspect.signature)
 
 
 @functools.lru_cache(maxsize=1024)
 def _check_taken(make: Builder, places: int, named: tuple[str, ...]) -> None:
-    inspect.signature(make).bind(*[None] * places, **dict.fromkeys(named))
+    _signature(make).bind(*[None] * places, **dict.fromkeys(named))
+
+
+def _check_names(word: str, value: Any, annotation: str) -> None:
+    """Refuse what is no name of a column, or several of them, where that is what a statistic takes."""
+    if not annotation.startswith("str"):
+        return
+    several = word in ("by", "columns") or "Sequence[str]" in annotation
+    names = list(value) if several and isinstance(value, list | tuple) else [value]
+    if value is None and "None" in annotation:
+        return
+    if not all(isinstance(name, str) for name in names):
+        kind = "a column's name or a list of names" if several else "a text"
+        raise InvalidRequest(f"{word} must be {kind}, got {value!r}; write it in quotation marks")
 
 
 def names() -> list[str]:

@@ -8,7 +8,7 @@ both ends agree. The decimal module's ``ln`` is correctly rounded, its other ope
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import TypeVar
@@ -18,6 +18,7 @@ from discreet.core.random import Random
 FIRST_BITS = 63  # what the fast path reads of each word; the lowest bit is a sign
 
 Interval = tuple[Decimal, Decimal]
+_KEPT = 512  # bits of a product of many numbers: far more than is ever read of one of them
 T = TypeVar("T")
 
 
@@ -80,6 +81,28 @@ def log(a: Interval) -> Interval:
     """The logarithm; minus infinity at the lower end where the interval reaches zero."""
     low = a[0].ln().next_minus() if a[0] > 0 else Decimal("-Infinity")
     return low, a[1].ln().next_plus()
+
+
+def log_of_product(factors: Sequence[tuple[int, int]], bits: int) -> Interval:
+    """The logarithm of a product of numbers, each between two whole numbers that are not negative, over 2**bits.
+
+    Proof: whole numbers cut to so many bits, down for the lower ends and up for the upper ones, bound the product from both
+    sides; what was cut off is counted as powers of two.
+    """
+    ends = []
+    for end in (0, 1):
+        made, cut = 1, 0
+        for factor in factors:
+            made *= factor[end]
+            more = made.bit_length() - _KEPT
+            if more > 0:
+                made, cut = (-(-made >> more) if end else made >> more), cut + more
+        if made == 0:
+            raise Undecided
+        whole = Decimal(made)
+        power = multiply((Decimal(cut - bits),) * 2, log((Decimal(2), Decimal(2))))
+        ends.append(add(log((whole, whole)), power)[end])
+    return ends[0], ends[1]
 
 
 def exponential(uniform: Digits) -> Interval:

@@ -73,6 +73,15 @@ class Pairs:
         np.multiply(v[0][keep], stretch, out=self.values[0])
         np.multiply(v[1][keep], stretch, out=self.values[1])
 
+    @property
+    def errors(self) -> Floats:
+        """The bound for each pair alone; infinite where nothing is known in doubles."""
+        r = self._squares
+        with np.errstate(all="ignore"):
+            size, unseen = np.sqrt(-2.0 * np.log(r)), 4 * SPAN / np.sqrt(r)
+            found = (size * ((2 * ULPS + 8) * UNIT + unseen) + (4 * UNIT + unseen) / size) * (1 + 64 * UNIT)
+        return np.where((r > 0.0) & (r < 1.0 - 16 * UNIT), found, np.inf)
+
     def error_of(self, pair: int) -> tuple[float, float]:
         """The bound for one pair alone, and the most that either of the two can be."""
         square = float(self._squares[pair])

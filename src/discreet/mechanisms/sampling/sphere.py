@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
 from discreet.core.random import Random, Words
 from discreet.mechanisms.sampling import digits
-from discreet.mechanisms.sampling.digits import Interval
+from discreet.mechanisms.sampling.digits import Digits, Interval
 from discreet.mechanisms.sampling.exponential import exponentials
 from discreet.mechanisms.sampling.normal import Pairs
 from discreet.mechanisms.sampling.uniform import (
@@ -39,17 +40,25 @@ def spherical_laplace(random: Random, scale: Fraction, dimension: int, offset: F
     least = float(uniform.min())
     unseen = float((SPAN / uniform).sum()) if least > 0 else math.inf
     total = math.fsum(exponentials(uniform, least))
-    # Each normal is within pairs.error, so the length within sqrt(d) of that; fsum adds no error of its own.
-    direction_error = (1 + math.sqrt(dimension)) * pairs.error / length + 8 * UNIT if length > 0 else math.inf
+    # Each normal is within its own error, so the length within that of all together; fsum adds no error of its own.
+    own = np.repeat(pairs.errors, 2)[:dimension]
+    together = math.sqrt(math.fsum(own * own)) * (1 + 8 * UNIT) + 4 * UNIT * length
     length_error = (ULPS + 2) * UNIT * total + 2 * UNIT * dimension + 2 * unseen
     near = float(scale)
-    error = near * (total * direction_error + length_error * (1 + direction_error) + 8 * UNIT * total) + 4 * UNIT
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
+        if not together < length:
+            own = np.full(dimension, math.inf)
+        share = np.abs(normal) / length
+        astray = (own + share * together) / (length - together) + 8 * UNIT * share
+        error = near * (total * astray + length_error * (share + astray) + 8 * UNIT * total * share) + 4 * UNIT
         value = normal * (near * total / length) + offset
     nearest = np.rint(value)
-    if undecided(nearest, value, error, lambda i: error):
-        return _settle(random, pairs, words, scale, dimension, offset)
-    return nearest.astype(np.int64)
+    doubtful = undecided(nearest, value, float(error.max()), error.item)
+    settled = _settle(random, pairs, words, scale, dimension, offset, doubtful) if doubtful else []
+    nearest[doubtful] = 0.0  # where nothing was known yet they may be no numbers
+    made = nearest.astype(np.int64)
+    made[doubtful] = settled
+    return made
 
 
 def _enough_pairs(random: Random, count: int) -> Pairs:
@@ -63,28 +72,46 @@ def _enough_pairs(random: Random, count: int) -> Pairs:
             return pairs
 
 
-def _settle(random: Random, pairs: Pairs, words: Words, scale: Fraction, dimension: int, offset: Floats | float) -> Integers:
+def _settle(
+    random: Random, pairs: Pairs, words: Words, scale: Fraction, dimension: int, offset: Floats | float, doubtful: list[int]
+) -> list[int]:
+    """The coordinates whose rounding doubles leave open, from more digits of everything.
+
+    A sum of exponentials -ln U is -ln of the product of the U, and the two normals of a polar pair have v**2 + w**2 = r and
+    squares that add up to -2 ln r: so the length of the noise and that of the normal vector take one logarithm each.
+    """
     halves = [pairs.digits(i) for i in range(-(-dimension // 2))]
     waits = [digits_of(word) for word in words]
     offsets = np.broadcast_to(np.asarray(offset, np.float64), (dimension,))
 
-    def total(terms: list[Interval]) -> Interval:
-        result = terms[0]
-        for term in terms[1:]:
-            result = digits.add(result, term)
-        return result
-
     def decide() -> list[int]:
-        normal = [z for i in range(len(halves)) for z in pairs.intervals(i)][:dimension]
-        length = digits.root(total([digits.multiply(z, z) for z in normal]))
+        square = digits.multiply((Decimal(2), Decimal(2)), digits.negate(_log_of_discs(halves[: dimension // 2])))
+        if dimension % 2:
+            last, _ = pairs.intervals(dimension // 2)
+            square = digits.add(square, digits.multiply(last, last))
+        length = digits.root(square)
         if length[0] <= 0:
             raise digits.Undecided
-        reach = digits.multiply(digits.exactly(scale), total([digits.exponential(w) for w in waits]))
+        reach = digits.multiply(digits.exactly(scale), digits.negate(_log_of_all(waits)))
         stretch = digits.divide(reach, length)
         return [
-            digits.rounded(digits.add(digits.exactly(Fraction(float(offsets[i]))), digits.multiply(z, stretch)))
-            for i, z in enumerate(normal)
+            digits.rounded(
+                digits.add(
+                    digits.exactly(Fraction(float(offsets[i]))), digits.multiply(pairs.intervals(i // 2)[i % 2], stretch)
+                )
+            )
+            for i in doubtful
         ]
 
-    settled = digits.settle(random, [*(d for half in halves for d in half), *waits], decide)
-    return np.array(settled, np.int64)
+    return digits.settle(random, [*(d for half in halves for d in half), *waits], decide)
+
+
+def _log_of_all(uniforms: list[Digits]) -> Interval:
+    """The sum of the logarithms of uniform numbers."""
+    return digits.log_of_product([(u.head, u.head + 1) for u in uniforms], sum(u.bits for u in uniforms))
+
+
+def _log_of_discs(halves: list[tuple[Digits, Digits]]) -> Interval:
+    """The sum of the logarithms of the v**2 + w**2 of pairs, whose numbers are known to as many bits each."""
+    squares = [(v.head**2 + w.head**2, (v.head + 1) ** 2 + (w.head + 1) ** 2) for v, w in halves]
+    return digits.log_of_product(squares, sum(2 * v.bits for v, _ in halves))

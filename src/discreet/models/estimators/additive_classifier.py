@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.core.query import Relation
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design
 from discreet.models.estimators.logistic_regression import LogisticRegression
 from discreet.models.feature import Feature
 from discreet.models.intervals.shapes import Shapes, shapes_of
-from discreet.models.perturbation import free_ridge
 from discreet.models.protocol import Columns
 
 _BINS = 16
@@ -43,11 +40,7 @@ class AdditiveClassifier(LogisticRegression):
     fit_intercept: bool = False
     ridge: Any = "auto"
     bins: Any = _BINS
-
-    def _asked_ridge(self, design: Design, relation: Relation) -> Fraction:
-        return (
-            super()._asked_ridge(design, relation) if self.ridge != "auto" else free_ridge(2, design, self.price, relation)
-        )
+    _free: ClassVar[int] = 2  # twice what it takes
 
     def _design(self, columns: Columns) -> Design:
         design = super()._design(columns)

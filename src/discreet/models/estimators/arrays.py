@@ -52,13 +52,14 @@ def read_bounds(bounds: Any, features: int) -> list[tuple[float, float]]:
         elif array.ndim == 2 and array.shape[1] == 2:
             got = f"{len(array)} pairs"
         raise InvalidRequest(f"{wanted}, got {got}")
-    for lo, hi in array.tolist():
-        if not lo < hi or not np.isfinite([lo, hi]).all():
-            raise InvalidRequest(
-                f"bounds must have finite lo < hi, got ({lo:g}, {hi:g}); bounds are pairs for each feature. Leave out a "
-                "column that never varies"
-            )
-    return [(float(lo), float(hi)) for lo, hi in array]
+    wrong = ~((array[:, 0] < array[:, 1]) & np.isfinite(array).all(axis=1))
+    if wrong.any():
+        lo, hi = array[wrong][0].tolist()
+        raise InvalidRequest(
+            f"bounds must have finite lo < hi, got ({lo:g}, {hi:g}); bounds are pairs for each feature. Leave out a "
+            "column that never varies"
+        )
+    return [(lo, hi) for lo, hi in array.tolist()]
 
 
 def checked_weights(given: Any, rows: int, most: float) -> Any:

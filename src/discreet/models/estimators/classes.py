@@ -26,52 +26,30 @@ from discreet.models.protocol import Columns
 J = TypeVar("J", bound=Judged)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class ManyClasses(ClassifierMixin, PrivateModel):  # type: ignore[misc]
-    """A model that tells two or more declared ``classes`` apart; what it fitted has a ``predictor`` that decides."""
+def several_labels(classes: Any, name: str) -> tuple[Any, ...]:
+    """Two public labels or more."""
+    if classes is None:
+        raise InvalidRequest(f"{name} needs public classes=[...]; they are never read off the data", key="classes")
+    labels = tuple(np.asarray(classes).tolist())
+    if len(labels) < 2 or len(set(labels)) != len(labels):
+        raise InvalidRequest(f"classes must be at least two different labels, got {list(labels)}")
+    return labels
 
-    classes: Any = None
-    score = PrivateModel.score  # refused: ahead of the score of scikit-learn's mixin
 
-    def _classes(self) -> tuple[Any, ...]:
-        """The public labels of arrays."""
-        if self.classes is None:
-            raise InvalidRequest(
-                f"{type(self).__name__} needs public classes=[...]; they are never read off the data", key="classes"
-            )
-        labels = tuple(np.asarray(self.classes).tolist())
-        if len(labels) < 2 or len(set(labels)) != len(labels):
-            raise InvalidRequest(f"classes must be at least two different labels, got {list(labels)}")
-        return labels
+class JudgedByRule(PrivateModel):
+    """A fitted classifier that is judged by a rule: what it decides about each row."""
 
-    def _declarations(self) -> list[Callable[[], Any]]:
-        return [self._classes]
-
-    def _target(self, y: Any) -> tuple[Any, Column]:
-        labels = np.array(self._classes())
-        return label_codes(y, labels), Categories(tuple(range(len(labels))))
-
-    def accept(self, fitted: Any, columns: Columns) -> None:
-        super().accept(fitted, columns)
-        if columns.arrays:
-            # Inside, the classes of arrays are 0, 1, ...: labels may be of kinds that no schema declares.
-            self.classes_ = np.array(self._classes())
+    classes_: Any
 
     @property
     def predictor(self) -> Any:
         """What predicts: all of a model that is published."""
         raise InvalidRequest(f"{type(self).__name__} has nothing that predicts")
 
-    def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class, for each row."""
-        rows = self.columns_of(X)
-        found: Floats = self.predictor.predict_proba(rows)
-        return found
-
-    def predict(self, X: Any) -> Any:
-        """The class of each row."""
-        rows = self.columns_of(X)
-        return self.predictor.predict(rows)
+    @property
+    def _rule(self) -> Any:
+        """What the fitted model decides by."""
+        return self.fitted_.rule
 
     def paid_score(
         self, X: Any, y: Any, *, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None
@@ -86,11 +64,6 @@ class ManyClasses(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     def score_procedure(self, schema: Schema, price: Price) -> Procedure[Result]:
         """The paid score on a table with a schema, for a session."""
         return accuracy_of(self.judged_in(schema, RightDecisions), price, schema.neighbors)
-
-    @property
-    def _rule(self) -> Any:
-        """What the fitted model decides by."""
-        return self.fitted_.rule
 
     def judged_on(self, X: Any, y: Any, kind: type[J]) -> tuple[dict[str, Any], Schema, J]:
         """Arrays as a table, its schema, and the question how the model decides on it."""
@@ -112,6 +85,42 @@ class ManyClasses(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         rule = self._rule
         check_inputs(rule.inputs, rule.target, tuple(self.classes_.tolist()), schema)
         return kind.of(rule, schema.max_rows or 1)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ManyClasses(ClassifierMixin, JudgedByRule):  # type: ignore[misc]
+    """A model that tells two or more declared ``classes`` apart; what it fitted has a ``predictor`` that decides."""
+
+    classes: Any = None
+    score = PrivateModel.score  # refused: ahead of the score of scikit-learn's mixin
+
+    def _classes(self) -> tuple[Any, ...]:
+        """The public labels of arrays."""
+        return several_labels(self.classes, type(self).__name__)
+
+    def _declarations(self) -> list[Callable[[], Any]]:
+        return [*super()._declarations(), self._classes]
+
+    def _target(self, y: Any) -> tuple[Any, Column]:
+        labels = np.array(self._classes())
+        return label_codes(y, labels), Categories(tuple(range(len(labels))))
+
+    def accept(self, fitted: Any, columns: Columns) -> None:
+        super().accept(fitted, columns)
+        if columns.arrays:
+            # Inside, the classes of arrays are 0, 1, ...: labels may be of kinds that no schema declares.
+            self.classes_ = np.array(self._classes())
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, for each row."""
+        rows = self.columns_of(X)
+        found: Floats = self.predictor.predict_proba(rows)
+        return found
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row."""
+        rows = self.columns_of(X)
+        return self.predictor.predict(rows)
 
     def public_score(self, X: Any, y: Any) -> float:
         """The share of right predictions on rows that are public: it is exact, and not private."""

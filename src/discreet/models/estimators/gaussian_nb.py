@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from discreet.core import grid as quantum
+from discreet.core import numbers
+from discreet.core.numbers import Number
 from discreet.core.query import Relation
 from discreet.core.runner import Procedure
+from discreet.errors import InvalidRequest
 from discreet.models.design import Floats
 from discreet.models.estimators.classes import ManyClasses
 from discreet.models.estimators.from_sums import FittedSums, FromSums
@@ -22,6 +25,7 @@ from discreet.models.queries.class_moments import Moments, ask_moments
 from discreet.statistics.bounded_rows import BoundedRows
 
 _LEAST = 1e-3  # of the variance of s in [-1, 1]: a column that does not vary decides nothing by itself
+_LEAST_SHARED = 2e-2  # the same of the variance that classes share
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -86,16 +90,23 @@ class GaussianNB(ManyClasses, FromSums):
     One release of every class's number of rows, sums and sums of squares, with Gaussian noise, or Laplace noise for a
     pure price. ``bounds`` are the public (lo, hi) of the features, ``classes`` the public labels. Noise is reckoned with:
     a variance is that of the class drawn towards the one all classes share as far as noise blurs it, plus that of the
-    noise of its mean, so that a rare class is not believed to be narrow. It does well on small tables. ``neighbors`` is
-    "add_remove", "replace" or "both". ``random_state`` is for tests only: what it makes is not private.
+    noise of its mean, so that a rare class is not believed to be narrow. ``pooling`` draws variances towards the shared ones
+    even without noise (Friedman 1989): 0 not at all, 1 wholly, which helps where columns are not normal, those of 0 and 1
+    above all. It does well on small tables. ``neighbors`` is "add_remove", "replace" or "both". ``random_state`` is for
+    tests only: what it makes is not private.
     """
 
-    def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedGaussians]:
-        return self._ask(BoundedRows.of(columns.schema, columns.features, columns.target), relation)
+    pooling: Number = 0.5
 
-    def _ask(self, bounded: BoundedRows, relation: Relation) -> Procedure[FittedGaussians]:
+    def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedGaussians]:
+        pooling = numbers.non_negative(self.pooling, "pooling")
+        if pooling > 1:
+            raise InvalidRequest(f"pooling must be at most 1, got {self.pooling}; 1 shares all variances")
+        return self._ask(BoundedRows.of(columns.schema, columns.features, columns.target), relation, float(pooling))
+
+    def _ask(self, bounded: BoundedRows, relation: Relation, pooling: float) -> Procedure[FittedGaussians]:
         release, found = yield from ask_moments(bounded, self.price, relation)
-        priors, means, variances = _gaussians(found)
+        priors, means, variances = _gaussians(found, pooling)
         return FittedGaussians(
             releases=(release,), relation=relation, bounded=bounded, priors=priors, means=means, variances=variances
         )
@@ -120,12 +131,12 @@ class GaussianNB(ManyClasses, FromSums):
         return fitted.predictor(self.classes_.tolist())
 
 
-def _gaussians(found: Moments) -> tuple[Floats, Floats, Floats]:
+def _gaussians(found: Moments, pooling: float) -> tuple[Floats, Floats, Floats]:
     """Priors, means and variances of s from noisy moments.
 
     With n rows in a class and noise of deviation e in a sum, a mean is wrong by e / n and a mean square by about e / n. A
     variance v read off the class weighs against the pooled one, w, as the prior w (1 +- 1/2) says: by w^2 / 4 against
-    (e / n)^2. All of it is read off what was released.
+    (e / n)^2, and by 1 - ``pooling`` of that. All of it is read off what was released.
     """
     counts, (count_noise, sum_noise, square_noise) = found.counts, found.deviation
     least = max(1.0, count_noise)
@@ -137,8 +148,8 @@ def _gaussians(found: Moments) -> tuple[Floats, Floats, Floats]:
     means = np.clip(centre + (found.sums / some - centre) * between / (between + blur), -1.0, 1.0)
     own = found.squares / some - means**2
     inside = (found.squares.sum(axis=0) - (some * means**2).sum(axis=0)) / total
-    pooled = np.clip(inside, _LEAST, 1.0)
+    pooled = np.clip(inside, _LEAST_SHARED, 1.0)
     trust = pooled**2 / 4
     doubt = (square_noise / some) ** 2 + 4 * means**2 * blur
-    variances = pooled + (np.clip(own, 0.0, 1.0) - pooled) * trust / (trust + doubt)
+    variances = pooled + (1.0 - pooling) * (np.clip(own, 0.0, 1.0) - pooled) * trust / (trust + doubt)
     return some[:, 0] / some.sum(), means, np.maximum(variances, _LEAST) + np.minimum(blur, 1.0)

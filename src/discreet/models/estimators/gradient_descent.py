@@ -6,7 +6,7 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -155,6 +155,18 @@ class Descends(LossModel):
             f"{type(self).__name__} needs expected_rows, a public guess of the number of rows; the number itself is private",
             key="expected_rows",
         )
+
+    def _declarations(self) -> list[Callable[[], Any]]:
+        return [*super()._declarations(), self._check_delta, self._check_expected]
+
+    def _check_delta(self) -> None:
+        if self.delta is None and self.epsilon != math.inf:
+            raise InvalidRequest("private gradient descent needs delta beside epsilon; give one, such as 1e-6", key="delta")
+
+    def _check_expected(self) -> None:
+        """Arrays under replace say their number of rows themselves."""
+        if self.neighbors != "replace":
+            self._expected(None)
 
     @property
     def _optimizer(self) -> Optimizer | None:

@@ -158,7 +158,7 @@ class LinearClassifier(Thresholded, Coefficients, ClassifierMixin, LossModel):  
         return classifier_test(self, coefficients, value)
 
     def _declarations(self) -> list[Callable[[], Any]]:
-        return [self._classes]
+        return [*super()._declarations(), self._classes]
 
     def _target(self, y: Any) -> tuple[Any, Column]:
         return class_codes(y, self._classes()), Categories((0, 1))

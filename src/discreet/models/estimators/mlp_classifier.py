@@ -21,9 +21,11 @@ from discreet.models.estimators.decision import Thresholded
 from discreet.models.estimators.gradient_descent import Descends, privacy_of
 from discreet.models.estimators.privacy import Privacy
 from discreet.models.evaluate.network_rule import NetworkRule
+from discreet.models.gradient.blocks_elsewhere import blocks
 from discreet.models.gradient.clipping import to_numpy
 from discreet.models.gradient.device import DeviceTable, namespace
 from discreet.models.gradient.engine import Trained
+from discreet.models.gradient.lot_gradient import block_of
 from discreet.models.gradient.network import Activation, Network, classifier
 from discreet.models.protocol import Columns
 from discreet.models.publish.network_predictor import NetworkPredictor
@@ -103,9 +105,11 @@ class MLPClassifier(Thresholded, ManyClasses, Descends):
         )
         if not design.target.classes:
             raise InvalidRequest(f"the target {columns.target!r} must be declared as Categories, got a number")
+        return self._steps(design, self._network(design.width, len(design.target.classes)), columns, relation)
+
+    def _network(self, inputs: int, classes: int) -> Network:
         sizes = (self.hidden_layer_sizes,) if isinstance(self.hidden_layer_sizes, int) else tuple(self.hidden_layer_sizes)
-        network = classifier(design.width, sizes, len(design.target.classes), self.activation)
-        return self._steps(design, network, columns, relation)
+        return classifier(inputs, sizes, classes, self.activation)
 
     def _steps(self, design: Design, network: Network, columns: Columns, relation: Relation) -> Procedure[FittedNetwork]:
         ridge = numbers.non_negative(self.ridge, "ridge")
@@ -147,6 +151,8 @@ class MLPClassifier(Thresholded, ManyClasses, Descends):
         desk = Desk(table, plain.ledger, plain.random, relation)
         rows = len(goal) if relation == "replace" else None
         columns = Columns(schema, names, "y", rows=rows, arrays=True)
+        network = self._network(self.n_features_in_, len(self._classes()))
+        blocks(network, block_of(self.settings(columns)[1]), 0, xp, X.device)  # refused, if at all, before anything is paid
         self.accept(desk.run(self.procedure(columns, relation)), columns)
 
     @property

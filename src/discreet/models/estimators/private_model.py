@@ -129,7 +129,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         target, weight = _free_name("y", names), _free_name("weight", names)
         columns: dict[str, Column] = dict.fromkeys(names, _ANY)
         if bounds is not None:
-            columns = {n: Real(lo, hi) for n, (lo, hi) in zip(names, bounds, strict=True)}
+            declared = {ends: Real(*ends) for ends in set(bounds)}
+            columns = {name: declared[ends] for name, ends in zip(names, bounds, strict=True)}
         table = {n: X[:, i] for i, n in enumerate(names)}
         if goal is not None:
             table[target], columns[target] = goal

@@ -151,12 +151,12 @@ def confusion_matrix(
     """The confusion matrix of a fitted classifier on private rows: a release that costs what is given.
 
     ``X`` and ``y`` are arrays, or ``X`` is a Session whose table is declared as the one of the fit; its ledger then pays.
-    ``model`` may be a published one (``load``), and on arrays anything with ``decision_function`` and two classes, which
-    ``ledger`` pays for.
+    ``model`` may be a published one (``load``), and on arrays anything with ``decision_function`` and two classes. On arrays
+    ``ledger`` pays, or the model's own where none is given.
     """
     price = Price(epsilon, delta, rho)
     if isinstance(model, Decides):
-        release, rows = _decisions(model, X, y, price)
+        release, rows = _decisions(model, X, y, price, ledger)
         classes = tuple(model.classes_.tolist())
     else:
         release, design, classes = _counts(model, X, y, 0, price, ledger)
@@ -184,14 +184,15 @@ def roc_curve(
     return Roc(np.asarray(release.value, np.float64), release.cost, release, classes, design.rows)
 
 
-def _decisions(model: Decides, X: Any, y: Any, price: Price) -> tuple[Release, int]:
+def _decisions(model: Decides, X: Any, y: Any, price: Price, ledger: Any) -> tuple[Release, int]:
     """The counts of a classifier that is judged by its own rule, and the most rows of one person."""
     if y is None:
         _check_session(X)
         where, question, relation = X, model.judged_in(X.schema, Decisions), X.schema.neighbors
     else:
         table, schema, question = model.judged_on(X, y, Decisions)
-        where, relation = model.desk(table, schema), schema.neighbors
+        own, relation = model.desk(table, schema), schema.neighbors
+        where = own if ledger is None else replace(own, ledger=ledger)
     made: Release = where.run(counts_of(question, price, relation))
     return made, question.rows
 

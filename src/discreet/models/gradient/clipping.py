@@ -94,7 +94,7 @@ def lengths(network: Network, flat: Any, x: Any, y: Any, *, weight: Any = None, 
         if part.stop - part.start > CHUNK:
             found.append(np.sqrt(_long(network, flat, x[part], y[part], factor, room)[1][None]))
             continue
-        _, _, square = _passes(network, flat, x[part], y[part], factor, mine, most, np, room)
+        _, _, square = passes(network, flat, x[part], y[part], factor, mine, most, np, room)
         found.append(np.sqrt(square if mine is None else square[_starts(mine)]))
     return np.concatenate(found) if found else np.empty(0)
 
@@ -120,7 +120,7 @@ def _long(network: Network, flat: Any, x: Any, y: Any, weight: Any, room: Room |
         for start in range(0, len(x), CHUNK):
             part = slice(start, start + CHUNK)
             factor = None if weight is None else weight[part]
-            ups, downs, square = _passes(network, flat, x[part], y[part], factor, None, 1, np, room)
+            ups, downs, square = passes(network, flat, x[part], y[part], factor, None, 1, np, room)
             whole += gradient(network, ups, downs, None, np, room)
             each = [np.sqrt(_squares(a, np) * _squares(d, np)).sum() for a, d in zip(ups, downs, strict=True)]
             reach += each if np.isfinite(square).all() else math.inf
@@ -141,7 +141,7 @@ def _parts(people: Any, rows: int, chunk: int) -> Iterator[tuple[slice, Any]]:
         start = stop
 
 
-def _passes(
+def passes(
     network: Network, flat: Any, x: Any, y: Any, weight: Any, people: Any, most: int, xp: Any, room: Room | None
 ) -> tuple[list[Any], list[Any], Any]:
     """Up and down for one chunk: the inputs and derivatives of each layer, and the squared norm of each row's person."""
@@ -176,7 +176,7 @@ def _of_person(good: Any, people: Any) -> Any:
 def _chunk(
     network: Network, flat: Any, x: Any, y: Any, clip: float, weight: Any, people: Any, most: int, xp: Any, room: Any
 ) -> GradientChunk:
-    ups, downs, square = _passes(network, flat, x, y, weight, people, most, xp, room)
+    ups, downs, square = passes(network, flat, x, y, weight, people, most, xp, room)
     with np.errstate(all="ignore"):
         factors = clip / xp.sqrt(square)
         factors = xp.minimum(factors, xp.ones_like(factors))

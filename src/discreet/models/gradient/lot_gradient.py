@@ -16,6 +16,7 @@ from discreet.core.query import Relation, queries
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design
 from discreet.models.gradient import exact_products
+from discreet.models.gradient.blocks_elsewhere import blocks
 from discreet.models.gradient.clipping import CHUNK, clipped_sum, exact_sum, to_numpy
 from discreet.models.gradient.network import Network, Room
 from discreet.models.gradient.trainable import StepQuery
@@ -54,13 +55,13 @@ class LotGradient(StepQuery):
     follow from it.
 
     Proof: what a person's rows contribute does not depend on who else is in the lot, to the last bit: not the inputs
-    and derivatives of the rows (see ``rowwise``), and not the factor, made of the person's own rows in products of a
-    shape that is their own. The factor is right: a norm of one row is a root of sums of squares of at most 2**16 terms a
-    layer, right to 2**-34. Of several rows, with L the root of the sum over layers of the squared sum of the rows' norms,
-    the computed square is wrong by less than 2**-35 L**2 (pairs, up to 32 rows) or the norm by r 2**-53 L (r rows in one
-    product, up to 2**24 of them); as it counts as no less than L / 64, it falls short by 2**-22 at most, and the
-    shortened rows together are at most 64 clip long. No square is lost to underflow: squared norms beyond 2**400 count as
-    infinite, and clip is at least 2**-64. So a person contributes at most clip (1 + 2**-22).
+    and derivatives of the rows (see ``rowwise``; ``blocks`` for arrays of another library), and not the factor, made
+    of the person's own rows in products of a shape that is their own. The factor is right: a norm of one row is a root of
+    sums of squares of at most 2**16 terms a layer, right to 2**-34. Of several rows, with L the root of the sum over layers
+    of the squared sum of the rows' norms, the computed square is wrong by less than 2**-35 L**2 (pairs, up to 32 rows) or
+    the norm by r 2**-53 L (r rows in one product, up to 2**24 of them); as it counts as no less than L / 64, it falls short
+    by 2**-22 at most, and the shortened rows together are at most 64 clip long. No square is lost to underflow: squared
+    norms beyond 2**400 count as infinite, and clip is at least 2**-64. So a person contributes at most clip (1 + 2**-22).
 
     Lots of more than 2**22 rows (2**17 where people may have several), and all lots of files and clusters, are added up in
     whole numbers, where each row is cut to a grid by itself and sums are exact (see ``exact``): the person's own cuts
@@ -128,8 +129,10 @@ class LotGradient(StepQuery):
 
     def _added(self, x: Any, y: Any, weights: Any, rows: int, **rest: Any) -> Any:
         """The sum over rows that were picked, in doubles where there are few of them."""
-        several, clip, chunk = self.design.rows > 1, float(self.clip), rest.get("chunk", CHUNK)
-        if rows <= (IN_DOUBLES_OF_SEVERAL if several else IN_DOUBLES * CHUNK // chunk):
+        several, clip, chunk = self.design.rows > 1, float(self.clip), max(CHUNK, rest.get("chunk", CHUNK))
+        products = -(-len(x) // rest.get("chunk", CHUNK))
+        few = rows <= (IN_DOUBLES_OF_SEVERAL if several else IN_DOUBLES * CHUNK // chunk)
+        if few and (several or products <= IN_DOUBLES // CHUNK):
             return clipped_sum(self.network, weights, x, y, clip, most=self.design.rows, **rest)
         return self.finish(exact_sum(self.network, weights, x, y, clip, most=self.design.rows, **rest))
 
@@ -137,18 +140,19 @@ class LotGradient(StepQuery):
         """The same on another library's arrays: always whole blocks, filled up with rows that weigh nothing.
 
         Libraries that compile do so for every new shape, and a product's shape may decide how a row is computed: ``block``
-        is a public number of rows, of which a lot hardly ever has more. In doubles a product of it is wrong by at most
-        block 2**-53 times the sizes of its terms, so lots of up to 2**34 / block rows are: by 2**-18 clip.
+        is a public number of rows, of which a lot hardly ever has more, and ``blocks`` says who stands where. In doubles a
+        product of it is wrong by at most block 2**-53 times the sizes of its terms, so lots of up to 2**34 / block rows are:
+        by 2**-18 clip.
         """
         xp, device = gathered.xp, {"device": gathered.x.device}
-        whole = max(1, -(-len(chosen) // self.block)) * self.block
-        index, weight = np.zeros(whole, np.int64), np.zeros(whole)
-        index[: len(chosen)], weight[: len(chosen)] = chosen, 1.0
+        standing, chunk = blocks(self.network, self.block, len(chosen), xp, gathered.x.device)
+        somebody = standing >= 0
+        index = np.where(somebody, np.append(chosen, 0)[standing], 0)
         place = xp.asarray(index, **device)
         total = self._added(
             xp.take(gathered.x, place, axis=0), xp.take(gathered.y, place, axis=0),
             xp.asarray(self.weights, dtype=xp.float64, **device), len(chosen),
-            weight=xp.asarray(weight, dtype=xp.float64, **device), xp=xp, chunk=self.block,
+            weight=xp.asarray(somebody.astype(np.float64), **device), xp=xp, chunk=chunk,
         )  # fmt: skip
         return to_numpy(total)
 

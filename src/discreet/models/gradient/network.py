@@ -20,6 +20,7 @@ from discreet.core.random import Random
 from discreet.errors import InvalidRequest
 from discreet.models.gradient.trainable import StepQuery, Trainable
 from discreet.models.losses import Logistic, Loss
+from discreet.models.softmax import MOST_MARGIN
 
 if TYPE_CHECKING:
     from discreet.models.design import Design
@@ -83,13 +84,16 @@ class Room:
 class Network(Trainable):
     """Linear layers of ``widths`` (inputs, hidden ones, outputs) with ``activation`` between them, and a loss.
 
-    One output has a loss of the score; several have the cross-entropy of their softmax, and ``loss`` is None.
+    One output has a loss of the score; several have the cross-entropy of their softmax, and ``loss`` is None. With a
+    ``margin``, which is taken off the score of the true class, that is the rounded hinge of several classes
+    (``discreet.models.softmax``).
     """
 
     widths: tuple[int, ...]
     loss: Loss | None = None
     bias: bool = True
     activation: Activation = "relu"
+    margin: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.widths) < 2 or len(self.widths) > _MOST_LAYERS + 1:
@@ -100,6 +104,8 @@ class Network(Trainable):
             raise InvalidRequest(f"activation must be 'relu' or 'tanh', got {self.activation!r}")
         if (self.widths[-1] == 1) != (self.loss is not None):
             raise InvalidRequest("one output needs a loss of the score, several take the cross-entropy and loss=None")
+        if not 0 <= self.margin <= MOST_MARGIN or (self.margin and self.loss is not None):
+            raise InvalidRequest(f"a margin is for several outputs, and from 0 to {MOST_MARGIN}, got {self.margin}")
 
     @property
     def described(self) -> bool:
@@ -185,11 +191,12 @@ class Network(Trainable):
         """The derivative of each row's loss in its scores."""
         if self.loss is not None:
             return self.loss.first(scores[:, 0], y, xp)[:, None]
+        classes = xp.arange(scores.shape[1], dtype=y.dtype, **_device(y, xp))
+        truth = xp.astype(y[:, None] == classes, scores.dtype)
+        scores = scores - self.margin * truth if self.margin else scores
         top = scores - xp.max(scores, axis=1, keepdims=True)
         share = xp.exp(top)
-        share = share / xp.sum(share, axis=1, keepdims=True)
-        classes = xp.arange(share.shape[1], dtype=y.dtype, **_device(y, xp))
-        return share - xp.astype(y[:, None] == classes, share.dtype)
+        return share / xp.sum(share, axis=1, keepdims=True) - truth
 
     def backward(self, flat: Any, ups: list[Any], slopes: Any, xp: ModuleType = np, room: Room | None = None) -> list[Any]:
         """The derivative of each row's loss in what each layer puts out, first layer first."""
@@ -217,10 +224,10 @@ class Network(Trainable):
         scores = self.forward(flat, x, xp)[-1]
         if self.loss is not None:
             return self.loss.value(scores[:, 0], y, xp)
+        truth = xp.astype(y[:, None] == xp.arange(scores.shape[1], dtype=y.dtype), scores.dtype)
+        scores = scores - self.margin * truth
         top = scores - xp.max(scores, axis=1, keepdims=True)
-        total = xp.log(xp.sum(xp.exp(top), axis=1))
-        classes = xp.arange(scores.shape[1], dtype=y.dtype)
-        return total - xp.sum(top * xp.astype(y[:, None] == classes, top.dtype), axis=1)
+        return xp.log(xp.sum(xp.exp(top), axis=1)) - xp.sum(top * truth, axis=1)
 
 
 def classifier(inputs: int, hidden: tuple[int, ...], classes: int, activation: Activation = "relu") -> Network:

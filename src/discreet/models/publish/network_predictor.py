@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.codec import written
-from discreet.errors import UnsupportedFormat
+from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.models.publish.predictor import Floats, Input, Predictor, number, register
 
 _SMALLEST_UNIT = 1e-100  # what a column is divided by: nothing finite leaves the doubles by it
@@ -74,6 +74,7 @@ class NetworkPredictor(Layers):
 
     classes: tuple[Any, ...]
     threshold: float = 0.0
+    probabilities: bool = True
 
     def decision_function(self, X: Any) -> Floats:
         """The score of each row: one number for two classes, positive for the second; one for each of more."""
@@ -82,7 +83,9 @@ class NetworkPredictor(Layers):
 
     @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class, for each row."""
+        """The probability of each class, for each row; only of a model that has probabilities."""
+        if not self.probabilities:
+            raise InvalidRequest("this model gives classes and scores, no probabilities; use decision_function")
         score = self.decision_function(X)
         if score.ndim == 1:
             yes = 0.5 * (1.0 + np.tanh(0.5 * score))
@@ -98,7 +101,8 @@ class NetworkPredictor(Layers):
 
     def to_dict(self) -> dict[str, Any]:
         """What a document holds of it."""
-        return self._written("network") | {"classes": list(self.classes), "threshold": self.threshold}
+        decides = {"classes": list(self.classes), "threshold": self.threshold, "probabilities": self.probabilities}
+        return self._written("network") | decides
 
     @classmethod
     def read(cls, doc: Mapping[str, Any], document: Mapping[str, Any]) -> NetworkPredictor:
@@ -110,7 +114,8 @@ class NetworkPredictor(Layers):
             or not all(isinstance(c, str | int | float) for c in classes)
         ):
             raise UnsupportedFormat(f"a network with {width} outputs does not fit the classes {list(classes)}")
-        return cls(classes=classes, threshold=number(doc.get("threshold", 0.0)), document=document, **found)
+        found |= {"threshold": number(doc.get("threshold", 0.0)), "probabilities": doc.get("probabilities", True) is True}
+        return cls(classes=classes, document=document, **found)
 
 
 @register("number_network")

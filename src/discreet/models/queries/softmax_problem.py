@@ -25,6 +25,8 @@ from discreet.models.solve.objective import FINE_UNIT, UNIT, Objective, Totals
 class SoftmaxProblem(Query):
     """The sum over rows of weight times the cross-entropy of a softmax of K scores, as something that can be minimised.
 
+    With a ``margin`` it is the loss of a support vector machine of several classes (see ``discreet.models.softmax``).
+
     ``distance``: the gradient moves by rows * weight * sqrt(2) under add/remove, twice that under replace and both.
 
     Proof: a row has |x| <= 1 (``Design``), so its gradient weight (p - e_y) x' is at most weight sqrt(2) long
@@ -33,15 +35,17 @@ class SoftmaxProblem(Query):
     """
 
     design: Design
+    margin: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "margin", self.loss.margin)  # exact, and checked
         if len(self.design.target.classes) < 3:
             raise InvalidRequest("a softmax is of three classes or more; of two it is a LogisticRegression")
 
     @property
     def loss(self) -> Softmax:
         """The loss of a row."""
-        return Softmax(len(self.design.target.classes))
+        return Softmax(max(2, len(self.design.target.classes)), self.margin)
 
     @property
     def width(self) -> int:
@@ -57,7 +61,7 @@ class SoftmaxProblem(Query):
             twice == 2,
             True,
             True,
-            width=self.width + 2 * loss.classes,  # what scores of several classes are wrong by beyond those of one
+            width=self.width + 2 * loss.classes + 2,  # what scores of several classes are wrong by beyond those of one
             most_rows=self.design.most_rows,
             height=weight * loss.height,
             classes=loss.classes,
@@ -84,14 +88,16 @@ class SoftmaxMinimiser(RidgeMinimiser):
     design: Design
     ridge: Fraction
     tolerance: Fraction = TOLERANCE
+    margin: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         self._check_numbers()
+        object.__setattr__(self, "margin", self.problem.margin)
 
     @property
     def problem(self) -> SoftmaxProblem:
         """What is minimised."""
-        return SoftmaxProblem(self.design)
+        return SoftmaxProblem(self.design, self.margin)
 
 
 class SoftmaxObjective(Objective):
@@ -106,13 +112,19 @@ class SoftmaxObjective(Objective):
     def like(self, rows: Sequence[DesignRows]) -> SoftmaxObjective:
         return SoftmaxObjective(self.design, self.loss, rows=rows)
 
+    def _terms(self, fine: bool) -> int:
+        return self.width
+
     def error(self, totals: Totals, theta: Floats, fine: bool = False) -> float:
         """The most by which a pass got its gradient wrong, in L2.
 
         Proof: that of ``Objective`` with vectors of slopes in the place of slopes. Scores of K classes are sums of K - 1
         terms more, wrong by K u |theta| each, which moves the shares by as much in L1; a sum of K shares, and a product
-        with B, are wrong by 2 K u each, of slopes that add up to at most 2.
+        with B, are wrong by 2 K u each, of slopes that add up to at most 2. Taking the margin off one score is wrong by
+        (|theta| + 4 margin) u, as the margin itself is rounded, and moves the shares by less. With up to 150 classes and a
+        margin of up to 50 all constants together are below the 1040 sqrt(2) that ``certifiable`` counts.
         """
         unit, classes = FINE_UNIT if fine else UNIT, float(self.loss.classes)
-        more = classes * float(np.linalg.norm(np.asarray(theta, np.float64))) + 4.0 * classes * float(self.loss.slope)
+        more = (classes + 1) * float(np.linalg.norm(np.asarray(theta, np.float64))) + 4.0 * classes * float(self.loss.slope)
+        more += 4.0 * float(self.loss.margin)
         return super().error(totals, theta, fine) + unit * more * totals.weights

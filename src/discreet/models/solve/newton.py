@@ -21,8 +21,10 @@ from discreet.models.solve.quadratic import solve
 _FEW = 400  # up to this many features the Hessian is formed
 _STEPS = 400
 _PATIENCE = 60  # steps without progress after which a pass in doubles has nothing left to give
-_THINNED = 12_000  # rows that a starting point is found on
-_GOOD = 0.1  # a Hessian is used again while steps with it shrink the gradient at least this much
+_THINNED = 4000  # rows that a starting point is found on
+_GOOD = 0.15  # a Hessian is used again while steps with it shrink the gradient at least this much
+_NARROW, _SMALL = 100, 1 << 18  # coefficients, and numbers in the rows, of which a Hessian costs next to nothing
+_KEPT = 12  # of the last steps that say how the Hessian differs from the one that was factored
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +39,16 @@ class _Tilted:
 
     def at(self, theta: Floats, want: Want) -> tuple[Totals, Floats]:
         totals = self.objective.at(theta, want, fine=self.fine)
+        if want == "rough" and totals.hessian is not None and not np.isfinite(totals.hessian).all():
+            totals = self.objective.at(theta, "second", fine=self.fine)  # weights that single precision does not hold
         # A large linear term and the ridge all but cancel: in extended precision nothing is lost by that.
         pull = np.asarray(self.linear, np.longdouble) + np.longdouble(self.ridge) * np.asarray(theta, np.longdouble)
         return totals, np.asarray(self.factor * totals.gradient + pull, np.float64)
 
-    def value(self, theta: Floats) -> float:
-        totals = self.objective.at(theta, "value")
-        return self.factor * totals.value + float(self.linear @ theta) + 0.5 * self.ridge * float(theta @ theta)
+    def both(self, theta: Floats) -> tuple[float, Floats]:
+        """The value and the gradient."""
+        totals, gradient = self.at(theta, "both")
+        return self.factor * totals.value + float(self.linear @ theta) + 0.5 * self.ridge * float(theta @ theta), gradient
 
     def residual(self, totals: Totals, gradient: Floats, theta: Floats) -> float:
         """A bound on the norm of the true gradient.
@@ -87,10 +92,13 @@ def _newton_from(objective: Objective, linear: Floats, ridge: float, tolerance: 
     if objective.width > _FEW:
         theta = _quasi_newton(tilted, theta, tolerance)
     else:
-        thinned = objective.thinned(max(_THINNED, 20 * objective.width))
+        thinned = objective.thinned(max(_THINNED, 40 * objective.width))
         if thinned is not None:
             few, factor = thinned
-            theta = _newton(_Tilted(few, linear, ridge, factor), theta, ridge * 1e-3 + 1e-4 * factor).theta
+            # Few rows are wrong by far more than this.
+            theta = _newton(
+                _Tilted(few, linear, ridge, factor), theta, ridge * 1e-3 + 0.05 * (few.size * factor) ** 0.5
+            ).theta
     return _certified(tilted, theta, tolerance)
 
 
@@ -103,41 +111,64 @@ def _certified(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
 
 
 def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
-    """Newton's method; the Hessian is formed again when steps with the last one stop shrinking the gradient enough."""
+    """Newton's method. The Hessian is formed again when steps with the last one stop shrinking the gradient enough.
+
+    Between, differences of gradients correct it (Broyden, Fletcher, Goldfarb and Shanno). It is formed in single precision
+    first, and in doubles where a step with that fails: the end of a step is certified, not the step. Of few numbers it is
+    formed at every step, in doubles, and steps go on until they gain nothing more.
+    """
     many = tilted.objective.width > _FEW
     if tilted.fine:
         # Rounded to doubles, a point could miss the tolerance by itself.
         theta = np.asarray(theta, np.longdouble)
-    cheap = tilted.objective.width <= 16 and not many  # a Hessian then costs no more than a gradient
+    small = tilted.objective.width <= _NARROW and 0 < tilted.objective.size * tilted.objective.width <= _SMALL
+    bent: Want = "second" if small else "rough"
     factors: Floats | None = None
-    totals, gradient = tilted.at(theta, "first" if many or tilted.fine else "second")
+    changes: list[tuple[Floats, Floats]] = []
+    totals, gradient = tilted.at(theta, "first" if many or tilted.fine else bent)
     best = Minimum(theta, tilted.residual(totals, gradient, theta))
     if tilted.fine and not many and best.residual > tolerance:
-        totals, gradient = tilted.at(theta, "second")
+        totals, gradient = tilted.at(theta, bent)
     since = 0
     for _ in range(_STEPS):
-        if best.residual <= tolerance or since > _PATIENCE:
+        enough = best.residual <= tolerance
+        if (enough and not (small and since == 0)) or since > _PATIENCE:
             return best
-        hidden = 0.0 if tilted.fine else tilted.objective.error(totals, theta)
-        if hidden > tolerance and float(np.linalg.norm(gradient)) < hidden:
+        hidden = tilted.objective.error(totals, theta, tilted.fine)
+        if not tilted.fine and hidden > tolerance and float(np.linalg.norm(gradient)) < hidden:
             return best  # what is left cannot be told from the rounding of doubles
         if totals.hessian is not None:
-            factors = factors_of(tilted.hessian(totals))
-        step = _conjugate(tilted, theta, gradient) if factors is None else solve(factors, gradient)
-        before = float(np.linalg.norm(gradient))
+            factors, changes = factors_of(tilted.hessian(totals)), []
+        step = _conjugate(tilted, theta, gradient) if factors is None else _corrected(factors, changes, gradient)
+        before, last = float(np.linalg.norm(gradient)), gradient
         after = theta - step
-        totals, gradient = tilted.at(after, "second" if cheap else "first")
+        totals, gradient = tilted.at(after, bent if small else "first")
         now = float(np.linalg.norm(gradient))
         if now > 0.5 * before:
+            bent = "second"
             after = theta - _line_search(tilted, theta, step) * step
-            totals, gradient = tilted.at(after, "first" if many else "second")
-        elif now > _GOOD * before and not cheap and not many:
-            totals, gradient = tilted.at(after, "second")
+            totals, gradient = tilted.at(after, "first" if many else bent)
+        elif now > _GOOD * before and not many and not small:
+            totals, gradient = tilted.at(after, bent)
+        elif not many and not small and before > 1e4 * hidden:  # else the difference is one of roundings
+            changes = [*changes[1 - _KEPT :], (-step, gradient - last)]
         theta = after
         found = Minimum(theta, tilted.residual(totals, gradient, theta))
         since = 0 if found.residual < 0.99 * best.residual else since + 1
         best = min(best, found, key=lambda m: m.residual)
     return best
+
+
+def _corrected(factors: Floats, changes: list[tuple[Floats, Floats]], gradient: Floats) -> Floats:
+    """The step of a factored Hessian that was corrected by some moves and the changes of the gradient along them."""
+    left, sizes = gradient.copy(), []
+    for move, change in reversed(changes):
+        sizes.append(float(move @ left) / float(move @ change))
+        left -= sizes[-1] * change
+    step = solve(factors, left)
+    for (move, change), size in zip(changes, reversed(sizes), strict=True):
+        step += (size - float(change @ step) / float(move @ change)) * move
+    return step
 
 
 def _line_search(tilted: _Tilted, theta: Floats, step: Floats) -> float:
@@ -183,11 +214,12 @@ def _quasi_newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Floats:
     """A starting point by L-BFGS."""
     from scipy.optimize import minimize
 
-    def both(point: Floats) -> tuple[float, Floats]:
-        return tilted.value(point), tilted.at(point, "first")[1]
-
     found = minimize(
-        both, theta, jac=True, method="L-BFGS-B", options={"maxcor": 30, "maxiter": 500, "ftol": 0.0, "gtol": tolerance / 2}
+        tilted.both,
+        theta,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxcor": 30, "maxiter": 500, "ftol": 0.0, "gtol": tolerance / 2},
     )
     near: Floats = np.asarray(found.x)
     return near

@@ -15,9 +15,14 @@ import numpy as np
 from discreet.models.design import Design, DesignRows, Floats
 from discreet.models.losses import Loss
 
-Want = Literal["value", "first", "second"]
+# "both" are value and gradient; "rough" is "second" with a Hessian in single precision, for steps whose end is certified
+# by another pass.
+Want = Literal["value", "first", "both", "rough", "second"]
 _KEPT_BYTES = 1 << 28  # rows in memory between passes take at most this
 RUN = 2048  # rows of a product at a time, so that what is made of them stays in the cache
+_RUN_BYTES = 1 << 19  # rows of a pass at a time: what is read twice stays in the cache
+_CACHED_BYTES = 1 << 24  # rows that stay there anyway
+_TERMS = 32  # columns of a score at a time: the error of a score grows with this and not with the number of columns
 TWIG = 16  # terms added up at a time: the error of a sum grows with this and not with the number of rows
 _FINE_RUN = 256  # rows at a time in extended precision
 UNIT = 2.0**-53 * 1.001  # the rounding of one operation, with what a million of them multiply it by
@@ -70,23 +75,46 @@ def pass_over(rows: DesignRows, loss: Loss, theta: Floats, want: Want, fine: boo
 
 
 def _plain(rows: DesignRows, loss: Loss, theta: Floats, want: Want) -> Totals:
+    """Run by run: a row is still in the cache when its score has become a slope."""
     x, y, weight = rows.x, rows.y, rows.weight
     total = float(len(x)) if weight is None else float(weight.sum())
-    score = x @ theta
+    value, slopes, width = 0.0, 0.0, x.shape[1]
+    kind = np.float32 if want == "rough" else np.float64
+    bent = np.zeros((width, width)) if want in ("rough", "second") else None
+    size = max(1, _RUN_BYTES // (8 * width * TWIG)) * TWIG if x.nbytes > _CACHED_BYTES else max(1, len(x))
+    twigs = np.empty((len(x) // TWIG, width))
+    rest = np.zeros(width)
+    for start in range(0, len(x), size):
+        part, goal = x[start : start + size], y[start : start + size]
+        score = scores(part, theta)
+        heavy = None if weight is None else weight[start : start + size]
+        if want in ("value", "both"):
+            each = loss.value(score, goal)
+            value += float((each if heavy is None else heavy * each).sum())
+        if want == "value":
+            continue
+        first, second = (loss.first(score, goal), None) if bent is None else loss.both(score, goal)
+        if heavy is not None:
+            first, second = first * heavy, None if second is None else second * heavy
+        slopes += float(np.abs(first).sum())
+        whole = len(part) // TWIG
+        bundles = part[: whole * TWIG].reshape(whole, TWIG, width)
+        np.matmul(first[: whole * TWIG].reshape(whole, 1, TWIG), bundles, out=twigs[start // TWIG :][:whole, None])
+        rest += part[whole * TWIG :].T @ first[whole * TWIG :]  # of the last run alone is there any
+        if bent is not None and second is not None:
+            _add_hessian(bent, part, second, kind)
     if want == "value":
-        each = loss.value(score, y)
-        return Totals(float((each if weight is None else weight * each).sum()), np.zeros(len(theta)), None, 0.0, total)
-    second = None
-    if want == "first":
-        first = loss.first(score, y)
-    else:
-        first, second = loss.both(score, y)
-    if weight is not None:
-        first = first * weight
-        second = None if second is None else second * weight
-    gradient, depth = gradient_of(x, first)
-    bent = None if second is None else _hessian(x, second)
-    return Totals(0.0, gradient, bent, float(np.abs(first).sum()), total, depth)
+        return Totals(value, np.zeros(width), None, 0.0, total)
+    gradient, depth = _tree(twigs)
+    return Totals(value, rest + gradient, bent, slopes, total, depth)
+
+
+def scores(x: Floats, theta: Floats) -> Floats:
+    """x . theta as a sum of sums over ``_TERMS`` columns each."""
+    found: Floats = x[:, :_TERMS] @ theta[:_TERMS]
+    for start in range(_TERMS, len(theta), _TERMS):
+        found += x[:, start : start + _TERMS] @ theta[start : start + _TERMS]
+    return found
 
 
 def _fine(rows: DesignRows, loss: Loss, theta: Floats, want: Want) -> Totals:
@@ -99,11 +127,13 @@ def _fine(rows: DesignRows, loss: Loss, theta: Floats, want: Want) -> Totals:
         score = x @ point
         weight = np.ones(len(x)) if rows.weight is None else rows.weight[run]
         first = loss.first(score, y) * weight
-        if want == "second":
+        if want in ("rough", "second"):
             second.append(np.asarray(loss.second(score, y) * weight, np.float64))
         total = total + Totals(0.0, first @ x, None, float(np.abs(first).sum()), float(weight.sum()), _FINE_RUN)
-    if want == "second":
-        bent = _hessian(rows.x, np.concatenate([np.zeros(0), *second]))
+    if want in ("rough", "second"):
+        bent = np.zeros((len(theta), len(theta)))
+        for start, part in zip(range(0, len(rows.x), _FINE_RUN), second, strict=True):
+            _add_hessian(bent, rows.x[start : start + _FINE_RUN], part, np.float64)
         return replace(total, hessian=bent)
     return total
 
@@ -114,25 +144,26 @@ def gradient_of(x: Floats, first: Floats) -> tuple[Floats, int]:
     rest: Floats = x[whole:].T @ first[whole:]
     if not whole:
         return rest, TWIG
-    sums = np.matmul(first[:whole].reshape(-1, 1, TWIG), x[:whole].reshape(-1, TWIG, x.shape[1]))[:, 0]
+    sums, depth = _tree(np.matmul(first[:whole].reshape(-1, 1, TWIG), x[:whole].reshape(-1, TWIG, x.shape[1]))[:, 0])
+    return rest + sums, depth
+
+
+def _tree(sums: Floats) -> tuple[Floats, int]:
+    """The sum of ``sums``, each of a twig of terms, and how many additions a term went through in all."""
     depth = TWIG + 1
     while len(sums) > TWIG:
         even = len(sums) // TWIG * TWIG
         left = sums[even:].sum(axis=0)
-        sums = sums[:even].reshape(-1, TWIG, x.shape[1]).sum(axis=1)
+        sums = sums[:even].reshape(-1, TWIG, sums.shape[1]).sum(axis=1)
         sums[-1] += left
         depth += 2 * TWIG
-    return rest + sums.sum(axis=0), depth + TWIG
+    return sums.sum(axis=0), depth + TWIG
 
 
-def _hessian(x: Floats, second: Floats) -> Floats:
-    """x' diag(second) x. A product of a matrix with its own transpose is half the work."""
-    root = np.sqrt(second)
-    total = np.zeros((x.shape[1], x.shape[1]))
-    for start in range(0, len(x), RUN):
-        part = x[start : start + RUN] * root[start : start + RUN, None]
-        total += part.T @ part
-    return total
+def _add_hessian(total: Floats, x: Floats, second: Floats, kind: Any) -> None:
+    """Add x' diag(second) x. A product of a matrix with its own transpose is half the work."""
+    part = np.multiply(x, np.sqrt(second)[:, None], dtype=kind, casting="same_kind")
+    total += part.T @ part
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +220,8 @@ class Objective:
             one = _Pass(self.design, self.loss, theta, want, fine, self.over)
             found: Totals = self._source.fold(one.step, one.combine, list(self.design.columns))
             return found.whole
-        empty = Totals(0.0, np.zeros(self.width), np.zeros((self.width, self.width)) if want == "second" else None, 0.0, 0.0)
+        bent = np.zeros((self.width, self.width)) if want in ("rough", "second") else None
+        empty = Totals(0.0, np.zeros(self.width), bent, 0.0, 0.0)
         total = empty
         for block in rows:
             total = total + self.over(block, self.loss, theta, want, fine)
@@ -208,12 +240,17 @@ class Objective:
     def thinned(self, most: int) -> tuple[Objective, float] | None:
         """An objective over about ``most`` of the rows in memory and by what factor they are fewer; None if not worth it."""
         rows = self.kept
-        size = sum(len(r.x) for r in rows or ())
+        size = self.size
         step = size // most
         if rows is None or step < 4:
             return None
         few = [DesignRows(r.x[::step], r.y[::step], None if r.weight is None else r.weight[::step], None) for r in rows]
         return self.like(few), size / sum(len(r.x) for r in few)
+
+    @property
+    def size(self) -> int:
+        """The number of rows in memory."""
+        return sum(len(r.x) for r in self.kept or ())
 
     def like(self, rows: Sequence[DesignRows]) -> Objective:
         """The same of other rows, in memory."""
@@ -230,15 +267,19 @@ class Objective:
 
         Proof: with u the rounding of one operation, a sum of m terms is wrong by at most m u times the sum of their
         absolute values, in any order (Higham 2002, section 4.2), and a tree of sums by its depth instead of m; two units
-        more where what was lost is put back. A
-        coordinate of the gradient is such a tree; the vector of absolute sums has a norm of at most the sum of
-        |slope| |x| <= ``slopes``. A score is wrong by at most width u |x| |theta|, which changes its slope by at most
-        curvature times that. Given the score, tanh, clip and the products around it are wrong by less than 16 u, and
-        a hinge by less than 4 u times its curvature, as 1 + h is rounded and the difference divided by 2 h.
+        more where what was lost is put back. A coordinate of the gradient is such a tree; the vector of absolute sums has
+        a norm of at most the sum of |slope| |x| <= ``slopes``. A score is such a tree too, of depth ``_terms``: wrong by at
+        most that times u |x| |theta|, which changes its slope by at most curvature times that. Given the score, tanh, clip
+        and the products around it are wrong by less than 16 u, and a hinge by less than 4 u times its curvature, as 1 + h is
+        rounded and the difference divided by 2 h.
         """
         unit, depth = (FINE_UNIT if fine and self.loss.extended else UNIT), totals.depth + 16
-        bend = float(self.loss.curvature) * ((self.width + 2) * float(np.linalg.norm(theta)) + 4.0)
+        bend = float(self.loss.curvature) * ((self._terms(fine) + 2) * float(np.linalg.norm(theta)) + 4.0)
         return unit * (depth * totals.slopes + (bend + 16.0 * float(self.loss.slope)) * totals.weights)
+
+    def _terms(self, fine: bool) -> int:
+        """How many additions a term of a score goes through at most."""
+        return self.width if fine else min(self.width, _TERMS + -(-self.width // _TERMS))
 
     def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
         """Gradient and Hessian of the sum at ``theta``."""
