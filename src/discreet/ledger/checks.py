@@ -124,8 +124,9 @@ def unit(asked: Unit, kept: Unit, name: str) -> None:
     was bound to none, goes by the ledger's name."""
     population = kept.population or name
     if (asked.person, asked.max_rows) != (kept.person, kept.max_rows) or asked.population not in (None, population):
+        counts = str(kept) if asked.population is None else counted(kept, name)
         raise UnitMismatch(
-            f"the ledger {name!r} counts {kept if asked.population is None else counted(kept, name)}, got a question about {asked}: costs of two "
+            f"the ledger {name!r} counts {counts}, got a question about {asked}: costs of two "
             "units do not add up; ask about the same, or keep another ledger. Nothing was charged"
         )
 

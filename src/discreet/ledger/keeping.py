@@ -48,12 +48,12 @@ def backup(url: str, copy: Path) -> list[str]:
         assert database.beside is not None
         with database.transaction(write=False) as connection:
             check_layout(connection, database)  # what cannot be checked afterwards is not copied
-            rows = _rows(connection)
-            for row in rows:
+            for row in _rows(connection):
                 checks.known(row)
+            keyed = connection.execute(select(tables.ledgers.c.keyed)).scalars().all()
         _copy(database, copy)
         key = database.beside.read_key()
-        if key is not None and keys.fits(database, [row["keyed"] for row in rows]):
+        if key is not None and keys.fits(database, keyed):
             write_private(its_key, key)
     finally:
         database.close()
@@ -84,7 +84,7 @@ def _copy(database: Database, copy: Path) -> None:
 def _rows(connection: Connection) -> Sequence[Mapping[Any, Any]]:
     """The ledgers of a file: what each is called, and which version wrote it."""
     columns = tables.ledgers.c
-    return connection.execute(select(columns.id, columns.name, columns.schema, columns.keyed)).mappings().all()
+    return connection.execute(select(columns.id, columns.name, columns.schema)).mappings().all()
 
 
 def _check(path: Path) -> list[str]:

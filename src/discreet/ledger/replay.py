@@ -143,6 +143,6 @@ def _check_releases(connection: Connection, ledger: int, books: Books) -> None:
         if not is_paid(row["document"], row):
             raise LedgerCorrupt(f"a stored release is not what event {row['number']} paid for; restore a copy")
     if left:
-        raise LedgerCorrupt(f"a stored release was dropped or altered, the one of {brief(min(left))}; restore a copy")
+        raise LedgerCorrupt(f"a stored release was dropped or altered, the one of {min(left)}; restore a copy")
     if rows != connection.execute(tables.count_releases, {"of_ledger": ledger}).scalar_one():
         raise LedgerCorrupt("a stored release without a key was added; restore a copy")  # no page begins before ""
