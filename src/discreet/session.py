@@ -164,11 +164,11 @@ class Session(Questions, Fitting, Synthesis):
         self.discover(*hidden)
 
     def _finding_cost(self, names: Sequence[str]) -> Cost:
-        """What finding columns would cost now: nothing for those that the ledger remembers."""
+        """What finding columns would cost now: nothing for those that were paid for before."""
         relation, total = self.schema.neighbors, Cost.nothing()
         for question, price in discovery.questions(self.schema, names):
             for each in question.asks(price, relation):
-                if self.ledger.recall(each, self._declared, relation) is None:
+                if self.ledger.paid_for(each, self._declared, relation) is None:
                     total = total + charged(each, relation)
         return total
 
@@ -196,8 +196,8 @@ class Session(Questions, Fitting, Synthesis):
         _, asked = plan(request.make(table), relation, self._guessed_rows)
         would = self._afterwards(sum((charged(each, relation) for each in asked), Cost.nothing()))
         first, source = asked[0] if asked else None, self._narrowed(request.where)
-        known = isinstance(first, Ask) and first.query.described and self.ledger.recall(first, source, relation) is not None
-        if not would.fits and not known:
+        paid = isinstance(first, Ask) and first.query.described and self.ledger.paid_for(first, source, relation)
+        if not would.fits and not paid:
             what = "fit" if "fit" in request.words else "request"
             other = self.ledger.budget is not None and self.ledger.budget.rho is None and would.cost.epsilon is None
             remedy = "such a budget pays for epsilon, and for no rho: give epsilon" if other else "ask for less"

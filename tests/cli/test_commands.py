@@ -98,7 +98,7 @@ def test_release_then_again_for_nothing(run: Run, folder: Path) -> None:
     assert "The answers on this page cost ε=0.5, whenever that was paid; newly paid when the page was made: ε=0." in page
     assert "0 % spent on other answers, 50 % on this page" in page
     assert "cost ε=0.5, of which ε=0 was paid now" in run("release", path).out
-    assert "free: known" in run("plan", path).out
+    assert "free: paid before" in run("plan", path).out
 
 
 def test_a_named_version_is_free_again(run: Run, folder: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_ledger_of_another_table(run: Run, folder: Path) -> None:
     ran = run("release", folder / "other.toml")
     assert ran.code == 2
     assert one_line(ran.err)
-    assert "counts one 'id' with at most 2 rows of the population 'people', got a question about one row" in ran.err
+    assert "counts one 'id' with at most 2 rows, got a question about one row" in ran.err
     (folder / "other.toml").write_text("same_people = true\n" + text.replace("[schema]", '[schema]\nneighbors = "replace"'))
     ran = run("release", folder / "other.toml")
     assert ran.code == 2

@@ -94,4 +94,37 @@ def test_a_full_disk_says_what_was_charged(asked: Path, run: Run, monkeypatch: p
     monkeypatch.setattr("discreet.jobs.release.released", full)
     ran = run("release", asked / "people.toml")
     assert ran.code == 2
-    assert ran.err == "discreet: No space left on device: releases.json; nothing was charged\n"
+    assert ran.err == "discreet: No space left on device: releases.json; make room; nothing was charged\n"
+
+
+@pytest.mark.parametrize("looked", [False, True])
+def test_a_release_that_was_paid_for_and_not_answered_says_that_nothing_is_paid_now(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, looked: bool
+) -> None:
+    """With a budget that it used up: asked again, it is neither refused nor said to be paid again."""
+    from discreet.sources.files import FileSource
+
+    file = folder / "people.toml"
+    file.write_text(file.read_text().replace("epsilon = 1\n", "epsilon = 0.5\n", 1))
+
+    def fail(*_: object) -> object:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        if looked:
+            broken.setattr(FileSource, "fold", fail)
+        else:
+            broken.setattr(ds.Ledger, "look", fail)
+        assert run("release", file).code == 2
+    book = folder / "ledger.db"
+    if looked:
+        assert "is withheld" in run("release", file).err
+        assert "give --yes too" in run("ledger", "redeem", book, "--all").err
+        assert "neither" in run("ledger", "redeem", book).err
+        assert "answered, once" in run("ledger", "redeem", book, "--all", "--yes").out
+        assert "nothing is to be decided" in run("ledger", "redeem", book, "--all", "--yes").err
+    assert run("plan", file).out.count("free: paid before") == 3
+    again = run("release", file)
+    assert again.code == 0, again.err
+    assert "These answers cost ε=0.5, of which ε=0 was paid now." in again.out
+    assert "Left: ε=0." in again.out

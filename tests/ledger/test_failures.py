@@ -172,7 +172,8 @@ def test_an_error_while_looking_carries_what_became_of_the_charge(
         for once, note in (
             (
                 False,
-                "entry 1 was looked for and not answered: it is withheld until the custodian runs discreet ledger redeem",
+                "entry 1 was looked for and not answered: it is withheld until the custodian runs discreet ledger redeem "
+                f"{file.removeprefix('sqlite:///')} --name default 1",
             ),
             (True, "entry 2 is paid and not answered, and asking again is charged again: its answer serves once"),
         ):

@@ -77,7 +77,7 @@ def test_another_question_law_or_version_redeems_nothing(make: Make) -> None:
 def test_what_was_looked_for_is_withheld_until_the_custodian_decides(make: Make) -> None:
     ledger = make(Budget(epsilon=1))
     abandon(ledger, ASK, looked=True)
-    with pytest.raises(Withheld, match=r"entry 1 .* paid ε=0.3 .*redeem LEDGER 1\).*--forgo"):
+    with pytest.raises(Withheld, match=r"entry 1 .* paid ε=0.3 .*redeem \S+ --name default 1\).*--forgo"):
         answer(ledger, ASK)
     with pytest.raises(InvalidRequest, match="entry 7"):
         ledger.redeem(7)

@@ -362,9 +362,9 @@ def test_a_torn_record_leaves_the_one_before_it(file: str, tmp_path: Path, event
                 tuple(Ask(Sevens(f"{before} {place}"), eps("0.01")) for place in range(events))
             )
         files, last = beside.beside(str(tmp_path / "ledger.db"), fresh=False, in_use={tmp_path / "ledger.db"}), ledger.count
-        assert files.seen(1) == (last, ledger.head)
+        assert files.noted(1).last == (last, ledger.head)
         head = tmp_path / "ledger.db.head"
         content = bytearray(head.read_bytes())
         content[content.index(f"1 {last} ".encode()) + 20] ^= 1
         head.write_bytes(content)
-        assert files.seen(1)[0] == last - events
+        assert files.noted(1).last[0] == last - events

@@ -174,7 +174,7 @@ def test_an_altered_total_is_found(book: Ledger, change: str) -> None:
     before = book._journal.read()
     edit(book, f"UPDATE discreet_ledgers SET {change} WHERE name = 'default'")
     assert book._journal.read() != before
-    with pytest.raises(LedgerCorrupt, match=f"the ledger's row says {change.split(maxsplit=1)[0]}="):
+    with pytest.raises(LedgerCorrupt, match=f"row and its 8 events differ in {change.split(maxsplit=1)[0]}"):
         book.verify()
 
 

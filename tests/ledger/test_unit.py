@@ -94,7 +94,7 @@ def test_events_say_which_rows_were_asked_about(make: Make) -> None:
     ledger.verify()
 
 
-def _as_anybody(act: Callable[[], str]) -> str:
+def as_anybody(act: Callable[[], str]) -> str:
     """What ``act`` returns in a process that is not the superuser's, whom no file refuses anything."""
     read, write = os.pipe()
     with warnings.catch_warnings():
@@ -136,7 +136,7 @@ def test_what_cannot_be_written_is_told_in_one_line(which: str) -> None:
                 return str(refusal)
             return "it was charged"
 
-        said = _as_anybody(act)
+        said = as_anybody(act)
         assert said.endswith(("Nothing was charged", "Nothing was charged and nothing was looked at")), said
         assert "\n" not in said
         folder.chmod(0o700)

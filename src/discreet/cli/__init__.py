@@ -19,15 +19,24 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; nothing but that code and what was printed comes out."""
-    import typer
-
-    from discreet.cli.app import UsageProblem, app
-    from discreet.errors import DiscreetError
-
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with _terminable():
-            code = app(given, prog_name="discreet", standalone_mode=False)
+            return _run(given)
+    except KeyboardInterrupt:  # also while a command is being imported
+        _refuse(f"interrupted; {_charged()}", "Interrupted", given)
+        return INTERRUPTED
+
+
+def _run(given: list[str]) -> int:
+    import typer
+
+    from discreet.cli.app import UsageProblem, app
+    from discreet.core.files import is_full
+    from discreet.errors import DiscreetError
+
+    try:
+        code = app(given, prog_name="discreet", standalone_mode=False)
     except UsageProblem as problem:
         return _refuse(_one_line(problem.format_message()), "Usage", given)  # type: ignore[attr-defined]
     except DiscreetError as problem:
@@ -36,13 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read us went away; there is nobody to tell
         return 0
-    except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
+    except typer.Abort:
+        raise KeyboardInterrupt from None
     except OSError as problem:
         told = f"{problem.strerror or problem}{'' if problem.filename is None else f': {problem.filename}'}"
-        return _refuse(_one_line(f"{told}; {_charged()}"), "OSError", given)
+        room = "make room; " if is_full(problem) else ""
+        return _refuse(_one_line(f"{told}; {room}{_charged()}"), "OSError", given)
     if code == INTERRUPTED:  # some versions of Typer answer with the code, others raise
-        _refuse(f"interrupted; {_charged()}", "Interrupted", given)
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else 0
 
 

@@ -2,42 +2,83 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli import show
 from discreet.cli.ledger_file import Url, address_of, open_ledger
+from discreet.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from discreet.ledger import Ledger
 
 
 def redeem(
     ledger: Url,
-    entry: Annotated[
-        int, typer.Argument(help="The number of the entry; `discreet ledger show` lists them.", metavar="ENTRY")
-    ],
+    entries: Annotated[
+        list[int] | None,
+        typer.Argument(help="The numbers of the entries; `discreet ledger show` lists them.", metavar="[ENTRY]..."),
+    ] = None,
     name: show.Name = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every entry that was looked for and not answered; they are listed first.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --all: do not ask before.")] = False,
     forgo: Annotated[
         bool, typer.Option("--forgo", help="Never answer it: the same question is then paid for anew.")
     ] = False,
     json: show.Json = False,
 ) -> None:
-    """Let an entry be answered that was paid for and looked for, and whose process ended before the answer was stored.
+    """Let entries be answered that were paid for and looked for, and whose process ended before the answer was stored.
 
-    Asking the same question again is then free, once. Not for someone who could choose the moment of the end by the time
-    that had passed: noise that was drawn quickly is not the noise that was paid for.
+    Asking the same question again is then free, once. All of them are decided on, or none. Not for someone who could choose
+    the moment of the end by the time that had passed: noise that was drawn quickly is not the noise that was paid for.
     """
     with open_ledger(ledger, name) as book:
-        cost = book.redeem(entry, forgo=forgo)
+        if bool(entries) == every:
+            raise InvalidRequest(f"redeem takes the numbers of entries or --all, got {'both' if every else 'neither'}")
+        decided = _looked_for(book, forgo=forgo, yes=yes, json=json) if every else list(entries or ())
+        if every and not decided:
+            raise InvalidRequest(f"no entry of {book.name!r} was looked for and not answered; nothing is to be decided")
+        cost = book.redeem(*decided, forgo=forgo)
         if json:
-            show.document(
-                {"kind": "forgone" if forgo else "redeemed", "name": book.name, "entry": entry, "cost": cost.to_dict()}
-            )
+            kind = "forgone" if forgo else "redeemed"
+            show.document({"kind": kind, "name": book.name, "entries": decided, "cost": cost.to_dict()})
             return
+    one = len(decided) == 1
+    which = f"{'Entry' if one else 'Entries'} {', '.join(map(str, decided))} ({cost}{'' if one else ' together'})"
     if forgo:
-        show.say(f"Entry {entry} ({cost}) stays paid and is never answered; asking the same again is paid for anew.")
+        show.say(
+            f"{which} {'stays' if one else 'stay'} paid and {'is' if one else 'are'} never answered; asking the same again "
+            "is paid for anew."
+        )
     else:
-        show.say(f"Entry {entry} ({cost}) is answered, once, when the same question is asked again; that is free.")
+        show.say(f"{which} {'is' if one else 'are'} answered, once, when the same question is asked again; that is free.")
+
+
+def _looked_for(book: Ledger, *, forgo: bool, yes: bool, json: bool) -> list[int]:
+    """The entries that only the custodian can decide on, listed; and a question on a terminal before that is done."""
+    from discreet.cli.ledger import question_in_words, rows_in_words
+
+    found = [number for number, state in book.unanswered() if state == "looked"]
+    if not found or json or yes:
+        if found and not yes:
+            raise InvalidRequest(f"--all decides on {len(found)} entries at once", remedy="look at them, and give --yes too")
+        return found
+    paid = {event.number: event for event in book.events(after=found[0] - 1) if event.number in set(found)}
+    rows = [
+        [str(n), e.time[:19], e.who, question_in_words(e.question) + rows_in_words(e.rows), str(e.cost)]
+        for n, e in paid.items()
+    ]
+    show.table("Looked for and not answered", ["no", "time", "who", "question", "cost"], rows)
+    act = "Give all of them up" if forgo else "Let all of them be answered once more"
+    if not sys.stdin.isatty():
+        raise InvalidRequest(f"--all decides on {len(found)} entries at once", remedy="look at them, and give --yes too")
+    typer.confirm(f"{act}?", abort=True)
+    return found
 
 
 def backup(
@@ -45,14 +86,26 @@ def backup(
     copy: Annotated[Path, typer.Argument(help="The file to write; COPY.key is written beside it.", metavar="COPY")],
     json: show.Json = False,
 ) -> None:
-    """Copy a ledger as it is at one moment, also while others use it, and check the copy."""
+    """Copy a ledger as it is at one moment, also while others use it, and check the copy.
+
+    A key that is lost, or is not the one of this ledger, is not copied, and a line says so.
+    """
     from discreet.ledger import keeping
 
     names = keeping.backup(address_of(ledger), copy)
+    key = copy.with_name(f"{copy.name}.key")
     if json:
-        show.document({"kind": "backup", "copy": str(copy), "ledgers": names})
+        show.document({"kind": "backup", "copy": str(copy), "key": str(key) if key.exists() else None, "ledgers": names})
         return
-    show.say(f"Wrote {copy} and {copy}.key: {', '.join(map(repr, names)) or 'no ledgers'}, every event checked.")
+    held = f"{', '.join(map(repr, names)) or 'no ledgers'}, every event checked."
+    if key.exists():
+        show.say(f"Wrote {copy} and {key}: {held}")
+        return
+    show.say(f"Wrote {copy}: {held}")
+    show.say(
+        "No key was written: the ledger's own is missing, or is another one. Without it answers stored before cannot be "
+        "found; restore it from an earlier backup."
+    )
 
 
 def adopt(ledger: Url, json: show.Json = False) -> None:

@@ -28,16 +28,27 @@ def register(app: typer.Typer) -> None:
 
 def _show_all(url: str, names: list[str], json: bool) -> None:
     """What each of several ledgers in one database has and has left."""
-    rows = []
+    rows: list[list[str]] = []
+    doubts: list[str | None] = []
     for name in names:
         with open_ledger(url, name) as book:
             rows.append([book.name, str(book.budget), str(book.spent()), str(book.remaining()), book.relation])
+            doubts.append(book.doubt)
     heads = ["name", "budget", "spent", "remaining", "neighbors"]
     if json:
-        show.document({"kind": "ledgers", "ledgers": [dict(zip(heads, row, strict=True)) for row in rows]})
+        listed = [{**dict(zip(heads, row, strict=True)), "doubt": doubt} for row, doubt in zip(rows, doubts, strict=True)]
+        show.document({"kind": "ledgers", "ledgers": listed})
         return
     show.table(f"{len(rows)} ledgers", heads, rows)
+    for row, doubt in zip(rows, doubts, strict=True):
+        _say_doubt(row[0], doubt)
     show.say("The events of one are shown with --name.")
+
+
+def _say_doubt(name: str, doubt: str | None) -> None:
+    """Say first what the numbers of a copy, or of a ledger that was set back, are worth."""
+    if doubt is not None:
+        show.say(f"The ledger {name!r} here is not known to be the one that counts, and is not spent: {doubt}.")
 
 
 def show_(
@@ -49,8 +60,10 @@ def show_(
     """Show the budget, what is left, and the last events: when, who, what, at which cost.
 
     Where a database holds several ledgers, they are listed, and --name shows one. Events that only store an answer for
-    later cost nothing and are shown in the JSON alone.
+    later cost nothing and are shown in the JSON alone. A copy, a ledger that was set back and one without its head file
+    are shown too, with a line that says that they are not known to count ("doubt" in the JSON).
     """
+    from discreet.ledger import checks
     from discreet.ledger.creation import names_at
 
     several = names_at(address_of(ledger)) if name is None else []
@@ -70,15 +83,27 @@ def show_(
             for e in events
         ]
         show.table(f"Ledger {book.name!r}", ["no", "time", "who", "kind", "question", "law", "cost"], rows)
+        _say_doubt(book.name, book.doubt)
         show.say(f"Budget {book.budget}; spent {book.spent()}; left {book.remaining()}. Neighbours: {book.relation}.")
         unit = book.unit
-        show.say("It counts " + ("no unit yet: the first question binds it." if unit is None else f"{unit}."))
-        for number, state in book.unanswered():
-            told = (
-                "nobody looked: asking the same again is free" if state == "paid" else "looked for: discreet ledger redeem"
-            )
-            show.say(f"Entry {number} is paid and not answered; {told}.")
+        counted = "no unit yet: the first question binds it" if unit is None else checks.counted(unit, book.name)
+        show.say(f"It counts {counted}.")
+        _say_unanswered(book)
         show.say(f"Head {book.head}: keep it elsewhere, and `discreet ledger verify --head` finds a book cut short.")
+
+
+def _say_unanswered(book: Ledger) -> None:
+    """What is paid and not answered, and what is to be done about it."""
+    from discreet.ledger.told import redeeming
+
+    looked = []
+    for number, state in book.unanswered():
+        paid = state == "paid"
+        looked += [] if paid else [number]
+        told = "nobody looked: asking the same again is free" if paid else "looked for: it is withheld"
+        show.say(f"Entry {number} is paid and not answered; {told}.")
+    if looked:
+        show.say(f"What was looked for can be answered once more: {redeeming(looked, book.typed)} (or --all)")
 
 
 def _stream(book: Ledger, last: int) -> None:
@@ -97,6 +122,7 @@ def _stream(book: Ledger, last: int) -> None:
         "spent": book.spent().to_dict(),
         "remaining": str(book.remaining()),
         "head": book.head,
+        "doubt": book.doubt,
         "unanswered": [{"entry": number, "state": state} for number, state in book.unanswered()],
     }
     write = sys.stdout.write
@@ -113,14 +139,22 @@ def verify(
     head: Annotated[str | None, typer.Option("--head", help="A head noted down earlier that must still be there.")] = None,
     json: show.Json = False,
 ) -> None:
-    """Check every event of the book and the chain of hashes between them."""
+    """Check every event of the book and the chain of hashes between them.
+
+    With --head it is held against that head also where its head file is damaged. A copy can be checked too: a line says
+    that it is not known to be the ledger that counts.
+    """
     with open_ledger(ledger, name) as book:
         with show.working("checking every event"):
             count = book.verify(head)
         if json:
-            show.document({"kind": "verified", "name": book.name, "events": count, "head": book.head})
+            told = {"name": book.name, "events": count, "head": book.head, "doubt": book.doubt}
+            show.document({"kind": "verified"} | told)
             return
         show.say(f"The ledger {book.name!r} holds: {count} events, every hash and every total is right.")
+        if head is not None:
+            show.say(f"It contains the event with the head {head}.")
+        _say_doubt(book.name, book.doubt)
         show.say(f"Head {book.head}")
 
 

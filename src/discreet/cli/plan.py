@@ -30,7 +30,8 @@ def plan(
     if json:
         show.document(doc)
         return
-    rows = [[a["title"], a["cost"], a["expected_error"], "free: known" if a["known"] else a["left"]] for a in doc["asks"]]
+    left = ("free: paid before" if a["known"] else a["left"] for a in doc["asks"])
+    rows = [[a["title"], a["cost"], a["expected_error"], after] for a, after in zip(doc["asks"], left, strict=True)]
     show.table(f"Plan of {file}", ["question", "cost", "expected error", "left after it"], rows)
     show.say(f"Together: {doc['cost']}.")
     show.fits(doc)

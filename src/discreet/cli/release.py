@@ -49,7 +49,7 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
         with dates.about(ask, types):
             told = _answer(result)
         whose = "the population" if "population95" in result else "this table"
-        rows.append([ask["title"], *told, whose, "free: known" if ask["known"] else ask["cost"]])
+        rows.append([ask["title"], *told, whose, "free: paid before" if ask["known"] else ask["cost"]])
     show.table(doc["title"], ["question", "answer", "95 % interval", "of", "cost"], rows)
     show.say("An interval of this table allows for the noise; one of the population also for sampling.")
     most = doc["declared"].get("max_rows")

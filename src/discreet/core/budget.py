@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from discreet.core import numbers
 from discreet.core.codec import fields_written
+from discreet.core.documents import brief
 from discreet.core.numbers import Number
 from discreet.errors import InvalidRequest, UnsupportedFormat
 
@@ -63,4 +64,4 @@ class Budget:
         try:
             return Budget(doc["epsilon"], doc["delta"], doc["rho"], doc["composition"])
         except (KeyError, TypeError) as problem:
-            raise UnsupportedFormat(f"a budget needs epsilon, delta, rho and composition, got {doc!r}") from problem
+            raise UnsupportedFormat(f"a budget needs epsilon, delta, rho and composition, got {brief(doc)}") from problem

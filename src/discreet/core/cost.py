@@ -21,6 +21,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from discreet.core import numbers
+from discreet.core.documents import brief
 from discreet.core.numbers import Number
 from discreet.core.smoothness import Smoothness
 from discreet.errors import InvalidRequest, UnsupportedFormat
@@ -282,11 +283,11 @@ class Cost:
             epsilon, rho = (None if doc[k] is None else numbers.read(doc[k], k) for k in ("epsilon", "rho"))
             delta, slack = (numbers.read(doc[k], k) for k in ("delta", "slack"))
         except (KeyError, TypeError, ValueError) as problem:
-            raise UnsupportedFormat(f"a cost needs epsilon, delta, rho, slack and curve, got {doc!r}") from problem
+            raise UnsupportedFormat(f"a cost needs epsilon, delta, rho, slack and curve, got {brief(doc)}") from problem
         if len(curve) != len(ORDERS) or any(not v >= 0 for v in curve):
-            raise UnsupportedFormat(f"a cost's curve needs {len(ORDERS)} values of at least 0, got {doc['curve']!r}")
+            raise UnsupportedFormat(f"a cost's curve needs {len(ORDERS)} values of at least 0, got {brief(doc['curve'])}")
         if any(v is not None and not 0 <= v <= MOST for v in (epsilon, delta, rho, slack)):
-            raise UnsupportedFormat(f"a cost must not be negative and at most 1e300, got {doc!r}")
+            raise UnsupportedFormat(f"a cost must not be negative and at most 1e300, got {brief(doc)}")
         return Cost(epsilon, delta, rho, slack, curve)
 
 

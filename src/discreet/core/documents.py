@@ -9,7 +9,14 @@ from typing import Any
 
 from discreet.errors import DiscreetError, UnsupportedFormat
 
+_BRIEF = 60
 _LONGEST = 300  # characters of what another library said
+
+
+def brief(value: Any) -> str:
+    """A value as an error shows it: its beginning, where it is long."""
+    written = repr(value)
+    return written if len(written) <= _BRIEF else f"{written[:_BRIEF]}... ({len(written)} characters)"
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -46,6 +47,17 @@ def check_writable(folder: Path) -> None:
     path = folder / f".discreet-{secrets.token_hex(8)}"
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWN))
     path.unlink()
+
+
+def is_full(problem: object, folder: Path | None = None) -> bool:
+    """Whether a failure says that a disk is full, in the words of the system, SQLite or PostgreSQL; or ``folder``'s is."""
+    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    if getattr(problem, "sqlite_errorname", "") == "SQLITE_FULL" or getattr(problem, "sqlstate", "") == "53100":
+        return True
+    with contextlib.suppress(OSError, AttributeError):  # no such folder, or no such call on this system
+        return folder is not None and os.statvfs(folder).f_bavail == 0 and os.access(folder, os.W_OK)
+    return False
 
 
 def _to_disk(path: Path, flags: int) -> None:

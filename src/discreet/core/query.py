@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from discreet.core import numbers
 from discreet.core.cost import Distance
+from discreet.core.documents import brief
 from discreet.core.exact import Exact, add
 from discreet.core.grid import UNIT
 from discreet.core.registry import Named, Registry
@@ -29,7 +30,7 @@ def check_relation(relation: str) -> Relation:
             return known
     named = {"bounded": "; bounded privacy is 'replace'", "unbounded": "; unbounded privacy is 'add_remove'"}
     also = named.get(relation, "") if isinstance(relation, str) else ""
-    raise InvalidRequest(f"neighbors must be one of {', '.join(RELATIONS)}, got {relation!r}{also}")
+    raise InvalidRequest(f"neighbors must be one of {', '.join(RELATIONS)}, got {brief(relation)}{also}")
 
 
 class Source(Protocol):

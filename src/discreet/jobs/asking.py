@@ -36,9 +36,9 @@ _LOOKED_AT = 500  # events of a ledger that are looked at to see whose it is
 class Prepared:
     """A question that is ready to be paid for: nothing about it can be refused any more but its price.
 
-    ``entries`` are the ledger's entries that paid for the identical ``asks`` on the identical table: where there is one for
-    each, the answer is ``known``, and free. ``repeats`` are the asks that the file has made before: two statistics may be
-    read off one release, and that is paid once.
+    ``entries`` are the ledger's entries that paid for the identical ``asks`` on the identical table, answered or not: where
+    there is one for each, the question is ``known``, and free. ``repeats`` are the asks that the file has made before: two
+    statistics may be read off one release, and that is paid once.
     """
 
     item: Item
@@ -63,7 +63,7 @@ class Prepared:
 
     @property
     def known(self) -> bool:
-        """Whether the answer is there without paying: in the ledger, or earlier in the file."""
+        """Whether all of it is paid for: in the ledger, or earlier in the file."""
         return all(entry is not None or repeat for entry, repeat in zip(self.entries, self.repeats, strict=True))
 
 
@@ -248,10 +248,9 @@ def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, 
             costs = tuple(each.mechanism.cost(each.query.distance(relation)) for each in asks)
         for cost in costs:
             ledger.preview(cost)  # refuses what no ledger pays for
-        known = [ledger.recall(each, narrowed, relation) for each in asks]
+        entries = tuple(ledger.paid_for(each, narrowed, relation) for each in asks)
     except DiscreetError as problem:
         raise problem.at(item.place) from None
-    entries = tuple(None if each is None or each.entry is None else each.entry.number for each in known)
     return Prepared(item, question, spend, asks, costs, narrowed, entries)
 
 
@@ -295,7 +294,7 @@ def asked_before(file: ReleaseFile, prepared: list[Prepared], ledger: Ledger) ->
 
 
 def total(prepared: Iterable[Prepared]) -> Cost:
-    """What all that is not answered yet costs together."""
+    """What all that is not paid for yet costs together."""
     return sum((p.due for p in prepared), Cost.nothing())
 
 

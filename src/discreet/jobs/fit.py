@@ -103,7 +103,7 @@ def _note(wanted: FitJob, seen: Any, ledger: Ledger) -> str | None:
     if not isinstance(first, Ask) or not first.query.described:
         return None
     if _recalled(wanted, seen, ledger):
-        return "this was fitted before, to this version of the table: it costs nothing now"
+        return "this was paid for before, on this version of the table: it costs nothing now"
     key = (canonical(first.query.to_dict()), canonical(first.mechanism.to_dict()))
     entries = [e.number for e in ledger.events() if e.kind == "charge" and (e.question, e.law) == key]
     if not entries:
@@ -117,12 +117,12 @@ def _note(wanted: FitJob, seen: Any, ledger: Ledger) -> str | None:
 
 
 def _recalled(wanted: FitJob, seen: Any, ledger: Ledger) -> bool:
-    """Whether the same fit, to this version of the table, was paid for and is answered from the ledger."""
+    """Whether the same fit, to this version of the table, was paid for before."""
     first, source = seen.asks[0], asking.open_table(wanted.base)
     if not isinstance(first, Ask) or not first.query.described:
         return False
     narrowed = source.where(**wanted.where) if wanted.where else source
-    return ledger.recall(first, narrowed, wanted.base.schema.neighbors) is not None
+    return ledger.paid_for(first, narrowed, wanted.base.schema.neighbors) is not None
 
 
 def _place(wanted: FitJob, work: Callable[[], T]) -> T:

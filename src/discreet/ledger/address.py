@@ -81,6 +81,13 @@ def without_password(text: str) -> str:
     return re.sub(r"://.*@", "://***@", text, flags=re.DOTALL)
 
 
+def shown(url: URL) -> str:
+    """An address as it may be shown: without a password, also in its options."""
+    kept = {key: value for key, value in url.query.items() if "pass" not in key.lower()}
+    where = URL.create(url.drivername, url.username, None, url.host, url.port, url.database, kept)
+    return where.render_as_string(hide_password=True)
+
+
 def parse(text: str) -> URL:
     """The address of a database we know how to lock."""
     known = "'sqlite:///file.db', 'sqlite://' (in memory), 'postgresql://user@host/database' or 'test'"

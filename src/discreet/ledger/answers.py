@@ -187,6 +187,17 @@ class Answers:
         place = {"of_ledger": self.journal.id, "of_key": each.key, "of_who": self.journal.who}
         return work.row(tables.find_own, place) is not None
 
+    def payment(self, work: Work, keys: Sequence[str]) -> int | None:
+        """The entry that paid for a question, by the keys it may have, whether its answer is stored or still waited for."""
+        for key in keys:
+            stored = self.journal.find_release(work, key)
+            if stored is not None:
+                return stored.number
+            waits = work.row(tables.find_pending, {"of_ledger": self.journal.id, "of_key": key})
+            if waits is not None:
+                return int(waits[0])
+        return None
+
     def _found(self, work: Work, each: Wanted) -> Paid | None:
         for key in (each.key, each.older):
             found = None if key is None else self.journal.find_release(work, key)
@@ -221,14 +232,14 @@ class Answers:
         numbers = self._claimed(paid)
         if not numbers:
             return
-        with database.work(write=True, told=told.marked(list(numbers))) as work:
+        with database.work(write=True, told=told.marked(list(numbers), journal.typed)) as work:
             for number, key in numbers.items():
                 if not work.write(tables.mark_pending, self._mine(number, key, PAID) | {"new_state": LOOKED}):
                     raise LedgerUnavailable(
                         f"the claim on entry {number} was lost with the connection to the ledger. {work.told.before}"
                     )
         for number in numbers:
-            tally.looked(journal.place, number)
+            tally.looked(journal.place, number, journal.typed)
 
     def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
         """Store each release that was made, all in one transaction, and return what a read of the store returns."""
@@ -254,7 +265,8 @@ class Answers:
             return [p.release for p in paid if p.release is not None]
         rows = {number: StoredRow.of(key, number, release.to_json()) for number, (key, _, _, release) in once.items()}
         prices = [each.bill.cost for _, each, _, _ in once.values()]
-        words = told.kept(prices, list(once), repeats=all(each.key is not None for _, each, _, _ in once.values()))
+        repeats = all(each.key is not None for _, each, _, _ in once.values())
+        words = told.kept(prices, list(once), self.journal.typed, repeats=repeats)
         try:
             self._write(once, rows, words)
         except LedgerUnavailable:
@@ -347,50 +359,55 @@ class Answers:
         """Where the answer of an entry is stored: under its question, or under its own number where it serves only once."""
         return each.key if each.key is not None else seal("", entry.number, entry.hash)
 
-    def redeem(self, number: int) -> Cost:
-        """The custodian's word that an entry, whose holder died after looking, may be answered once more; what it cost.
+    def redeem(self, numbers: Sequence[int]) -> Cost:
+        """The custodian's word that entries, whose holders died after looking, may be answered once more; what they cost.
 
         The conditions of the theorem are then the custodian's to judge: whoever could choose the moment of the death by the
-        time that had passed must not be the one who is answered.
+        time that had passed must not be the one who is answered. Several are decided on one by one, in one transaction.
         """
-        return self._decide("redeem", number, keep=True)
+        return self._decide("redeem", numbers, keep=True)
 
-    def forgo(self, number: int) -> Cost:
-        """The custodian's word that an entry will not be answered: the same question is paid for anew."""
-        return self._decide("forgo", number, keep=False)
+    def forgo(self, numbers: Sequence[int]) -> Cost:
+        """The custodian's word that entries will not be answered: the same questions are paid for anew."""
+        return self._decide("forgo", numbers, keep=False)
 
-    def _decide(self, kind: str, number: int, *, keep: bool) -> Cost:
+    def _decide(self, kind: str, numbers: Sequence[int], *, keep: bool) -> Cost:
         journal, database = self.journal, self.journal.database
+        drafts, cost = [], Cost.nothing()
         with database.work(write=True) as work:
             books = journal.lock(work)
-            place = {"of_ledger": journal.id, "of_number": number}
-            found = work.row(tables.read_pending, place)
-            if found is None:
-                raise InvalidRequest(
-                    f"only an entry that is paid and not answered can be decided on, and entry {number} of {journal.name!r} "
-                    "is not one; discreet ledger show lists them"
-                )
-            if database.alive(found[2], number, work):
-                raise InvalidRequest(
-                    f"entry {number} is being answered by a living process now; wait for it, or end it first"
-                )
-            if keep:
-                work.write(tables.update_pending, place | {"new_state": PAID, "new_holder": 0})
-            else:
-                work.write(tables.delete_pending, place)
-            question = canonical({"name": kind, "entry": number})
-            draft = Draft(kind=kind, question=question, relation=_relation(work, journal, number), cost=Cost.nothing())
-            journal.post(work, books, [draft])
-            return _cost(work, journal, number)
+            for number in dict.fromkeys(numbers):
+                place = {"of_ledger": journal.id, "of_number": number}
+                found = work.row(tables.read_pending, place)
+                if found is None:
+                    raise InvalidRequest(
+                        f"only an entry that is paid and not answered can be decided on, and entry {number} of "
+                        f"{journal.name!r} is not one; discreet ledger show {journal.typed} lists them"
+                    )
+                if database.alive(found[2], number, work):
+                    raise InvalidRequest(
+                        f"entry {number} is being answered by a living process now; wait for it, or end it first"
+                    )
+                if keep:
+                    work.write(tables.update_pending, place | {"new_state": PAID, "new_holder": 0})
+                else:
+                    work.write(tables.delete_pending, place)
+                question = canonical({"name": kind, "entry": number})
+                relation = _relation(work, journal, number)
+                drafts.append(Draft(kind=kind, question=question, relation=relation, cost=Cost.nothing()))
+                cost = cost + _cost(work, journal, number)
+            journal.post(work, books, drafts)
+        return cost
 
 
 def withheld(journal: Journal, number: int, cost: Cost) -> str:
     """The one line about an entry whose holder died after looking."""
+    redeem = told.redeeming([number], journal.typed)
     return (
         f"entry {number} of the ledger {journal.name!r} paid {cost} for this question, and whoever looked for it ended "
         "before the answer was stored: it is withheld, because an end that depended on the noise would tell of it. Nothing "
-        f"more was charged; the custodian can have it answered (discreet ledger redeem LEDGER {number}) or given up and "
-        f"paid for anew (discreet ledger redeem LEDGER {number} --forgo)"
+        f"more was charged; the custodian can have it answered ({redeem}) or given up and paid for anew ({redeem} --forgo); "
+        "--all instead of its number is for every such entry"
     )
 
 

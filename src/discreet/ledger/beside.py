@@ -30,6 +30,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from discreet.errors import LedgerCorrupt, LedgerUnavailable
 from discreet.ledger.told import CHARGED, Told
@@ -39,7 +40,17 @@ _BEGINS = re.compile(rb"discreet heads 2, file \d+ \d+\n *")
 _GET_GENERATION = 0x80087601  # FS_IOC_GETVERSION of Linux
 _WRITER = 1 << 40  # the byte that a writer locks; claimants lock bytes further out, and nothing is ever written there
 _CLAIMS = 1 << 61
-_KEY_BYTES = 32
+KEY_BYTES = 32
+
+
+class Noted(NamedTuple):
+    """What a head file tells of one ledger: whose it is (OWN and so on), and the last event that it knows of, if any."""
+
+    state: str
+    last: tuple[int, str] | None = None
+
+
+OWN, COPY, DAMAGED, LOST, CLOSED = "own", "copy", "damaged", "lost", "closed"
 
 
 class Beside:
@@ -81,7 +92,7 @@ class Beside:
                 ) from None
             held = os.fstat(self._descriptor)
             self._inode = held.st_dev, held.st_ino
-            self._begins = f"discreet heads 2, file {_identity(self._descriptor)}\n".encode().ljust(_RECORD)
+            self._begins = _beginning(self._descriptor)
         return self._descriptor
 
     @contextmanager
@@ -149,31 +160,40 @@ class Beside:
         fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, _CLAIMS + holder)
         return False
 
-    def seen(self, ledger: int, told: Told = CHARGED) -> tuple[int, str] | None:
-        """The last event of a ledger that was noted in this very file; None where none ever was."""
-        own, newest = self.tells_of(ledger, told)
-        return newest if own else None
-
-    def tells_of(self, ledger: int, told: Told = CHARGED) -> tuple[bool, tuple[int, str] | None]:
-        """The last event of a ledger that the head file tells of, and whether it was noted here or came with a copy."""
-        start, records = self._records(ledger)
+    def noted(self, ledger: int) -> Noted:
+        """What the head file tells of a ledger; it is not made where there is none, and need not be writable."""
+        with self._readable() as descriptor:
+            if descriptor is None:
+                return Noted(CLOSED if self.head.exists() else LOST)
+            begins = self._begins if descriptor == self._descriptor else _beginning(descriptor)
+            start, records = _records(descriptor, ledger)
         if not start:
-            return True, None
+            return Noted(LOST)
         known = [f for f in _read_both(records, ledger) if f is not None]
-        if (not known and records.strip(b"\0")) or not (start == self._begins or _BEGINS.fullmatch(start)):
-            raise LedgerCorrupt(
-                f"the head file {self.head} is damaged; check the ledger against a head noted elsewhere (discreet ledger "
-                f"verify --head), and then run: discreet ledger adopt {self.path}. {told.before}"
-            )
-        return start == self._begins, max(known, default=None)
+        if (not known and records.strip(b"\0")) or not (start == begins or _BEGINS.fullmatch(start)):
+            return Noted(DAMAGED)
+        return Noted(OWN if start == begins else COPY, max(known, default=None))
 
-    def _records(self, ledger: int) -> tuple[bytes, bytes]:
-        """How the head file begins, which is nothing where it is empty, and the two records of a ledger."""
-        descriptor, place = self._file(), _place(ledger, 0)
-        if place > 32 * _RECORD:  # one read where they lie close together
-            return os.pread(descriptor, _RECORD, 0), os.pread(descriptor, 2 * _RECORD, place)
-        found = os.pread(descriptor, place + 2 * _RECORD, 0)
-        return found[:_RECORD], found[place:]
+    @contextmanager
+    def _readable(self) -> Iterator[int | None]:
+        """A descriptor of the head file for reading; None where there is none, or none that we may read.
+
+        Where it can be written to, it is the one that holds the locks; where it cannot, this process has no locks to lose.
+        """
+        if self._process == os.getpid() and self._descriptor is not None:
+            yield self._descriptor
+        elif os.access(self.head, os.R_OK | os.W_OK):
+            yield self._file()
+        else:
+            try:
+                descriptor = os.open(self.head, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                yield None
+                return
+            try:
+                yield descriptor
+            finally:
+                os.close(descriptor)
 
     def note(self, ledger: int, number: int, head: str) -> None:
         """Note the last event of a ledger, in a writer's turn. What is known never falls: the larger record stays."""
@@ -195,7 +215,7 @@ class Beside:
         What it tells of other ledgers is not kept either: they are adopted one by one.
         """
         descriptor = self._file()
-        start, records = self._records(ledger)
+        start, records = _records(descriptor, ledger)
         if start == self._begins:
             return records
         os.ftruncate(descriptor, 0)
@@ -221,7 +241,7 @@ class Beside:
 
     def make_key(self) -> bytes:
         """A new key, on the disk before it is used; in a writer's turn."""
-        made = secrets.token_bytes(_KEY_BYTES)
+        made = secrets.token_bytes(KEY_BYTES)
         write_private(self.key, made)
         return made
 
@@ -254,6 +274,20 @@ def _identity(descriptor: int) -> str:
     with suppress(OSError):
         fcntl.ioctl(descriptor, _GET_GENERATION, generation)
     return f"{os.fstat(descriptor).st_ino} {int.from_bytes(generation[:4], sys.byteorder)}"
+
+
+def _beginning(descriptor: int) -> bytes:
+    """How a head file begins that was made in its place, and is no copy."""
+    return f"discreet heads 2, file {_identity(descriptor)}\n".encode().ljust(_RECORD)
+
+
+def _records(descriptor: int, ledger: int) -> tuple[bytes, bytes]:
+    """How the head file begins, which is nothing where it is empty, and the two records of a ledger."""
+    place = _place(ledger, 0)
+    if place > 32 * _RECORD:  # one read where they lie close together
+        return os.pread(descriptor, _RECORD, 0), os.pread(descriptor, 2 * _RECORD, place)
+    found = os.pread(descriptor, place + 2 * _RECORD, 0)
+    return found[:_RECORD], found[place:]
 
 
 def _place(ledger: int, turn: int) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from discreet.accounting.filters import Filter
 from discreet.core.cost import Cost
+from discreet.core.documents import brief
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest
 from discreet.ledger.caps import implies
 from discreet.ledger.events import Draft, Terms
@@ -150,7 +151,7 @@ class Books:
         if standing.terms.plan != draft.plan:
             raise AccountClosed(
                 f"{_name(draft)} takes only the question, law and distance it was opened for, got "
-                f"{_brief(draft)} under {draft.law}; open an account for that plan"
+                f"{_brief(draft)} under {brief(draft.law)}; open an account for that plan"
             )
 
     def _admit_draw(self, draft: Draft) -> None:
@@ -171,7 +172,8 @@ class Books:
     def _admit_store(self, draft: Draft) -> None:
         if draft.cost != Cost.nothing() or draft.question in self.stored:
             raise InvalidRequest(
-                f"a release is stored once and at no cost, got {draft.question} at {draft.cost}; ask the ledger for it"
+                f"a release is stored once and at no cost, got {brief(draft.question)} at {draft.cost}; ask the ledger for "
+                "it"
             )
 
     def _admit_note(self, draft: Draft) -> None:

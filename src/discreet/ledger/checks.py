@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from discreet.accounting.filters import Filter
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
+from discreet.core.documents import brief
 from discreet.core.mechanism import Mechanism
 from discreet.core.query import Relation, check_relation
 from discreet.core.unit import Unit
@@ -68,11 +68,16 @@ def plan(price: Cost, steps: int) -> None:
 def relation(asked: Relation, kept: Relation, name: str) -> Relation:
     """An event under the ledger's relation, or under both, which covers either."""
     if asked not in (kept, "both"):
-        raise RelationMismatch(
-            f"the ledger {name!r} keeps account under neighbors={kept!r}, got an event under {asked!r}; "
-            f"ask under {kept!r}, or keep another ledger"
-        )
+        raise _another_relation(name, kept, asked)
     return asked
+
+
+def _another_relation(name: str, kept: Relation, asked: Relation) -> RelationMismatch:
+    takes = repr(kept) if kept == "both" else f"{kept!r}, or 'both', which covers either"
+    return RelationMismatch(
+        f"a ledger's relation is fixed when it is made: {name!r} has neighbors={kept!r}, got {asked!r}; declare {takes}, or "
+        "keep another ledger. Nothing was charged"
+    )
 
 
 def known(row: Mapping[Any, Any]) -> None:
@@ -80,7 +85,7 @@ def known(row: Mapping[Any, Any]) -> None:
     if row["schema"] > tables.SCHEMA:
         raise UnsupportedFormat(
             f"the ledger {row['name']!r} has schema version {row['schema']} and this package reads up to {tables.SCHEMA}; "
-            "upgrade discreet"
+            "upgrade discreet. Nothing was charged"
         )
 
 
@@ -95,10 +100,7 @@ def same(row: Mapping[Any, Any], budget: Budget | None, neighbors: Relation | No
             "open it without a budget, or make a ledger of another name"
         )
     if neighbors is not None and neighbors not in (kept, "both"):
-        raise RelationMismatch(
-            f"a ledger's relation is fixed when it is made: {row['name']!r} has neighbors={kept!r}, got {neighbors!r}; "
-            "open it without neighbors, or make a ledger of another name"
-        )
+        raise _another_relation(row["name"], kept, neighbors)
     return kept, rules
 
 
@@ -114,7 +116,7 @@ def read_unit(text: str) -> Unit:
     try:
         return Unit.from_dict(json.loads(text))
     except json.JSONDecodeError as problem:
-        raise UnsupportedFormat(f"a ledger's unit is not JSON, got {text!r}") from problem
+        raise UnsupportedFormat(f"a ledger's unit is not JSON, got {brief(text)}") from problem
 
 
 def unit(asked: Unit, kept: Unit, name: str) -> None:
@@ -122,10 +124,18 @@ def unit(asked: Unit, kept: Unit, name: str) -> None:
     was bound to none, goes by the ledger's name."""
     population = kept.population or name
     if (asked.person, asked.max_rows) != (kept.person, kept.max_rows) or asked.population not in (None, population):
+        counts = str(kept) if asked.population is None else counted(kept, name)
         raise UnitMismatch(
-            f"the ledger {name!r} counts {replace(kept, population=population)}, got a question about {asked}: costs of two "
+            f"the ledger {name!r} counts {counts}, got a question about {asked}: costs of two "
             "units do not add up; ask about the same, or keep another ledger. Nothing was charged"
         )
+
+
+def counted(unit: Unit, name: str) -> str:
+    """The unit of the ledger ``name`` in words, also where it was bound without the name of a population."""
+    if unit.population is not None:
+        return str(unit)
+    return f"{unit} of a population that was given no name and goes by the ledger's, {name!r}"
 
 
 def _full(budget: Budget | None) -> str:

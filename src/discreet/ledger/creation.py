@@ -16,7 +16,7 @@ from discreet.core.cost import Cost
 from discreet.core.query import Relation
 from discreet.core.unit import Unit
 from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt, NoSuchLedger, UnsupportedFormat
-from discreet.ledger import keys, tables
+from discreet.ledger import beside, keys, tables
 from discreet.ledger.database import Database
 from discreet.ledger.events import canonical, founded, origin, write_cost
 from discreet.ledger.journal import now
@@ -58,11 +58,16 @@ def _note(database: Database, row: dict[str, Any]) -> None:
     """Note the new ledger in the head file, unless that tells of one that was here before."""
     if database.beside is None:
         return
-    _, seen = database.beside.tells_of(row["id"])  # a copy's head too: what it tells of was spent somewhere
+    state, seen = database.beside.noted(row["id"])  # a copy's head too: what it tells of was spent somewhere
+    if state == beside.DAMAGED:
+        raise LedgerCorrupt(
+            f"the head file {database.beside.head} is damaged, and may tell of a ledger that was at {database.beside.path}; "
+            "restore it, or, to begin anew, choose another path. Nothing was charged"
+        )
     if seen is not None and seen[0]:
         raise LedgerCorrupt(
             f"the head file {database.beside.head} tells of a ledger with {seen[0]} events at {database.beside.path}, which "
-            "is gone or was replaced; restore it, or, to begin anew, choose another path"
+            "is gone or was replaced; restore it, or, to begin anew, choose another path. Nothing was charged"
         )
     database.beside.forget(row["id"])  # of one that was noted here and, cut off, never made
     database.beside.note(row["id"], 0, row["head"])
@@ -117,7 +122,8 @@ def check_layout(connection: Connection, database: Database) -> None:
     if oldest is not None and oldest < tables.SCHEMA:
         raise UnsupportedFormat(
             f"the ledgers at {database} were written by an earlier version (schema {oldest}, this one writes "
-            f"{tables.SCHEMA}); nothing is lost: upgrade them, with a backup first, by: discreet ledger upgrade LEDGER"
+            f"{tables.SCHEMA}); nothing is lost: upgrade them, with a backup first, by: discreet ledger upgrade "
+            f"{database.typed}. Nothing was charged"
         )
 
 

@@ -13,11 +13,14 @@ from __future__ import annotations
 import itertools
 import os
 import secrets
+import shlex
+import sqlite3
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,9 +28,10 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.pool import NullPool
 
+from discreet.core import files
 from discreet.errors import LedgerCorrupt, LedgerUnavailable
-from discreet.ledger import beside
-from discreet.ledger.address import parse
+from discreet.ledger import beside, read_only
+from discreet.ledger.address import parse, shown
 from discreet.ledger.settling import Settler
 from discreet.ledger.told import CHARGED, READ, Told
 from discreet.ledger.work import Work
@@ -65,6 +69,8 @@ class Database:
         self.working: set[int] = set()  # claimed entries that a thread of this process is answering now
         self.beside: beside.Beside | None = None
         self._settler: Settler | None = None
+        self._read_only = False
+        self._unlocked: read_only.Unlocked | None = None
         if self.sqlite and not self.memory:
             path = str(self.url.database)
             in_use = _paths()
@@ -86,13 +92,23 @@ class Database:
         return path.absolute().parent.is_dir() and not path.exists()
 
     def __str__(self) -> str:
-        return self.url.render_as_string(hide_password=True)
+        return shown(self.url)
+
+    @cached_property
+    def typed(self) -> str:
+        """It as an argument of our commands: the path of a file, or the address without a password."""
+        if self.beside is not None:
+            return shlex.quote(str(self.url.database))
+        return shlex.quote(str(self) if self.sqlite else shown(self.url.set(drivername="postgresql")))
 
     def _make_engine(self) -> Engine:
         options: dict[str, Any] = {"poolclass": NullPool}
         if self.sqlite:
             # The lock above serialises threads; SQLite's own check would only forbid a second one from waiting.
             options["connect_args"] = {"timeout": self.timeout, "check_same_thread": False}
+            if not self.memory:
+                itself = weakref.ref(self)
+                options["creator"] = lambda: cast(Database, itself()).open_file()
         else:
             options["isolation_level"] = "READ COMMITTED"
         try:
@@ -108,8 +124,20 @@ class Database:
         event.listen(engine, "begin", _sqlite_begin if self.sqlite else _postgres_begin)
         return engine
 
+    def open_file(self) -> sqlite3.Connection:
+        """A connection to the file; one that only reads, where it cannot be written to."""
+        path = str(self.url.database)
+        self._unlocked = None
+        self._read_only = read_only.is_read_only(path)
+        if not self._read_only:
+            return sqlite3.connect(path, timeout=self.timeout, check_same_thread=False)
+        opened, self._unlocked = read_only.connect(path, self.timeout)
+        return opened
+
     def _sqlite_connected(self, raw: Any) -> None:
         raw.isolation_level = None  # the driver must not begin transactions by itself: ``_sqlite_begin`` does
+        if self._read_only:
+            return
         raw.execute("PRAGMA synchronous=FULL")
         raw.execute("PRAGMA fullfsync=ON")  # where fsync alone does not reach the disk
         raw.execute("PRAGMA foreign_keys=ON")
@@ -138,6 +166,15 @@ class Database:
         raw.commit()
 
     @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """What is read without locks holds only if nobody wrote meanwhile."""
+        try:
+            yield
+        finally:
+            if self._unlocked is not None:
+                self._unlocked.check()
+
+    @contextmanager
     def transaction(self, *, write: bool) -> Iterator[Connection]:
         """One transaction: committed durably at the end, or rolled back whole by any exception."""
         with self._lock, self._turn(write):
@@ -145,7 +182,7 @@ class Database:
             try:
                 self._wait_for_disk(True)
                 connection.info["write"] = write
-                with connection.begin():
+                with self.undisturbed(), connection.begin():
                     yield connection
             except IntegrityError as problem:
                 raise self._corrupt(CHARGED) from problem
@@ -175,7 +212,8 @@ class Database:
                         raw.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                     elif not durable:
                         raw.execute("SET LOCAL synchronous_commit = off")
-                    yield made
+                    with self.undisturbed():
+                        yield made
                     made.committed = None
                     raw.commit()
                     made.committed = True
@@ -204,6 +242,8 @@ class Database:
     def _connected(self, told: Told = CHARGED) -> Connection:
         if self._gone:
             raise LedgerUnavailable(f"{self._gone}. {told.before}")
+        if self._unlocked is not None:  # what was read before tells nothing of the file as it is now
+            self._drop()
         if self._connection is None:
             try:
                 self._connection = self._engine.connect()
@@ -255,10 +295,14 @@ class Database:
     def _unavailable(self, problem: Any, otherwise: str) -> LedgerUnavailable:
         self._drop()
         said = " ".join(str(problem).split())  # a server says several lines
+        remedy = "check the path or the server, or wait for the other user"
+        if files.is_full(problem, None if self.beside is None else self.beside.path.parent):
+            remedy = "make room on its disk"
+        elif self._read_only:
+            remedy = "it is read-only here, and can be shown, verified and backed up, and not be written to"
         return LedgerUnavailable(
             f"the ledger at {self} must be reachable, writable and free within {self.timeout:g} s, and the "
-            f"{'system' if isinstance(problem, OSError) else 'database'} says: {said}; check the path or the server, or "
-            f"wait for the other user. {otherwise}"
+            f"{'system' if isinstance(problem, OSError) else 'database'} says: {said}; {remedy}. {otherwise}"
         )
 
     def claim(self) -> int:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.core.cost import Cost
+from discreet.core.documents import brief
 from discreet.core.query import Relation
 from discreet.errors import InvalidRequest, UnsupportedFormat
 
@@ -89,7 +90,9 @@ class Terms:
             doc = json.loads(text)
             return Terms(Cost.from_dict(doc["cap"]), doc["parts"], doc["plan"], doc["steps"])
         except (KeyError, TypeError, json.JSONDecodeError) as problem:
-            raise UnsupportedFormat(f"the terms of an account need cap, parts, plan and steps, got {text}") from problem
+            raise UnsupportedFormat(
+                f"the terms of an account need cap, parts, plan and steps, got {brief(text)}"
+            ) from problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +207,7 @@ def founding(row: Mapping[Any, Any]) -> dict[str, Any]:
         if type(doc["schema"]) is not int or not (unit is None or isinstance(unit, str)):
             raise TypeError("a schema is a number")
     except (AttributeError, KeyError, TypeError, json.JSONDecodeError) as problem:
-        raise UnsupportedFormat(f"what a ledger was founded with cannot be read, got {row['founded']!r}") from problem
+        raise UnsupportedFormat(f"what a ledger was founded with cannot be read, got {brief(row['founded'])}") from problem
     return {"schema": doc["schema"]} if doc["schema"] == 1 else {"schema": doc["schema"], "unit": unit}
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 from discreet.accounting.filters import Filter
 from discreet.core.ask import Account
 from discreet.core.release import Entry
 from discreet.errors import AccountClosed, LedgerCorrupt
-from discreet.ledger import tables
+from discreet.ledger import beside, tables
 from discreet.ledger.books import PARTS, PLAN, Books, Standing
 from discreet.ledger.database import Database
 from discreet.ledger.events import Draft, Terms, read_cost, write_cost, write_row
@@ -39,6 +41,11 @@ class Journal:
     def place(self) -> str:
         """What tells it apart from all other ledgers that this process has open, also from those of its name."""
         return f"{self.database.serial}/{self.id}"
+
+    @cached_property
+    def typed(self) -> str:
+        """It as the arguments of our commands: where it is, and its name."""
+        return f"{self.database.typed} --name {shlex.quote(self.name)}"
 
     def lock(self, work: Work) -> Books:
         """Lock the ledger's row until the transaction ends, read the totals in it, and hold them against the head file."""
@@ -76,25 +83,42 @@ class Journal:
         return Books(self.filter, self.test, number, head, read_cost(spent), read_cost(reserved), unit=unit)
 
     def check_head(self, work: Work, books: Books) -> None:
-        """Refuse a ledger that has less than was seen of it before, or something else.
+        """Refuse a ledger that has less than was seen of it before, or something else."""
+        why = self.doubt(work, lambda: books)
+        if why is not None:
+            raise LedgerCorrupt(f"{why}. {work.told.before}")
+
+    def doubt(self, work: Work, books: Callable[[], Books]) -> str | None:
+        """Why this file is not known to be the ledger that counts; None where it is, and where a server keeps it.
 
         Proof: the head file tells of an event of this ledger. If the book holds that very event, it is the book that was
-        seen or one that goes on from it, because each event has the hash of the one before it.
+        seen or one that goes on from it, because each event has the hash of the one before it. The head is read first:
+        others may write while a transaction that only reads has yet to see the book.
         """
-        beside = self.database.beside
-        if beside is None:
-            return
-        seen = beside.seen(self.id, work.told)
-        if seen is None:  # a ledger is noted when it is made, so also one without events that is not known here is a copy
-            raise LedgerCorrupt(
-                f"the head file {beside.head} knows nothing of the ledger {self.name!r}: this is a copy, or it was "
-                "restored, and spending it would spend one budget twice; if it is the one that counts, run: "
-                f"discreet ledger adopt {beside.path}. {work.told.before}"
+        files = self.database.beside
+        if files is None:
+            return None
+        noted = files.noted(self.id)
+        if noted.state == beside.OWN and noted.last is not None:
+            return self.lack(work, books(), *noted.last)
+        typed = self.database.typed
+        if noted.state == beside.DAMAGED:
+            return (
+                f"the head file {files.head} is damaged; check the ledger against a head noted elsewhere (discreet ledger "
+                f"verify {typed} --head HASH), and then run: discreet ledger adopt {typed}"
             )
-        self.check_contains(work, books, *seen)
+        if noted.state == beside.CLOSED:
+            return f"the head file {files.head} cannot be read, and it alone tells a copy from the ledger; check its owner"
+        # A ledger is noted when it is made, so also one without events that is not known here is a copy.
+        said = {beside.LOST: "is gone or empty", beside.COPY: "is itself a copy"}
+        return (
+            f"the head file {files.head} {said.get(noted.state, f'knows nothing of the ledger {self.name!r}')}: this is a "
+            "copy, or it was restored, and spending it would spend one budget twice; if it is the one that counts, run: "
+            f"discreet ledger adopt {typed}"
+        )
 
-    def check_contains(self, work: Work, books: Books, number: int, head: str) -> None:
-        """Refuse a ledger that does not hold the event ``number`` with the hash ``head``."""
+    def lack(self, work: Work, books: Books, number: int, head: str) -> str | None:
+        """What is wrong with a ledger that does not hold the event ``number`` with the hash ``head``; None, if it does."""
         if number == books.number:
             found: str | None = books.head
         elif number > books.number:
@@ -103,12 +127,12 @@ class Journal:
             # The origin has no event of its own: the first one has its hash.
             event = work.row(tables.previous_of_event, {"of_ledger": self.id, "of_number": number + 1})
             found = None if event is None else event[0]
-        if found != head:
-            raise LedgerCorrupt(
-                f"the ledger {self.name!r} at {self.database} was set back or replaced: it has {books.number} events, and "
-                f"{number} were seen (head {head}); restore the newest copy and run: discreet ledger adopt LEDGER. "
-                f"{work.told.before}"
-            )
+        if found == head:
+            return None
+        return (
+            f"the ledger {self.name!r} at {self.database} was set back or replaced: it has {books.number} events, and "
+            f"{number} were seen (head {head}); restore the newest copy and run: discreet ledger adopt {self.database.typed}"
+        )
 
     def load(self, work: Work, books: Books, account: Account) -> Standing:
         """Bring an account into the books. One whose parts differ is refused: it would be asked of other people."""
@@ -166,10 +190,10 @@ class Journal:
                 changed.append(place | {f"new_{k}": v for k, v in state.items()})
         work.write_all(tables.insert_account, fresh)
         work.write_all(tables.update_account, changed)
-        beside = self.database.beside
-        if beside is not None:
+        files = self.database.beside
+        if files is not None:
             last, head = books.number, books.head
-            work.durable.append(lambda: beside.note(self.id, last, head))
+            work.durable.append(lambda: files.note(self.id, last, head))
         return [Entry(self.name, row["number"], row["hash"]) for row in rows]
 
     def rows(self, after: int = 0) -> Iterator[Mapping[Any, Any]]:

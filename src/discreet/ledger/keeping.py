@@ -21,6 +21,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from discreet.core import files
 from discreet.core.cost import Cost
 from discreet.errors import InvalidRequest, LedgerCorrupt, LedgerUnavailable
 from discreet.ledger import checks, keys, tables
@@ -36,21 +37,24 @@ from discreet.ledger.replay import verify
 def backup(url: str, copy: Path) -> list[str]:
     """Copy an SQLite ledger to ``copy`` and its key to ``copy.key``; the names of the ledgers in it, all checked.
 
-    A ledger on PostgreSQL is copied by the server's own means.
+    A key that is lost, or is not the one of these ledgers, is not copied: there is then no ``copy.key``. A ledger on
+    PostgreSQL is copied by the server's own means.
     """
-    database = _file(url)
+    database, its_key = _file(url), copy.with_name(copy.name + ".key")
     try:
-        if copy.exists():
-            raise InvalidRequest(f"a backup is a file of its own, and {copy} exists already; choose another name")
+        for each in (copy, its_key):
+            if each.exists():
+                raise InvalidRequest(f"a backup is a file of its own, and {each} exists already; choose another name")
         assert database.beside is not None
         with database.transaction(write=False) as connection:
             check_layout(connection, database)  # what cannot be checked afterwards is not copied
             for row in _rows(connection):
                 checks.known(row)
+            keyed = connection.execute(select(tables.ledgers.c.keyed)).scalars().all()
         _copy(database, copy)
         key = database.beside.read_key()
-        if key is not None:
-            write_private(copy.with_name(copy.name + ".key"), key)
+        if key is not None and keys.fits(database, keyed):
+            write_private(its_key, key)
     finally:
         database.close()
     return _check(copy)
@@ -60,7 +64,7 @@ def _copy(database: Database, copy: Path) -> None:
     """By SQLite's own copying, which takes pages from the log as well and sees one moment."""
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
-        with closing(sqlite3.connect(str(database.url.database))) as source, closing(sqlite3.connect(copy)) as target:
+        with database.undisturbed(), closing(database.open_file()) as source, closing(sqlite3.connect(copy)) as target:
             source.backup(target)
             target.execute("PRAGMA journal_mode=DELETE")
         descriptor = os.open(copy, os.O_RDWR)
@@ -70,7 +74,11 @@ def _copy(database: Database, copy: Path) -> None:
             os.close(descriptor)
     except (sqlite3.Error, OSError) as problem:
         copy.unlink(missing_ok=True)
-        raise LedgerUnavailable(f"the copy {copy} could not be written: {problem}; nothing else was changed") from None
+        room = "make room on its disk; " if files.is_full(problem, copy.absolute().parent) else ""
+        raise LedgerUnavailable(f"the copy {copy} could not be written: {problem}; {room}nothing else was changed") from None
+    except BaseException:
+        copy.unlink(missing_ok=True)
+        raise
 
 
 def _rows(connection: Connection) -> Sequence[Mapping[Any, Any]]:
@@ -117,8 +125,8 @@ def _adopt(ledger: Ledger) -> int:
     Were the head noted while entries still wait, a question asked in between would redeem one that may have been answered.
     """
     database, journal = ledger._database, ledger._journal
-    files = database.beside
-    assert files is not None
+    beside = database.beside
+    assert beside is not None
     with database.transaction(write=True) as connection:
         key = keys.find_or_make(database, connection)
     with database.work(write=True) as work:
@@ -126,7 +134,7 @@ def _adopt(ledger: Ledger) -> int:
         work.write(tables.set_key, {"of_ledger": journal.id, "new_keyed": keys.fingerprint(key)})
         waiting = work.write(tables.delete_all_pending, {"of_ledger": journal.id})
         question = canonical({"name": "adopt", "given_up": waiting})
-        work.after.append(lambda: files.forget(journal.id))
+        work.after.append(lambda: beside.forget(journal.id))
         journal.post(work, books, [Draft(kind="adopt", question=question, relation=ledger.relation, cost=Cost.nothing())])
     return waiting
 

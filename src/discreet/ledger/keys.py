@@ -12,19 +12,21 @@ not kept out. It does not protect against whoever can read the custodian's files
 too.
 
 A lost key loses no budget and no answer already given. Stored answers can then not be found, and the ledger says so instead
-of charging for them a second time.
+of charging for them a second time, until the custodian decides on a new key (``adopt``).
 """
 
 from __future__ import annotations
 
 import hmac
 import secrets
+from collections.abc import Collection
 from hashlib import sha256
 
 from sqlalchemy import Connection, select
 
 from discreet.errors import LedgerCorrupt
 from discreet.ledger import tables
+from discreet.ledger.beside import KEY_BYTES
 from discreet.ledger.database import Database
 
 
@@ -41,7 +43,9 @@ def fingerprint(key: bytes) -> str:
 def find_or_make(database: Database, connection: Connection) -> bytes:
     """The key of a database, made where there is none; inside a writing transaction."""
     if database.beside is not None:
-        return database.beside.read_key() or database.beside.make_key()
+        known = database.beside.read_key()
+        # One that was cut short is no key any more.
+        return known if known is not None and len(known) == KEY_BYTES else database.beside.make_key()
     found = connection.execute(select(tables.keys.c.secret)).scalar()
     if found is None:
         found = secrets.token_hex(32)
@@ -60,8 +64,20 @@ def find(database: Database, keyed: str | None) -> bytes:
         found, where = None if secret is None else bytes.fromhex(secret), "the table discreet_keys"
     if found is None or fingerprint(found) != keyed:
         state = "missing" if found is None else "another one, or damaged"
+        remedy = "restore it from a backup"
+        if database.beside is not None:
+            remedy += (
+                f", or, if it is lost for good, run: discreet ledger adopt {database.typed}, which makes a new one; what "
+                "was asked before is then paid for again when it is asked again, and entries without an answer are given up"
+            )
         raise LedgerCorrupt(
             f"the key of the ledger's digests, {where}, is {state}: answers stored before cannot be found, and would be "
-            "paid for again; restore it from a backup. Nothing was charged"
+            f"paid for again; {remedy}. Nothing was charged"
         )
     return found
+
+
+def fits(database: Database, fingerprints: Collection[str | None]) -> bool:
+    """Whether the key beside a file is there and is that of the ledgers with these fingerprints."""
+    found = None if database.beside is None else database.beside.read_key()
+    return found is not None and all(fingerprint(found) == each for each in fingerprints)

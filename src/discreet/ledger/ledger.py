@@ -17,8 +17,8 @@ from discreet.core.query import Relation, check_relation
 from discreet.core.release import Entry, Release
 from discreet.core.runner import Bill, Paid
 from discreet.core.unit import Unit
-from discreet.errors import InvalidRequest
-from discreet.ledger import checks, prepaid, tables, tally
+from discreet.errors import InvalidRequest, LedgerCorrupt
+from discreet.ledger import beside, checks, prepaid, tables, tally
 from discreet.ledger.answers import Answers, Wanted
 from discreet.ledger.books import RESERVED, Standing, on_account
 from discreet.ledger.creation import find_or_create
@@ -203,10 +203,13 @@ class Ledger:
         """Let go of what was bought, after an error; what became of it, in one line."""
         return self._answers.give_up(paid)
 
-    def redeem(self, number: int, *, forgo: bool = False) -> Cost:
-        """The custodian's decision on an entry that was looked for and not answered: once more, or never; what it cost."""
+    def redeem(self, *numbers: int, forgo: bool = False) -> Cost:
+        """The custodian's decision on entries that were looked for and not answered: once more, or never; what they cost.
+
+        It is made on all of them or on none.
+        """
         self._check_whole("redeem")
-        return self._answers.forgo(number) if forgo else self._answers.redeem(number)
+        return self._answers.forgo(numbers) if forgo else self._answers.redeem(numbers)
 
     def unanswered(self) -> list[tuple[int, str]]:
         """The entries that are paid and not answered, and whether anyone looked for them: "paid" or "looked"."""
@@ -273,7 +276,7 @@ class Ledger:
             return self._journal.load(work, self._journal.read_books(work), account)
 
     def due(self, bills: Sequence[Bill], relation: Relation) -> Cost:
-        """What would be charged for these now: without those that are answered for nothing, each question once."""
+        """What would be charged for these now: without those that were paid for before, each question once."""
         total, seen = Cost.nothing(), set()
         with self._database.work(write=False) as work:
             for bill in bills:
@@ -287,7 +290,16 @@ class Ledger:
     def _known(self, work: Work, each: Wanted) -> bool:
         if each.payer is not None:
             return self._answers.own(work, each)
-        return any(key is not None and self._journal.find_release(work, key) for key in (each.key, each.older))
+        return self._answers.payment(work, [key for key in (each.key, each.older) if key is not None]) is not None
+
+    def paid_for(self, ask: Ask, source: Any, relation: Relation) -> int | None:
+        """The entry that paid for the identical question on the identical version of the data, answered or not.
+
+        Whoever asks again is not charged again: the answer is there, or is redeemed, waited for or withheld.
+        """
+        wanted = self._drafting.keys(self._drafting.draft(ask, Distance.of(1), Cost.nothing(), relation), source)
+        with self._database.work(write=False) as work:
+            return self._answers.payment(work, wanted)
 
     def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
         """The stored release of the identical question on the identical version of the data; asking again is free."""
@@ -330,6 +342,11 @@ class Ledger:
         return None if self.filter is None else self.filter.budget
 
     @property
+    def typed(self) -> str:
+        """It as the arguments of our commands, for advice: where it is, without a password, and its name."""
+        return self._journal.typed
+
+    @property
     def head(self) -> str:
         """The hash of the last event. Keep it elsewhere: ``verify(head)`` then finds a book cut short or rewritten."""
         return self._journal.read().head
@@ -363,16 +380,33 @@ class Ledger:
         """The number of events, after checking every one of them; ``LedgerCorrupt`` says what does not hold.
 
         With ``head``, a hash noted down earlier, also that the book still contains the event it was the hash of. A book that
-        is shorter than the head file beside it says is refused too.
+        is shorter than the head file beside it says is refused too, and so is one whose head file is damaged, unless
+        ``head`` is given in its place. Whether it is the ledger that counts, ``doubt`` says.
         """
         with self._database.transaction(write=False) as connection:
             count = verify(connection, self._journal.id, head)
-        beside = self._database.beside
-        _, told = beside.tells_of(self._journal.id) if beside is not None and beside.head.exists() else (True, None)
-        if told is not None:  # also by the head of a copy
-            with self._database.work(write=False) as work:
-                self._journal.check_contains(work, self._journal.read_books(work), *told)
+        files = self._database.beside
+        if files is None:
+            return count
+        wrong = None
+        with self._database.work(write=False) as work:
+            noted = files.noted(self._journal.id)
+            if noted.last is not None:  # also by the head of a copy
+                wrong = self._journal.lack(work, self._journal.read_books(work), *noted.last)
+        if noted.state == beside.DAMAGED and head is None:
+            wrong = self.doubt
+        if wrong is not None:
+            raise LedgerCorrupt(f"{wrong}. Nothing was charged")
         return count
+
+    @property
+    def doubt(self) -> str | None:
+        """Why this file is not known to be the ledger that counts: a copy, set back, or with a head file that does not tell.
+
+        None where it counts. A file that is in doubt can be read and is not spent.
+        """
+        with self._database.work(write=False) as work:
+            return self._journal.doubt(work, lambda: self._journal.read_books(work))
 
     @property
     def _share(self) -> Account | None:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection
 
 from discreet.accounting.filters import Filter
+from discreet.core.documents import brief
 from discreet.errors import DiscreetError, LedgerCorrupt, UnsupportedFormat
 from discreet.ledger import tables
 from discreet.ledger.books import Books
-from discreet.ledger.events import Event, founding, hash_of, origin, write_cost
+from discreet.ledger.events import Event, founding, hash_of, origin, read_cost, write_cost
 from discreet.ledger.releases import is_paid, seal, stored
 
 
@@ -28,7 +30,7 @@ def read_filter(text: str | None) -> Filter | None:
     try:
         return Filter.from_dict(json.loads(text))
     except (KeyError, TypeError, json.JSONDecodeError) as problem:
-        raise UnsupportedFormat(f"a ledger's filter needs a budget and orders, got {text}") from problem
+        raise UnsupportedFormat(f"a ledger's filter needs a budget and orders, got {brief(text)}") from problem
 
 
 def verify(connection: Connection, ledger: int, head: str | None = None) -> int:
@@ -59,9 +61,11 @@ def verify(connection: Connection, ledger: int, head: str | None = None) -> int:
     }
     for name, value in stored.items():
         if row[name] != value:
+            says, give = _told(name, row[name]), _told(name, value)
+            differ = " in digits that are not shown here" if says == give else f": {says} and {give}"
             raise LedgerCorrupt(
-                f"the ledger's row says {name}={row[name]!r} and its {books.number} events give {value!r}: "
-                "the row was altered, or events at the end were dropped or added; restore a copy"
+                f"the ledger's row and its {books.number} events differ in {name}{differ}; the row was altered, or events "
+                "at the end were dropped or added; restore a copy"
             )
     if not seen:
         raise LedgerCorrupt(
@@ -71,6 +75,14 @@ def verify(connection: Connection, ledger: int, head: str | None = None) -> int:
     _check_releases(connection, ledger, books)
     _check_pending(connection, ledger)
     return books.number
+
+
+def _told(name: str, value: Any) -> str:
+    """A field of a ledger's row for a person: a cost by its guarantee, and the beginning of what is long."""
+    if name in ("spent", "reserved"):
+        with suppress(DiscreetError, ValueError, TypeError):
+            return str(read_cost(value))
+    return brief(value)
 
 
 def _pages(connection: Connection, statement: Any, ledger: int, after: Any, key: str) -> Iterator[Mapping[Any, Any]]:

@@ -54,7 +54,8 @@ class Settler:
 
     def stop(self) -> None:
         """Settle what is left and end the thread."""
-        if (thread := self.finish()) is not None:
+        thread = self.finish()
+        if thread is not None and thread.is_alive():  # whoever was interrupted while starting it has none to wait for
             thread.join()
 
     def finish(self) -> threading.Thread | None:

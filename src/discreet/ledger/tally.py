@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable
 
 from discreet.core.cost import Cost
+from discreet.ledger.told import redeeming
 
 _lock = threading.Lock()
 _MOST = 1000  # costs that wait to be added up: nearly always nobody asks for the sum
@@ -13,6 +14,7 @@ _charged: list[Cost] = []
 _open: dict[tuple[str, int], tuple[str, Cost]] = {}
 PAYING, PAID, LOOKED, ALONE, PLAN, PARTS = "paying", "paid", "looked", "alone", "plan", "parts"
 _alone: set[tuple[str, int]] = set()  # entries whose answer serves once
+_typed: dict[tuple[str, int], str] = {}  # the ledgers of entries that are looked for, as our commands take them
 
 
 def paying(ledger: str, number: int, cost: Cost, *, repeats: bool) -> None:
@@ -41,9 +43,10 @@ def opened(ledger: str, number: int, cost: Cost, *, parts: bool) -> None:
         _open[ledger, number] = PARTS if parts else PLAN, cost
 
 
-def looked(ledger: str, number: int) -> None:
-    """An entry is looked for from now on."""
+def looked(ledger: str, number: int, typed: str) -> None:
+    """An entry is looked for from now on; ``typed`` is its ledger as our commands take it."""
     with _lock:
+        _typed[ledger, number] = typed
         _, cost = _open.get((ledger, number), (PAID, Cost.nothing()))  # redeemed: another process paid for it
         _open[ledger, number] = LOOKED, cost
 
@@ -53,6 +56,7 @@ def stored(ledger: str, number: int) -> None:
     with _lock:
         _open.pop((ledger, number), None)
         _alone.discard((ledger, number))
+        _typed.pop((ledger, number), None)
 
 
 def clear() -> None:
@@ -61,6 +65,7 @@ def clear() -> None:
         _charged.clear()
         _open.clear()
         _alone.clear()
+        _typed.clear()
 
 
 def in_words() -> str:
@@ -83,7 +88,7 @@ def of(ledger: str, numbers: Iterable[int]) -> str:
 _FREE = "asking the same again is free"
 _BECAME = {
     PAYING: "whether {} was charged is not known: discreet ledger show tells",
-    LOOKED: "{} was looked for and not answered: it is withheld until the custodian runs discreet ledger redeem",
+    LOOKED: "{} was looked for and not answered: it is withheld until the custodian runs {}",
     PAID: "{} is paid and nobody looked: asking the same again is free",
     ALONE: "{} is paid and not answered, and asking again is charged again: its answer serves once",
     PLAN: "the steps of {} are paid: a run with a checkpoint goes on with them, and any other pays again",
@@ -95,9 +100,10 @@ def _became(left: dict[tuple[str, int], str]) -> list[str]:
     """A clause for each state that some entry is left in."""
     told = []
     for state, words in _BECAME.items():
-        numbers = sorted(number for (_, number), now in left.items() if now == state)
-        if numbers:
-            told.append(words.format(f"entry {', '.join(map(str, numbers))}"))
+        for ledger in dict.fromkeys(ledger for (ledger, _), now in left.items() if now == state):
+            numbers = sorted(number for (of, number), now in left.items() if now == state and of == ledger)
+            redeem = redeeming(numbers, _typed.get((ledger, numbers[0]), ""))
+            told.append(words.format(f"entry {', '.join(map(str, numbers))}", redeem))
     return told
 
 

@@ -63,23 +63,23 @@ def bought(prices: Sequence[Cost], numbers: Sequence[int], *, repeats: bool) -> 
     )
 
 
-def marked(numbers: Sequence[int]) -> Told:
-    """Marking entries that are paid, before anything is looked at."""
+def marked(numbers: Sequence[int], typed: str) -> Told:
+    """Marking entries that are paid, before anything is looked at; ``typed`` is the ledger as our commands take it."""
 
     def sentences() -> tuple[str, str, str]:
         whole = f"Nothing was looked at; {_entries(numbers)} stays paid: {_FREE}"
-        return whole, f"{whole}, or, if the mark was written, {_redeem(numbers)}", whole
+        return whole, f"{whole}, or, if the mark was written, {_redeem(numbers, typed)}", whole
 
     return Told(sentences)
 
 
-def kept(prices: Sequence[Cost], numbers: Sequence[int], *, repeats: bool) -> Told:
-    """Storing answers and reading them back."""
+def kept(prices: Sequence[Cost], numbers: Sequence[int], typed: str, *, repeats: bool) -> Told:
+    """Storing answers and reading them back; ``typed`` as above."""
 
     def sentences() -> tuple[str, str, str]:
         again = _FREE if repeats else _AGAIN
         paid = f"{_entries(numbers)} ({_prices(prices)}) stays paid"
-        lost = f"{paid}, and {_redeem(numbers) if repeats else _AGAIN}"
+        lost = f"{paid}, and {_redeem(numbers, typed) if repeats else _AGAIN}"
         return (
             f"The answer was not stored and is withheld; {lost}",
             f"Whether the answer was stored is not known. If it was, {again}; otherwise {lost}",
@@ -97,5 +97,10 @@ def _prices(prices: Sequence[Cost]) -> str:
     return ", ".join(map(str, prices))
 
 
-def _redeem(numbers: Sequence[int]) -> str:
-    return f"the custodian can have it answered once more: discreet ledger redeem LEDGER {numbers[0]}"
+def redeeming(numbers: Sequence[int], typed: str) -> str:
+    """The custodian's command that lets entries be answered once more."""
+    return f"discreet ledger redeem {typed} {' '.join(map(str, numbers))}"
+
+
+def _redeem(numbers: Sequence[int], typed: str) -> str:
+    return f"the custodian can have it answered once more: {redeeming(numbers, typed)}"
