@@ -107,7 +107,7 @@ def test_a_plan_reads_no_rows_and_makes_nothing(run: Run, here: Path) -> None:
 
 def test_a_table_that_was_touched_is_said_to_be_new(run: Run, here: Path) -> None:
     assert "Note" not in run(*options()).out
-    assert "to this version of the table: it costs nothing now" in run(*options(), "--plan").out
+    assert "on this version of the table: it costs nothing now" in run(*options(), "--plan").out
     os.utime(here / "people.csv", (1, 1))
     assert "give --version a word" in run(*options(), "--plan").out
     assert "the table changed since entry" in run(*options()).out

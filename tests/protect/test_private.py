@@ -34,13 +34,13 @@ def test_the_file_is_private_from_the_first_moment(
     umask: int, people: Pseudonymizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    connect = sqlite3.dbapi2.connect
+    connect = sqlite3.connect
 
     def watched(path: str, *args: Any, **options: Any) -> Any:
         seen.append(stat.S_IMODE(Path(path).stat().st_mode))  # before SQLite touches it
         return connect(path, *args, **options)
 
-    only_here(monkeypatch, sqlite3.dbapi2, "connect", watched)
+    only_here(monkeypatch, sqlite3, "connect", watched)
     before = os.umask(umask)
     try:
         with Vault(f"sqlite:///{tmp_path}/new/vault.db", people) as vault:
