@@ -336,6 +336,23 @@ def test_a_file_that_changes_while_it_is_read_without_locks_is_not_told_of(
             ledger.spent()
 
 
+def test_a_link_is_followed_before_it_is_asked_what_can_be_written(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite keeps its log beside the file that a link leads to: the link's own folder says nothing."""
+    from discreet.ledger import read_only
+
+    path, asked = charged(file), []
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "link.db").symlink_to(path)
+    for end in (".key", ".head"):
+        (tmp_path / "elsewhere" / f"link.db{end}").symlink_to(f"{path}{end}")
+    only_here(monkeypatch, read_only, "is_read_only", lambda path: bool(asked.append(path)))
+    with Ledger(f"sqlite:///{tmp_path}/elsewhere/link.db") as ledger:
+        ledger.spent()
+    assert set(asked) == {str(path.resolve())}
+
+
 def test_a_log_that_cannot_be_read_is_not_passed_over(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from discreet.ledger import read_only
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -200,6 +201,17 @@ def test_spherical_laplace(dimension: int) -> None:
     assert stats.binomtest(within, 4000, 0.9).pvalue > 1e-6
     spread = draws[:, 0].std() / law.expected_error(dimension=dimension)
     assert abs(spread - 1) < 0.15
+
+
+@pytest.mark.parametrize("dimension", [1, 3])
+def test_a_direction_that_is_not_known_is_decided_by_more_digits(dimension: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Normals smaller than their own error: every number is doubtful, whatever its value."""
+    pairs = SimpleNamespace(values=np.full((2, 2), 1e-16), errors=np.full(2, 1e-14))
+    asked: list[list[int]] = []
+    monkeypatch.setattr(sphere, "_enough_pairs", lambda *_: pairs)
+    monkeypatch.setattr(sphere, "_settle", lambda *given: asked.append(given[-1]) or [0] * len(given[-1]))
+    sphere.spherical_laplace(Random(1), Fraction(1, 1000), dimension)
+    assert asked == [[*range(dimension)]]
 
 
 def test_spherical_density_integrates_to_one() -> None:

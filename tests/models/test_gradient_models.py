@@ -582,6 +582,22 @@ class Sociable(network.Network):
 def of(kind):
     return blocks(kind(network.classifier(4, (7,), 3).widths), 4096, 5000, jax.numpy, jax.devices()[0])
 
+from discreet.core.schema import Categories, Real, Schema
+from discreet.models.design import Design
+from discreet.models.gradient.device import DeviceTable
+
+names = [f"x{i}" for i in range(30)]
+declared = Schema({**{n: Real(-1, 1) for n in names}, "y": Categories((0, 1))})
+design = Design.of(declared, names, "y", intercept=False, radius=2)
+wide = jax.numpy.asarray(np.random.default_rng(6).uniform(-1, 1, (137, 30)))
+one, other = (
+    np.asarray(DeviceTable(wide[:n], jax.numpy.zeros(n), jax.numpy).gathered(design, network.classifier(30, (7,), 2)).x)
+    for n in (137, 136)
+)
+assert (one[:136] == other[:136]).all(), "a row's length must not depend on how many rows there are"
+for rows in (0, 1):
+    clone(made).fit(jax.numpy.asarray(x[:rows]), jax.numpy.asarray(y[:rows]))
+
 standing, rows = of(network.Network)
 assert rows == 4096 and standing.tolist() == [*range(5000), *[-1] * (2 * 4096 - 5000)]
 standing, rows = of(Uneven)

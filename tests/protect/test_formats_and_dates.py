@@ -80,6 +80,23 @@ def test_dates_of_a_person_move_together_and_keep_their_distance(people: Pseudon
     assert odd["seen"][1] is None
 
 
+def test_dates_move_by_the_key_that_makes_the_tokens(tmp_path: Path) -> None:
+    """A newer key changes neither of an older version: two shifts under one token would tell much of both."""
+    keys = FileKeys.create(tmp_path / "keys.json")
+    people = Pseudonymizer(["name"], keys)
+    table = {"name": [f"person {i}" for i in range(50)], "seen": ["2020-01-10"] * 50}
+
+    def made(partner: str = "lab", data_set: str = "one", version: int = 1) -> list[str]:
+        options = {"version": version, "shift_dates": ["seen"], "order": "kept"}
+        return list(people.table(table, partner, data_set, **options)["seen"])
+
+    before = made()
+    keys.add_version()
+    assert made() == before
+    assert made(version=2) != before
+    assert made("lab one", "two") != made("lab", "one two")
+
+
 def test_a_job_moves_dates_and_writes_numbers_of_the_same_form(tmp_path: Path) -> None:
     FileKeys.create(tmp_path / "keys.json")
     lines = [f"p{n % 3},2020-03-{n + 1:02},{n:03}-45-{n:04},{n}" for n in range(9)]

@@ -195,19 +195,40 @@ def test_files_that_changed_are_refused_before_anything_is_paid(
 
 
 def test_a_dataset_is_read_as_it_was_opened(tmp_path: Path) -> None:
-    """Also by columns that its folders name; one that is not of files, or whose files changed, is refused."""
+    """One that is not of files, or whose files changed, is refused."""
     for label in ("a", "b"):
-        (tmp_path / f"g={label}").mkdir()
-        pyarrow.parquet.write_table(pa.table({"x": [0.25] * 30}), tmp_path / f"g={label}" / "t.parquet")
-    opened = pyarrow.dataset.dataset(tmp_path, partitioning="hive")
-    session = ds.Session(opened, Schema({"x": Real(0, 1), "g": Categories(["a", "b"])}), ds.Budget(epsilon=9))
+        pyarrow.parquet.write_table(pa.table({"x": [0.25] * 30, "g": [label] * 30}), tmp_path / f"{label}.parquet")
+    schema = Schema({"x": Real(0, 1), "g": Categories(["a", "b"])})
+    session = ds.Session(pyarrow.dataset.dataset(tmp_path), schema, ds.Budget(epsilon=9))
     assert session.count(by="g", epsilon=8).value.tolist() == pytest.approx([30, 30], abs=9)  # further off once in 10**16
-    pyarrow.parquet.write_table(pa.table({"x": [0.25] * 31}), tmp_path / "g=a" / "t.parquet")
+    pyarrow.parquet.write_table(pa.table({"x": [0.25] * 31, "g": ["a"] * 31}), tmp_path / "a.parquet")
     with pytest.raises(UnsupportedFormat, match="not those that were opened"):
         session.count(epsilon=1)
     assert session.spent().epsilon == 8
     with pytest.raises(InvalidRequest, match="must be of files"):
         open_source(pyarrow.dataset.dataset(pa.table({"x": [1.0]})), SCHEMA)
+
+
+def test_no_type_of_a_dataset_is_guessed_or_converted(tmp_path: Path) -> None:
+    """A folder's name, a line of CSV or a file of another type would decide how everybody else is read."""
+    for name in ("hive", "csv", "types"):
+        (tmp_path / name).mkdir()
+    for label in ("01", "02"):
+        (tmp_path / "hive" / f"x={label}").mkdir()
+        pyarrow.parquet.write_table(pa.table({"v": [0.25] * 3}), tmp_path / "hive" / f"x={label}" / "t.parquet")
+    (tmp_path / "csv" / "t.csv").write_text("x\n1\n2\n")
+    for name, cells in (("a", [1, 2]), ("b", [0.5, 70.0])):
+        pyarrow.parquet.write_table(pa.table({"x": cells}), tmp_path / "types" / f"{name}.parquet")
+    declared = Schema({"x": Real(0, 100)})
+    for name, options, words in (
+        ("hive", {"partitioning": "hive"}, "must be in every file"),
+        ("csv", {"format": "csv"}, "must be Parquet"),
+        ("types", {}, "one type in all files"),
+    ):
+        with pytest.raises(UnsupportedFormat, match=words):
+            open_source(pyarrow.dataset.dataset(tmp_path / name, **options), declared)
+    others = Schema({"v": Real(0, 1)})  # what folders name is not asked for
+    assert open_source(pyarrow.dataset.dataset(tmp_path / "hive", partitioning="hive"), others).schema is others
 
 
 @pytest.mark.parametrize("kind", ["path", "address"])

@@ -126,7 +126,7 @@ class Database:
 
     def open_file(self) -> sqlite3.Connection:
         """A connection to the file; one that only reads, where it cannot be written to."""
-        path = str(self.url.database)
+        path = os.path.realpath(str(self.url.database))  # SQLite keeps its log beside the file, not beside a link to it
         self._unlocked = None
         self._read_only = read_only.is_read_only(path)
         if not self._read_only:

@@ -7,6 +7,7 @@ the data set: the same for all rows of a person, another for another partner, an
 from __future__ import annotations
 
 import hmac
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,10 +104,15 @@ def date_shift(
     days: int,
     *,
     keep: bool,
+    version: int | None = None,
 ) -> DateShift:
-    """The change behind ``shift_dates``: ``identity`` are the columns that say who a row is about."""
+    """The change behind ``shift_dates``: ``identity`` are the columns that say who a row is about.
+
+    ``version`` is that of the key; the newest where it is left out. Tokens and shifts of one table go by the same: by
+    another key a person would have two shifts under one token, and their difference tells much of both.
+    """
     if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= 36_500:
         raise InvalidRequest(f"days must be a whole number from 1 to 36,500, got {days!r}")
     names = (columns,) if isinstance(columns, str) else tuple(columns)
-    key = people.derived("date-shift", f"{partner} {data_set}", people.newest())
+    key = people.derived("date-shift", json.dumps([partner, data_set]), people.newest() if version is None else version)
     return DateShift(people.digests, key, identity, names, days, () if keep else identity)

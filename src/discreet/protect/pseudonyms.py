@@ -252,7 +252,9 @@ class Pseudonymizer:
             raise InvalidRequest(f"the table has a column {change.column!r} already; pass column= with another name")
         more: list[Change] = []
         if shifted:
-            more.append(date_shift(self, change.needs, shifted, partner, data_set, days, keep=True))
+            more.append(
+                date_shift(self, change.needs, shifted, partner, data_set, days, keep=True, version=wanted.get("version"))
+            )
         if formatted:
             names = (formatted,) if isinstance(formatted, str) else tuple(formatted)
             more.append(Formatted(SameFormat(self, partner, data_set, version=wanted.get("version")), names))

@@ -1,8 +1,12 @@
-"""A dataset of Arrow over files: a Delta table at one of its versions, or files partitioned by folders.
+"""A dataset of Arrow over Parquet files, such as a Delta table at one of its versions.
 
     ds.Session(DeltaTable("s3://clinic/visits", version=7).to_pyarrow_dataset(), schema, ...)
 
 The files of a version of such a table are written once. Those of any other dataset may change, and are then refused.
+
+Every file says the types of its columns itself, and all say the same. A column that folders name has a type that Arrow
+guesses from all their names, and one that is of another type in one file is converted while it is read, which a cell can
+make fail: one person's row would decide how the others' are read.
 """
 
 from __future__ import annotations
@@ -18,6 +22,13 @@ from discreet.sources.people import DEFAULT_SALT
 from discreet.sources.resting import RestingFiles
 
 _SHOWN = "the dataset"
+
+
+def _own_types(part: Any) -> Any:
+    try:
+        return part.physical_schema
+    except Exception:  # its words may hold a key
+        raise UnsupportedFormat("a file of the dataset is damaged, changed or gone; open it again") from None
 
 
 def is_dataset(table: Any) -> bool:
@@ -43,7 +54,24 @@ class DatasetFiles(RestingFiles):
         self._opened()
 
     def _described(self) -> Any:
-        return named_once(self._dataset.schema.remove_metadata(), _SHOWN)
+        types = named_once(self._dataset.schema.remove_metadata(), _SHOWN)
+        if type(self._dataset.format).__name__ != "ParquetFileFormat":
+            raise UnsupportedFormat("the files of a dataset must be Parquet; types of others are guessed from their records")
+        read = {*self.schema.stored, *([] if self.schema.person is None else [self.schema.person])}
+        for part in self._dataset.get_fragments():
+            own = _own_types(part)
+            for name in sorted(read.intersection(types.names)):
+                if name not in own.names:
+                    raise UnsupportedFormat(
+                        f"the column {name!r} must be in every file of the dataset, and one does not have it: a type "
+                        "that is guessed from names of folders is nobody's declaration; write the column into the files"
+                    )
+                if own.field(name).type != types.field(name).type:
+                    raise UnsupportedFormat(
+                        f"the column {name!r} must have one type in all files of the dataset, got {own.field(name).type} "
+                        f"and {types.field(name).type}; write it with one of them"
+                    )
+        return types
 
     def _now(self) -> tuple[str, Any]:
         if self._content() != self._state:

@@ -207,13 +207,15 @@ def _open(path: str, session: Any, dialect: Dialect) -> Any:
                 # The types of a CSV file are not guessed from its records: everything is text.
                 # Whole lines are parsed whatever is asked for, and a line that does not fit has missing cells.
                 read = session.read.option("columnPruning", "false").option("mode", "PERMISSIVE")
+                read = read.option("recursiveFileLookup", "true")
                 mark = dialect.quote or "\0"  # a letter that no text holds: quotes are then letters like any other
                 return read.csv(
                     path, header=True, inferSchema=False, sep=dialect.delimiter or delimiter, quote=mark, escape=mark,
                     encoding=_JAVA.get(dialect.encoding, dialect.encoding),
                 )  # fmt: skip
         if name.endswith(PARQUET) or Path(path).is_dir():
-            return session.read.parquet(path)
+            # Names of folders are no columns: Spark would guess their type from all of them.
+            return session.read.option("recursiveFileLookup", "true").parquet(path)
     except Exception as problem:
         raise UnsupportedFormat(f"Spark cannot open {path!r} ({type(problem).__name__}); check the path") from None
     raise UnsupportedFormat(f"a table must end in one of {', '.join((*DELIMITERS, *PARQUET))}, got {path!r}")

@@ -46,10 +46,10 @@ def spherical_laplace(random: Random, scale: Fraction, dimension: int, offset: F
     length_error = (ULPS + 2) * UNIT * total + 2 * UNIT * dimension + 2 * unseen
     near = float(scale)
     with np.errstate(all="ignore"):
-        if not together < length:
-            own = np.full(dimension, math.inf)
         share = np.abs(normal) / length
         astray = (own + share * together) / (length - together) + 8 * UNIT * share
+        if not together < length:  # the direction is not known at all
+            astray = np.full(dimension, math.inf)
         error = near * (total * astray + length_error * (share + astray) + 8 * UNIT * total * share) + 4 * UNIT
         value = normal * (near * total / length) + offset
     nearest = np.rint(value)

@@ -33,14 +33,17 @@ class DeviceTable:
 
     def __init__(self, x: Any, y: Any, xp: ModuleType, version: str | None = None) -> None:
         self._x, self._y, self._xp = x, y, xp
+        if xp.astype(x[:0, :], xp.float64).dtype != xp.float64:
+            raise InvalidRequest("arrays must hold doubles, and this library makes them shorter; turn its 64-bit mode on")
         self.version = version or system().words(2).tobytes().hex()
 
     def gathered(self, design: Design, network: Network) -> Gathered:
-        """The rows as the network takes them; those with a value that is not finite are left out."""
+        """The rows as the network takes them; those with a value that is not finite are left out. A last one is nobody's.
+
+        All is done number by number, which no library does otherwise for more or fewer rows; a sum over columns might be.
+        """
         xp = self._xp
         x = xp.astype(self._x, xp.float64)
-        if x.dtype != xp.float64:
-            raise InvalidRequest("arrays must hold doubles, and this library makes them shorter; turn its 64-bit mode on")
         device = {"device": x.device}
         lo, hi = (xp.asarray([getattr(f, end) for f in design.features], dtype=xp.float64, **device) for end in ("lo", "hi"))
         whole = xp.all(xp.isfinite(x), axis=1)
@@ -49,10 +52,17 @@ class DeviceTable:
             x = xp.concat([x, xp.ones((x.shape[0], 1), dtype=x.dtype, **device)], axis=1)
         x = x / xp.asarray(design.units, dtype=xp.float64, **device)
         if design.radius is not None and design.radius**2 < design.blocks:
-            length = xp.sqrt(xp.sum(x * x, axis=1, keepdims=True)) * (1 + 2.0**-40)
+            square = xp.zeros_like(x[:, :1])
+            for place in range(int(x.shape[1])):
+                column = x[:, place : place + 1]
+                square = square + column * column
+            length = xp.sqrt(square) * (1 + 2.0**-40)
             x = x / xp.maximum(length, xp.ones_like(length))
         y = xp.astype(self._y, xp.float64)[whole]
-        return Gathered(network.widen(x, xp), y, None, None, int(x.shape[0]), None, xp)
+        people = int(x.shape[0])
+        x = xp.concat([x, xp.zeros((1, int(x.shape[1])), dtype=x.dtype, **device)], axis=0)
+        y = xp.concat([y, xp.zeros((1,), dtype=y.dtype, **device)], axis=0)
+        return Gathered(network.widen(x, xp), y, None, None, people, None, xp)
 
     def sample(self, rate: Fraction, seed: Any = None) -> Any:
         raise InvalidRequest("arrays of another library are asked for lots of a plan only; pass NumPy arrays")

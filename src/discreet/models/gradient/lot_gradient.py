@@ -147,7 +147,7 @@ class LotGradient(StepQuery):
         xp, device = gathered.xp, {"device": gathered.x.device}
         standing, chunk = blocks(self.network, self.block, len(chosen), xp, gathered.x.device)
         somebody = standing >= 0
-        index = np.where(somebody, np.append(chosen, 0)[standing], 0)
+        index = np.append(chosen, gathered.people)[standing]  # nobody is the row after all others
         place = xp.asarray(index, **device)
         total = self._added(
             xp.take(gathered.x, place, axis=0), xp.take(gathered.y, place, axis=0),
