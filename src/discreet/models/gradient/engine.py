@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -120,7 +121,7 @@ class Run:
             return NoNoise(Fraction(1, 1 << 40))
         return Gaussian(self.noise * self.clip * (1 + (SLACK if self.turns is None else TURNED_SLACK)))
 
-    @property
+    @cached_property
     def deviation(self) -> float:
         """The standard deviation of the noise in each number of a sum of gradients."""
         if self.noise is None:

@@ -84,8 +84,10 @@ class LotGradient(StepQuery):
         object.__setattr__(self, "clip", check_clip(self.clip))
 
     def at(self, weights: Any) -> LotGradient:
-        """The same question at other parameters."""
-        return LotGradient(self.design, self.network, self.clip, weights, self.block)
+        """The same question at other parameters; what was checked once is not checked again at every step."""
+        made = object.__new__(LotGradient)
+        made.__dict__.update(self.__dict__, weights=weights)
+        return made
 
     @property
     def columns(self) -> tuple[str, ...]:
