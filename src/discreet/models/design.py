@@ -34,7 +34,8 @@ Keys = npt.NDArray[np.int64]
 _SAFE = 1.0 - 2.0**-40
 _FAR = 2.0**40
 _RUN = 2048  # rows at a time
-_ROWS = 4096  # of numbers that are read at a time
+_ROWS = 4096  # of numbers that are read at a time: columns side by side share lines of the cache
+_APART = 8  # so that the same row of two columns is not in the same place of the cache
 MOST_ROWS = 1 << 20  # up to which a minimiser is certified, unless many more are expected
 
 
@@ -407,34 +408,36 @@ class Design:
             else:
                 numbers.append((place, batch.numeric(feature.column)))
             place += feature.size
-        for start in range(0, batch.size if numbers else 0, _ROWS):  # columns side by side share lines of the cache
-            run = slice(start, start + _ROWS)
-            for place, values in numbers:
-                x[run, place] = values[run]
-            self._clip(x[run])
+        room = np.empty((len(numbers), _ROWS + _APART))
+        for start in range(0, batch.size if numbers else 0, _ROWS):
+            run = slice(start, min(start + _ROWS, batch.size))
+            lines = room[:, : run.stop - start]
+            for line, (_, values) in zip(lines, numbers, strict=True):
+                line[:] = values[run]
+            self._clip(lines)
+            for line, (place, _) in zip(lines, numbers, strict=True):
+                x[run, place] = line
         return self._scaled(x)
 
-    def _clip(self, x: Floats) -> None:
-        """Numbers within their bounds, each column from its middle; what labels and bins made stays as it is."""
+    def _clip(self, lines: Floats) -> None:
+        """Columns of numbers, a line each, within their bounds and from their middle."""
         low, high, middle, unit = self._ends
-        part = x[:, : len(low)]
-        np.maximum(part, low, out=part)
-        np.minimum(part, high, out=part)
+        np.maximum(lines, low, out=lines)
+        np.minimum(lines, high, out=lines)
         if middle is not None:
-            part -= middle
-            np.maximum(part, -unit, out=part)  # the middle of far bounds is rounded
-            np.minimum(part, unit, out=part)
+            lines -= middle
+            np.maximum(lines, -unit, out=lines)  # the middle of far bounds is rounded
+            np.minimum(lines, unit, out=lines)
 
     @cached_property
     def _ends(self) -> tuple[Floats, Floats, Floats | None, Floats]:
-        """What columns are clipped to and counted from (None: from 0), and what a column from its middle is clipped to."""
-        inf, made = math.inf, []
-        for f in self.features:
-            free = f.raw or f.labels or f.cuts
-            each = (-inf, inf, 0.0, inf) if free else (f.lo, f.hi, f.middle, f.unit if f.centred else inf)
-            made += [each] * f.size
-        low, high, middle, unit = np.array(made, np.float64).T.copy()
-        return low, high, middle if any(f.centred for f in self.features) else None, unit
+        """What columns of numbers are clipped to and counted from (None: from 0), and what a column from its middle is
+        clipped to; a line for each.
+        """
+        inf, numbers = math.inf, [f for f in self.features if not (f.labels or f.cuts)]
+        each = [(-inf, inf, 0.0, inf) if f.raw else (f.lo, f.hi, f.middle, f.unit if f.centred else inf) for f in numbers]
+        low, high, middle, unit = np.array(each, np.float64).reshape(-1, 4).T[..., None].copy()
+        return low, high, middle if any(f.centred for f in numbers) else None, unit
 
     def _scaled(self, x: Floats) -> Floats:
         """Clipped columns over their units, through the random features where there are any, the constant last."""
