@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
 
 
@@ -27,20 +28,16 @@ def release(
     All or nothing: a file with an error anywhere, a budget that is too small or an output that cannot be written charge
     nothing. A question that was answered before, of the same version of the table, is answered again for nothing.
     """
-    from discreet.jobs.release import DOCUMENT, PAGE, released
-    from discreet.jobs.release_file import read
-
     folder = out or file.with_name(f"{file.stem}-release")
-    doc = released(read(file), folder, show.working)
+    doc = jobs.release.released(jobs.release_file.read(file), folder, show.working)
     if json:
-        show.document(doc | {"written": [str(folder / DOCUMENT), str(folder / PAGE)]})
+        show.document(doc | {"written": [str(folder / jobs.release.DOCUMENT), str(folder / jobs.release.PAGE)]})
         return
     summary(doc, folder)
 
 
 def summary(doc: dict[str, Any], folder: Path) -> None:
     """What was answered, what it cost, what is left and where it is."""
-    from discreet.jobs.release import DOCUMENT, PAGE
     from discreet.report import dates
 
     rows, types = [], {name: column["type"] for name, column in doc["declared"]["columns"].items()}
@@ -66,7 +63,7 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
     show.say(f"Left: {ledger['remaining']}.")
     if doc["note"]:
         show.say(f"Note: {doc['note']}.")
-    show.say(f"Wrote {folder / DOCUMENT} and {folder / PAGE}.")
+    show.say(f"Wrote {folder / jobs.release.DOCUMENT} and {folder / jobs.release.PAGE}.")
 
 
 def _answer(result: dict[str, Any]) -> list[str]:

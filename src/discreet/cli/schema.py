@@ -8,7 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
+from discreet.cli.template import column_names, delimiter_named, in_words, other_delimiter, schema_template
+from discreet.core.dialect import Dialect
+from discreet.errors import InvalidRequest, UnsupportedFormat
 
 
 def register(app: typer.Typer) -> None:
@@ -31,11 +35,6 @@ def new(
     Bounds and categories are never read off the data: a bound taken from the largest value would give that person away. A
     header line that is separated by something else than the file's ending says is asked about; no record is looked at.
     """
-    from discreet.cli.template import column_names, delimiter_named, in_words, other_delimiter, schema_template
-    from discreet.core.dialect import Dialect
-    from discreet.errors import InvalidRequest
-    from discreet.jobs.output import folder_for
-
     given = None if delimiter is None else delimiter_named(delimiter)
     dialect = Dialect(delimiter=given, encoding=encoding)
     names = column_names(table, dialect)
@@ -53,7 +52,7 @@ def new(
     target = out or table.with_name(f"{table.name.split('.')[0]}.schema.toml")
     if target.exists():
         raise InvalidRequest(f"a schema is written by hand and never overwritten, got {str(target)!r}; give another --out")
-    with folder_for(target.parent, [target.name]) as write:
+    with jobs.output.folder_for(target.parent, [target.name]) as write:
         write(target.name, schema_template(table.name, names, dialect))
     if json:
         show.document({"schema": str(target), "columns": names})
@@ -70,7 +69,6 @@ def check(
 ) -> None:
     """Check a schema and show what it declares."""
     from discreet.core.schema import Schema
-    from discreet.errors import UnsupportedFormat
 
     if not schema.is_file():
         raise UnsupportedFormat(f"the schema must be a file that exists, got {str(schema)!r}; check the path")

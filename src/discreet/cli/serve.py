@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import show
+from discreet.errors import InvalidRequest
 
 _WORDS = ("front", "desk", "calibrate", "backup", "upgrade", "check")
 
@@ -30,7 +31,6 @@ def serve(
     `calibrate` measures on made-up tables how long questions take. `backup` copies mailboxes and ledgers into FOLDER.
     `upgrade` brings mailboxes up to date. `check` looks whether all is as it should be.
     """
-    from discreet.errors import InvalidRequest
     from discreet.service import config
 
     action, rest = (words[0], words[1:]) if words[0] in _WORDS else ("both", words)

@@ -15,16 +15,4 @@ if TYPE_CHECKING:
     from discreet.synthetic.released import from_releases as from_releases
     from discreet.synthetic.tables import Synthetic as Synthetic
 
-_HOMES = {
-    "Combined": "discreet.synthetic.combining",
-    "Synthetic": "discreet.synthetic.tables",
-    "difference": "discreet.synthetic.analyses",
-    "from_releases": "discreet.synthetic.released",
-    "mean": "discreet.synthetic.analyses",
-    "regression": "discreet.synthetic.analyses",
-    "share": "discreet.synthetic.analyses",
-}
-
-__all__ = list(_HOMES)
-
-__getattr__, __dir__ = lazy("discreet.synthetic", _HOMES)
+__getattr__, __dir__, __all__ = lazy("discreet.synthetic")
