@@ -19,7 +19,7 @@ from starlette.routing import Route
 from discreet.core.categories import Categories
 from discreet.core.text import Text
 from discreet.errors import DiscreetError
-from discreet.service.calls import Call, Refused, Reply, endpoint, padded
+from discreet.service.calls import Call, Refused, Reply, endpoint, json_reply, padded
 from discreet.service.config import Config
 from discreet.service.counter import HELD, Counter, View
 from discreet.service.outbox import Identity, Published
@@ -112,7 +112,7 @@ class Pages:
         who = None if session is None else self._counter.outbox.still(session.token, time.time())
         if session is None or who is None:
             raise Refused(401, "please sign in")
-        call.found["analyst"] = who.analyst
+        self._visitors.noted(call, who)
         if call.method == "POST":
             self._check_origin(call)
             if not secrets.compare_digest(forms.one(forms.read(call.body), "csrf").encode(), session.csrf.encode()):
@@ -185,7 +185,7 @@ class Pages:
             "table": table, "grant": grant, "spec": spec, "what": what, "form": form, "columns": _columns(table),
             "filters": range(1, forms.FILTERS + 1), "places": range(1, forms.ROWS + 1),
         }  # fmt: skip
-        if call.method == "GET":
+        if call.method != "POST":
             return self._page(call, f"{what}.html.j2", who, problem=None, **facts)
         try:
             made = forms.MAKERS[what](table.name, spec, form)
@@ -248,7 +248,7 @@ class Pages:
             rest = 5.0 if view.due is None else max(view.due + HELD - time.time(), 0.0)
             refresh = None if view.is_final else max(_SOONEST, round(rest + 0.5))
             return self._page(call, "waiting.html.j2", who, refresh=refresh, **facts)
-        parts = _drawn(self._counter.shown(view))
+        parts = _drawn(self._counter.shown(who[0], view))
         model = asked.get("fit") or asked.get("tune")
         scored = model is not None and model["kind"] in self._specs["tune"]
         return self._page(call, "answer.html.j2", who, least=_ANSWER_PAGE, parts=parts, scored=scored, **facts)
@@ -258,9 +258,8 @@ class Pages:
         view = self._counter.own(who, call.named["ref"])
         if view.answer is None:
             raise Refused(404, "there is no answer yet", remedy="wait for its moment")
-        body = json.dumps(view.document(), indent=1, ensure_ascii=False).encode()
         name = f'attachment; filename="answer-{view.sent.ref[:8]}.json"'
-        return Reply(padded(body), kind="application/json", headers=HEADERS | {"content-disposition": name})
+        return json_reply(view.document(), headers=HEADERS | {"content-disposition": name}, indent=1)
 
     def _score(self, call: Call) -> Reply:
         """The price of a fitted model's score."""
@@ -269,7 +268,7 @@ class Pages:
         if view.answer is None:
             raise Refused(404, "there is no answer yet", remedy="wait for its moment")
         table = json.loads(view.sent.body)["table"]
-        made = forms.text(forms.score(table, self._counter.scored(view), forms.read(call.body)))
+        made = forms.text(forms.score(table, self._counter.scored(who[0], view), forms.read(call.body)))
         price = self._counter.price(who[0], made.encode())
         return self._priced(call, who, price, made, f"/answers/{view.sent.ref}")
 
