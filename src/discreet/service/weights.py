@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from discreet.core import files
+from discreet.core.schema import Categories
 from discreet.errors import DiscreetError
+from discreet.jobs.fit_file import KINDS, STEPWISE, UNSUPERVISED
 from discreet.ledger.events import canonical
 from discreet.service.kinds import Asked
 from discreet.service.limits import Limits
 from discreet.service.outbox import Published
 from discreet.service.question import Question, parse, price
+from discreet.statistics.question import names
 
 # What does not make an answer take longer.
 _LIGHT = ("title", "epsilon", "delta", "rho", "selection_epsilon", "mechanism", "calibration", "target", "weight", "where")
@@ -112,10 +115,6 @@ def _four(number: float) -> int:
 
 def usual(table: Published, limits: Limits) -> Iterator[Question]:
     """A question of every statistic that the table's columns allow, and a fit of each kind: what is calibrated ahead."""
-    from discreet.core.schema import Categories
-    from discreet.jobs.fit_file import KINDS, STEPWISE, UNSUPERVISED
-    from discreet.statistics.question import names
-
     known = [(name, column) for name, column in table.schema.columns.items() if not column.private]
     labels = [name for name, column in known if isinstance(column, Categories)]
     numbers = [name for name, column in known if not isinstance(column, Categories)]
