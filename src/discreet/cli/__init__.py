@@ -1,7 +1,8 @@
 """The command ``discreet``: parse, call, render. One file for each group of commands.
 
 Exit codes: 0 when it was done, 2 for anything the person who asked can put right (one line says what), 130 when
-interrupted. Jobs are loaded when they are first used and other heavy imports happen inside the commands, so that help is instant.
+interrupted. Jobs are loaded when they are first used, and other heavy imports happen inside the commands, so that help
+is instant.
 """
 
 from __future__ import annotations

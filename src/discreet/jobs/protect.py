@@ -36,11 +36,13 @@ from discreet.protect.local_recoding import LocalCopy
 from discreet.protect.methods import method_named
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.receipts import Receipt
+from discreet.protect.report import write
 from discreet.protect.risk import Check
 from discreet.protect.risk import check as _check
 from discreet.protect.scanning import Scan
 from discreet.protect.scanning import scan as _scan
 from discreet.protect.tables import Delimited, Progress, open_table
+from discreet.protect.treatment import safe_harbour as told
 from discreet.protect.upgrading import Upgraded
 from discreet.protect.upgrading import upgrade as _upgrade
 from discreet.protect.vault import Vault
@@ -246,8 +248,6 @@ def anonymize(
         if "output" in job.facts:
             result.write(job.path("output"), progress, order=order)
     if "report" in job.facts and isinstance(result, Anonymized):
-        from discreet.protect.report import write
-
         target = job.get("target", str) if "target" in job.facts else None
         title = f"Anonymous copy of {Path(job.get('table', str)).name}"
         write(result, job.path("report"), title, target, job.facts.get("positive"))
@@ -256,8 +256,6 @@ def anonymize(
 
 def safe_harbour(copy: Anonymized | LocalCopy) -> list[list[str]]:
     """What a copy did to each of the eighteen identifiers of HIPAA's safe harbour: identifier, columns, words."""
-    from discreet.protect.treatment import safe_harbour as told
-
     return [list(row) for row in told(copy)]
 
 

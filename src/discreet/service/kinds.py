@@ -24,6 +24,7 @@ from discreet.sources.base import BaseSource
 from discreet.statistics import discovery
 from discreet.statistics.joint import ask_together, taken_apart
 from discreet.statistics.question import Table, build
+from discreet.synthetic.synthesizing import asked
 
 
 @dataclass(frozen=True)
@@ -155,8 +156,6 @@ class Synthesized(Kind):
         yield from named_in(self.where)
 
     def procedure(self, source: BaseSource, rows: int | None, limits: Limits) -> Procedure[Any]:
-        from discreet.synthetic.synthesizing import asked
-
         public = None if self.where else rows
         return asked(schema=source.schema, public_rows=public, **self.options).procedure(Price(**self.spend))
 

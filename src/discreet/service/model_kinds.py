@@ -14,6 +14,10 @@ from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.jobs.fit_file import STEPWISE, UNSUPERVISED, model_of
 from discreet.jobs.release_file import check_keys
+from discreet.models.design import Design
+from discreet.models.evaluate.accuracy import score_of
+from discreet.models.evaluate.coded_table import check_declared
+from discreet.models.protocol import Columns
 from discreet.service.kind import PRICE, Kind, named_in, nowhere, spent
 from discreet.service.limits import Limits
 from discreet.sources.base import BaseSource
@@ -49,8 +53,6 @@ class _OfColumns(Kind):
         yield from named_in(self.where)
 
     def columns(self, schema: Schema, rows: int | None) -> Any:
-        from discreet.models.protocol import Columns
-
         goal = schema[self.target] if self.target else None
         if isinstance(goal, Categories) and goal.private:
             raise InvalidRequest(f"the classes of a target must be known, got {self.target!r}, whose labels are private")
@@ -178,8 +180,6 @@ class Scored(Kind):
 
     @classmethod
     def read(cls, doc: Any, limits: Limits) -> Self:
-        from discreet.models.design import Design
-
         check_keys(doc, {"design": (dict,), "theta": (list,), "where": (dict, str), **PRICE}, nowhere, "score")
         theta = doc.get("theta")
         if not isinstance(theta, list) or not all(isinstance(t, int | float) and not isinstance(t, bool) for t in theta):
@@ -196,9 +196,6 @@ class Scored(Kind):
         yield from named_in(self.where)
 
     def procedure(self, source: BaseSource, rows: int | None, limits: Limits) -> Procedure[Result]:
-        from discreet.models.evaluate.accuracy import score_of
-        from discreet.models.evaluate.coded_table import check_declared
-
         schema = source.schema
         check_declared(self.design, schema)
         design = replace(self.design, rows=schema.max_rows or 1)

@@ -23,6 +23,7 @@ from discreet.core.schema import Schema
 from discreet.errors import BudgetExceeded, InvalidRequest, UnsupportedFormat, Withheld
 from discreet.fitting import Fitting
 from discreet.ledger.ledger import Preview as Afterwards
+from discreet.models.publish.predictor import read
 from discreet.questions import Questions
 from discreet.request import Request, Where
 from discreet.service.amounts import WORDS, after, remaining
@@ -123,8 +124,6 @@ class Remote(Questions, Fitting, Synthesis):
         procedure = request.make(table)
         document = self._asked(text, question.digest)
         if not question.kind.replays:
-            from discreet.models.publish.predictor import read
-
             made: R = read(document["model"])
             return made
         releases = [Release.from_dict(each) for each in document["releases"]]

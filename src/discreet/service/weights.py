@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from discreet.core import files
+from discreet.core.schema import Categories
 from discreet.errors import DiscreetError
+from discreet.jobs.fit_file import KINDS, STEPWISE, UNSUPERVISED
 from discreet.ledger.events import canonical
 from discreet.service.kinds import Asked
 from discreet.service.limits import Limits
 from discreet.service.outbox import Published
 from discreet.service.question import Question, parse, price
+from discreet.statistics.question import names
 
 # What does not make an answer take longer.
 _LIGHT = ("title", "epsilon", "delta", "rho", "selection_epsilon", "mechanism", "calibration", "target", "weight", "where")
@@ -116,10 +119,6 @@ def usual(table: Published, limits: Limits, *, quick: bool = False) -> Iterator[
 
     Models that are fitted step by step come last, for they take longest; ``quick`` leaves them out.
     """
-    from discreet.core.schema import Categories
-    from discreet.jobs.fit_file import KINDS, STEPWISE, UNSUPERVISED
-    from discreet.statistics.question import names
-
     known = [(name, column) for name, column in table.schema.columns.items() if not column.private]
     labels = [name for name, column in known if isinstance(column, Categories)]
     numbers = [name for name, column in known if not isinstance(column, Categories)]

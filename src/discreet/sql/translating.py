@@ -13,6 +13,7 @@ from typing import Any
 
 from discreet.core.schema import Integer, Real, Schema
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName
+from discreet.expressions import read
 from discreet.sql.aggregates import Aggregates, is_aggregate
 from discreet.sql.asked import Asked
 from discreet.sql.conditions import Writer, canonical
@@ -164,8 +165,6 @@ class _Statement:
                 return name
             raise self._not_a_group(name, kind)
         text = self.writer.write(node)
-        from discreet.expressions import read
-
         made = read(text, self.schema.derivation.known)
         if made.kind not in ("label", "truth") or made.is_constant:
             numbers = [n for n in made.columns if self.schema.columns[n].known.kind == "number"]

@@ -28,6 +28,7 @@ from discreet.synthetic.distances import Apart, distances
 from discreet.synthetic.domain import Attribute, Domain
 from discreet.synthetic.measurement import Measurement, measured, total
 from discreet.synthetic.model import Model, fitted
+from discreet.synthetic.pictures import columns
 from discreet.synthetic.stream import Stream, seed_of
 from discreet.synthetic.tree import Codes
 
@@ -150,8 +151,6 @@ class Synthetic:
 
     def plot(self, axes: Any = None) -> Any:
         """Every column's counts as they were measured, with their error, beside those of the table."""
-        from discreet.synthetic.pictures import columns
-
         return columns(self, axes)
 
     def to_json(self) -> str:
