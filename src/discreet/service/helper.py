@@ -19,7 +19,7 @@ from typing import Any
 from discreet import errors
 from discreet.service.turns import Turns
 
-_STARTING = 60.0  # seconds that a new process may take until it is ready
+_STARTING = 300.0  # seconds that a new process may take until it is ready, on a machine that is busy otherwise
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _CHUNK = 1 << 16
 

@@ -223,12 +223,12 @@ class Pages:
 
     def _answers(self, call: Call) -> Reply:
         who = self._visitor(call)
-        views = [(view, _title(view)) for view in self._counter.history(who[0])]
+        views = [(view, self._title(view)) for view in self._counter.history(who[0])]
         return self._page(call, "answers.html.j2", who, views=views, states=_STATES)
 
     def _models(self, call: Call) -> Reply:
         who = self._visitor(call)
-        views = [(view, _title(view)) for view in self._counter.history(who[0])]
+        views = [(view, self._title(view)) for view in self._counter.history(who[0])]
         fits = [(view, title) for view, title in views if {"fit", "tune"} & json.loads(view.sent.body).keys()]
         return self._page(call, "models.html.j2", who, views=fits, states=_STATES)
 
@@ -239,7 +239,7 @@ class Pages:
         python = forms.python(self._config.url, asked)
         facts: dict[str, Any] = {
             "view": view,
-            "title": _title(view),
+            "title": self._title(view),
             "python": python,
             "state": _STATES[view.state],
             "asked": view.sent.body,
@@ -297,6 +297,29 @@ class Pages:
             who = None
         return self._page(call, "refused.html.j2", who, code=refused.code, refused=refused)
 
+    def _title(self, view: View) -> str:
+        """What was asked, in a line."""
+        asked = json.loads(view.sent.body)
+        if "ask" in asked:
+            titles = self._specs["ask"]
+            return "; ".join(
+                each.get("title") or " ".join([titles[each["statistic"]]["title"], *_of(each.get("columns", ()))])
+                for each in asked["ask"]
+            )
+        if "together" in asked:
+            return "; ".join(
+                " of ".join([name, *([" and ".join(c)] if c else [])]) for name, *c in asked["together"]["questions"]
+            )
+        kind = next(word for word in asked if word != "table")
+        about = asked[kind]
+        words = {
+            "synthesize": "synthetic tables",
+            "score": "score of a model",
+            "tune": f"the best {about.get('kind')} model",
+        }
+        named: str = words.get(kind, f"{about.get('kind')} model")
+        return named + (f" of {about['target']}" if "target" in about else "")
+
     def _page(
         self, call: Call, template: str, who: tuple[Identity, str] | None, *, code: int = 200, least: int = 0, **facts: Any
     ) -> Reply:
@@ -323,29 +346,9 @@ def _drawn(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [part | {"picture": Markup(part["picture"])} if "picture" in part else part for part in parts]  # noqa: S704
 
 
-def _title(view: View) -> str:
-    """What was asked, in a line."""
-    asked = json.loads(view.sent.body)
-    if "ask" in asked:
-        told = [
-            each.get("title") or " ".join(filter(None, [each["statistic"].replace("_", " "), _of(each.get("columns", ()))]))
-            for each in asked["ask"]
-        ]
-        return "; ".join(told)
-    if "together" in asked:
-        return "; ".join(
-            " of ".join([name, *([" and ".join(c)] if c else [])]) for name, *c in asked["together"]["questions"]
-        )
-    kind = next(word for word in asked if word != "table")
-    about = asked[kind]
-    words = {"synthesize": "synthetic tables", "score": "score of a model", "tune": f"the best {about.get('kind')} model"}
-    named: str = words.get(kind, f"{about.get('kind')} model")
-    return named + (f" of {about['target']}" if "target" in about else "")
-
-
-def _of(columns: Any) -> str:
+def _of(columns: Any) -> list[str]:
     names = [columns] if isinstance(columns, str) else list(columns)
-    return f"of {' and '.join(names)}" if names else ""
+    return [f"of {' and '.join(names)}"] if names else []
 
 
 def _columns(table: Published) -> dict[str, list[dict[str, Any]]]:
