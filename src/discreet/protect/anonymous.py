@@ -293,7 +293,8 @@ def _blocked(view: View, caps: Sequence[int], limit: int, sensitive: str | None)
     start = f"no levels satisfy the rules with at most {limit} rows suppressed"
     if view.suppressed(tops) > limit:
         return (
-            f"{start}, not even with every quasi-identifier at the top: the column {sensitive!r} blocks; lower l or raise c"
+            f"{start}, not even with every quasi-identifier at the top: the column {sensitive!r} blocks; ask for less "
+            "(a lower l, or a larger t, beta, disclosure or c)"
         )
     capped = [p for p, (cap, top) in enumerate(zip(caps, tops, strict=True)) if cap < top]
     alone = []

@@ -261,7 +261,10 @@ def made_of(counted: Counted, demand: Demand, method: Method) -> tuple[LocalReco
     fails = counted.fails(demand)
     every = np.arange(len(counted.counts))
     if fails is not None and fails(np.zeros(len(every), np.int64), 1, every).any():
-        raise InvalidRequest("not even the whole table satisfies the rules on the sensitive column; lower l or raise c")
+        raise InvalidRequest(
+            "not even the whole table satisfies the rules on the sensitive column; ask for less (a lower l, or a larger t, "
+            "beta, disclosure or c)"
+        )
     classes, many = method.grouped(counted, demand.k, fails)
     words = method.written(counted, classes, many)
     _, numbers = np.unique(_word_keys(words), return_inverse=True)
