@@ -173,7 +173,7 @@ def test_without_noise_it_is_the_score_test() -> None:
 
 
 def test_what_is_clamped_of_a_noisy_variance_does_not_count() -> None:
-    """The variance of max(0, X), X normal, by quadrature; f takes it for the noise of V, and V from far off is noisy whole."""
+    """The variance of max(0, X), X normal, by quadrature: f takes it for the noise of V."""
     grid = np.linspace(-12, 12, 240_001)
     density = np.exp(-(grid**2) / 2) / np.exp(-(grid**2) / 2).sum()
     score, value = mean_score(2), np.array([0.0, 0.2, 1.0, 3.0, 50.0])

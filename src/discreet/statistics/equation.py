@@ -177,8 +177,13 @@ def strict_p_values(statement: Statement, noise: Noise, alpha: float, far: float
 
 
 def noise_quantile(weights: Floats, noise: Noise, beta: float) -> Floats:
-    """What weights . noise passes with probability ``beta``, for each row of weights."""
-    weights, place = np.unique(weights, axis=0, return_inverse=True)
+    """What weights . noise passes with probability ``beta``, for each row of weights.
+
+    Rows that differ in their size only, as those of a share do, are one row times it.
+    """
+    size = np.abs(weights).max(-1, initial=0.0)
+    shape = np.round(weights / np.where(size > 0, size, 1.0)[:, None], 12)
+    weights, place = np.unique(shape, axis=0, return_inverse=True)
     spread = np.sqrt(noise_variance(weights, noise))
     low, high = np.zeros(len(spread)), np.full(len(spread), math.log(1 / beta))
 
@@ -187,7 +192,8 @@ def noise_quantile(weights: Floats, noise: Noise, beta: float) -> Floats:
         return np.asarray(math.log(beta) - np.log(np.maximum(tail, 1e-30)))
 
     units = _crossing(depth, low, high, depth(low), depth(high), 1e-4)
-    return np.asarray(((units + 1e-3) * spread)[place.ravel()])  # a thousandth of a deviation beyond: never below
+    found = (units + 1e-3) * spread  # a thousandth of a deviation beyond: never below
+    return np.asarray(found[place.ravel()] * size)
 
 
 def interval(
