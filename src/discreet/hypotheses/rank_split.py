@@ -116,7 +116,7 @@ class RankSplitTest(MonteCarloTest):
     def _unit(self, cells: Floats, law: Any) -> Floats:
         sizes = sizes_of(cells, self.weight, self.groups)
         people = np.maximum(sizes.sum(-1, keepdims=True), 1.0)
-        return np.sqrt(np.maximum((sizes * (1 - sizes / people)).sum(-1) / 12 + self._noise(law), 1e-12))
+        return np.asarray(np.sqrt(np.maximum((sizes * (1 - sizes / people)).sum(-1) / 12 + self._noise(law), 1e-12)))
 
     def _noise(self, law: Any) -> float:
         return float(noise_variance(np.eye(1 + self.groups)[:1], law)[0])

@@ -109,7 +109,7 @@ def _next_power(fits: Floats, power: Floats) -> Floats:
 
 def _weights(logs: Floats) -> Floats:
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def differences(xp: Any, numbers: Pair, archive: Array) -> Array:
