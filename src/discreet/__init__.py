@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from discreet.core.budget import Budget as Budget
     from discreet.core.cost import Cost as Cost
     from discreet.core.cost import Distance as Distance
+    from discreet.core.dates_and_times import Date as Date
+    from discreet.core.dates_and_times import Datetime as Datetime
+    from discreet.core.dates_and_times import Duration as Duration
     from discreet.core.dialect import Dialect as Dialect
-    from discreet.core.moments import Date as Date
-    from discreet.core.moments import Datetime as Datetime
-    from discreet.core.moments import Duration as Duration
     from discreet.core.release import Release as Release
     from discreet.core.releases import Releases as Releases
     from discreet.core.releases import read_releases as read_releases

@@ -16,7 +16,7 @@ import pytest
 import discreet as ds
 from discreet.core.cost import Cost
 from discreet.report import answers, heat, language, meaning, pictures, render, svg
-from discreet.report.numbers import in_words, percent, shown
+from discreet.report.numerals import in_words, percent, shown
 from tests.cli.conftest import Run
 
 ASKS = """

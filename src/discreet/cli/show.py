@@ -42,9 +42,9 @@ def document(doc: Any) -> None:
 
 def plain(number: Any) -> str:
     """A number as the pages of a release show it."""
-    from discreet.report import numbers
+    from discreet.report import numerals
 
-    return numbers.plain(number)
+    return numerals.plain(number)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -238,7 +238,7 @@ def item_of(number: int, doc: Any, place: Place) -> Item:
 
 def plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any] | str) -> str:
     """What is asked, in plain words of the language that is spoken, where the file gives no title."""
-    from discreet.report.numbers import in_words
+    from discreet.report.numerals import in_words
 
     key, joint = f"statistic.{statistic}", say("and")
     words = [say(key) if says(key) else statistic.replace("_", " ").capitalize()]

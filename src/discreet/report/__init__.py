@@ -19,7 +19,7 @@ from discreet.core.schema import Schema
 from discreet.errors import UnsupportedFormat
 from discreet.report import dates, meaning, pictures
 from discreet.report.language import LANGUAGES, priced, say, spoken
-from discreet.report.numbers import in_words, percent, shown
+from discreet.report.numerals import in_words, percent, shown
 from discreet.statistics.top import Ranking
 
 _MOST_ROWS = 120  # numbers of one answer that are drawn and listed; all of them are in releases.json

@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.expressions import calendar
 from discreet.report.language import say, spelt
-from discreet.report.numbers import in_words, shown
+from discreet.report.numerals import in_words, shown
 
 _VALUES = ("mean", "median", "quantile", "bounds", "distribution")  # statistics whose answers are values of the column
 

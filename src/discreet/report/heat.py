@@ -11,7 +11,7 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from discreet.report.language import say
-from discreet.report.numbers import in_words, shown
+from discreet.report.numerals import in_words, shown
 from discreet.report.svg import BAR, SOFT, rect, svg, text
 
 _ROW = 24  # pixels of one line

@@ -24,7 +24,7 @@ from discreet.hypotheses.words import Speech, p_in_words
 from discreet.report import dates
 from discreet.report.dates import told
 from discreet.report.language import localised, say, says
-from discreet.report.numbers import percent, shown
+from discreet.report.numerals import percent, shown
 from discreet.statistics.bounds import FoundBounds
 from discreet.statistics.categories import FoundKeys
 from discreet.statistics.distribution import Distribution

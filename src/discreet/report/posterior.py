@@ -16,7 +16,7 @@ from discreet import __version__
 from discreet.errors import InvalidRequest
 from discreet.inference.outputs.diagnostics import PoorSampling
 from discreet.inference.outputs.posterior import Posterior
-from discreet.report.numbers import percent, shown
+from discreet.report.numerals import percent, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ from importlib.resources import files
 from itertools import combinations
 
 from discreet import __version__
-from discreet.report.numbers import shown
+from discreet.report.numerals import shown
 from discreet.report.posterior import image
 from discreet.synthetic import pictures
 from discreet.synthetic.tables import Synthetic

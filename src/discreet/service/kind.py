@@ -11,7 +11,7 @@ from discreet.core.result import Result
 from discreet.core.runner import Procedure
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.expressions.reading import MATCHES
+from discreet.expressions.parsing import MATCHES
 from discreet.jobs.release_file import SPENDING
 from discreet.service.limits import Limits
 from discreet.sources.base import BaseSource

@@ -20,7 +20,7 @@ from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.sources import cells, csv_lines, stream
 from discreet.sources.base import BATCH_ROWS
-from discreet.sources.people import DEFAULT_SALT
+from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.resting import RestingFiles
 
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}

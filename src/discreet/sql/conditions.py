@@ -14,7 +14,7 @@ from typing import Any
 from discreet.core.labels import closest
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.sql.reading import refused
+from discreet.sql.statements import refused
 
 _INFIX = {
     "EQ": "==", "NEQ": "!=", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "Add": "+", "Sub": "-", "Mul": "*", "Div": "/",

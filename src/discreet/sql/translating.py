@@ -17,7 +17,7 @@ from discreet.expressions import read
 from discreet.sql.aggregates import Aggregates, is_aggregate
 from discreet.sql.asked import Asked
 from discreet.sql.conditions import Writer, canonical
-from discreet.sql.reading import check_read_whole, parse, refused
+from discreet.sql.statements import check_read_whole, parse, refused
 
 _CLAUSES = {
     "order": ("ORDER BY", "sort the answers yourself"), "limit": ("LIMIT", "take what you want of the answers"),

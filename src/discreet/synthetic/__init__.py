@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from discreet.lazy import lazy
 
 if TYPE_CHECKING:
-    from discreet.synthetic.analyses import difference as difference
-    from discreet.synthetic.analyses import mean as mean
-    from discreet.synthetic.analyses import regression as regression
-    from discreet.synthetic.analyses import share as share
     from discreet.synthetic.combining import Combined as Combined
+    from discreet.synthetic.estimates import difference as difference
+    from discreet.synthetic.estimates import mean as mean
+    from discreet.synthetic.estimates import regression as regression
+    from discreet.synthetic.estimates import share as share
     from discreet.synthetic.released import from_releases as from_releases
     from discreet.synthetic.tables import Synthetic as Synthetic
 

@@ -14,7 +14,7 @@ from discreet.errors import InvalidRequest
 from discreet.models.protocol import Scorable
 from discreet.models.publish.document import document
 from discreet.report import answers
-from discreet.report.numbers import shown as number
+from discreet.report.numerals import shown as number
 from discreet.service.kinds import Asked, Synthesized
 from discreet.service.limits import Limits
 from discreet.service.question import Question, blank

@@ -21,8 +21,8 @@ from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.sources import stream, together
 from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
 from discreet.sources.batch import Batch
+from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.ids import check_kind
-from discreet.sources.people import DEFAULT_SALT
 
 PASSWORD = "DISCREET_TABLE_PASSWORD"  # noqa: S105  the name of a variable: for databases that have none of their own
 

@@ -9,7 +9,7 @@ from discreet import __version__
 from discreet.core.budget import Budget
 from discreet.core.schema import Schema
 from discreet.report.meaning import beliefs, best_guess, whole
-from discreet.report.numbers import percent
+from discreet.report.numerals import percent
 
 _ONE_ROW = "one row of the table; if several are about you, each is protected by itself, and all of them together less"
 
