@@ -16,7 +16,7 @@ from discreet.statistics.question import Table, build
 ASKED: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
     ("mean", ("x",), {}), ("mean", ("x",), {"by": "g"}), ("sum", ("x",), {}), ("sum", ("x",), {"population_size": 50}),
     ("variance", ("x",), {}), ("std", ("x",), {}), ("covariance", ("x", "y"), {}), ("correlation", ("x", "y"), {}),
-    ("pooled_variance", ("x",), {"by": "g"}), ("pooled_covariance", ("x", "y"), {"by": "g"}), 
+    ("pooled_variance", ("x",), {"by": "g"}), ("pooled_covariance", ("x", "y"), {"by": "g"}),
     ("people_mean", ("x",), {"each": "mean"}),
     ("count", (), {}), ("crosstab", ("g",), {}), ("histogram", ("x",), {"bins": 3}), ("share", ("g",), {}),
     ("distribution", ("x",), {"bins": 4}),

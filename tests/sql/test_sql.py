@@ -81,8 +81,8 @@ _CONDITIONS = (
     "sex IN ('f') OR age IS NULL", "married IS NOT TRUE", "married IS FALSE", "COALESCE(age, 0) > 10", "-age < -50",
     "ABS(age - 50) <= 10", "CASE WHEN age > 50 THEN 1 ELSE 0 END = 1", "sex <> 'f' AND NOT bmi >= 20", "married",
     "sex NOT LIKE 'f'", "sex NOT LIKE '%m%' AND age > 30", "NOT sex LIKE '_'", "sex NOT IN ('f')",
-    "age NOT BETWEEN 20 AND 50",    "NOT sex IS NULL", "NOT married", "sex LIKE 'f'", "bmi / 2 > age / 3", "age * 2 + 1 > bmi - 3",
-    "married = TRUE OR sex = 'm'",
+    "age NOT BETWEEN 20 AND 50", "NOT sex IS NULL", "NOT married", "sex LIKE 'f'", "bmi / 2 > age / 3",
+    "age * 2 + 1 > bmi - 3", "married = TRUE OR sex = 'm'",
 )  # fmt: skip
 
 
