@@ -16,7 +16,7 @@ import discreet as ds
 from discreet.cli import main
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.sql import Asked, translate
-from discreet.sql.reading import parse
+from discreet.sql.statements import parse
 from discreet.sql.translating import _Statement
 from tests.sql.statements import BIGQUERY, SCHEMA, SMARTNOISE, STATEMENTS, TUMULT
 

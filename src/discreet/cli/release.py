@@ -41,6 +41,7 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
     """What was answered, what it cost, what is left and where it is."""
     from discreet.core.result import Result
     from discreet.report import dates, meaning
+    from discreet.report.language import say
 
     doubts = meaning.doubted(doc["asks"], [Result.from_json(json.dumps(ask["result"])) for ask in doc["asks"]])
     rows, types = [], {name: column["type"] for name, column in doc["declared"]["columns"].items()}

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.core.moments import Duration
+from discreet.core.dates_and_times import Duration
 from discreet.core.schema import Schema
 from discreet.expressions import calendar
 from discreet.report.language import say, spelt
