@@ -56,7 +56,8 @@ def _of_sane_size(value: str | Decimal) -> str | Decimal:
 
 def check_level(level: Any) -> None:
     """Refuse what is no level of an interval."""
-    if not isinstance(level, Real) or not 0 < level < 1:
+    between: Any = level
+    if not isinstance(level, Real) or not 0 < between < 1:
         raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level!r}; write 0.95")
 
 
