@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.core.codec import read_as, written
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.models.design import Design, Fourier, Target, Weight
+from discreet.models.design import Design, Fourier
 from discreet.models.feature import Feature
+from discreet.models.target import Target, Weight
 from discreet.sources import open_source
 
 ANY = st.one_of(

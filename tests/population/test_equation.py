@@ -172,6 +172,25 @@ def test_without_noise_it_is_the_score_test() -> None:
     assert nothing.tolist() == [1.0, 0.0]
 
 
+def test_what_is_clamped_of_a_noisy_variance_does_not_count() -> None:
+    """The variance of max(0, X), X normal, by quadrature: f takes it for the noise of V."""
+    grid = np.linspace(-12, 12, 240_001)
+    density = np.exp(-(grid**2) / 2) / np.exp(-(grid**2) / 2).sum()
+    score, value = mean_score(2), np.array([0.0, 0.2, 1.0, 3.0, 50.0])
+    weights = at(score, np.zeros(3), 0.3).variance_weights
+    assert weights is not None
+    spread = math.sqrt(2 * float((weights**2).sum()))
+    for away in value:
+        cells = weights[0] * (away * spread / float((weights**2).sum()))  # V is so many deviations of its noise
+        statement = at(score, cells, 0.3)
+        freedom = degrees_of_freedom(statement, ONE)
+        assert freedom is not None
+        seen = np.maximum(away + grid, 0.0)
+        clamped = float(seen**2 @ density - (seen @ density) ** 2) * spread**2
+        total = float(statement.variance[0]) + 2 * float((statement.weights**2).sum())
+        assert freedom[0] == pytest.approx(2 * total**2 / clamped, rel=1e-7)
+
+
 def test_one_laplace_by_its_closed_form() -> None:
     """With V = 0 only the cut of the integral is left, 2.5e-5 at most."""
     x = np.array([0.5, 1.0, 3.0, 10.0])

@@ -179,6 +179,15 @@ GOOD: list[dict[str, Any]] = [
               "epsilon": 1}},
     {"synthesize": {"columns": ["sex", "stroke"], "epsilon": 1, "tables": 2}},
 ]  # fmt: skip
+_OF_THREE = {"by": "bins(age, [0, 30, 60, 101])"}
+_LIVES = {"columns": ["age", "stroke"], "options": {"bins": 3, "happened": "yes"}, "by": "sex"}
+_OWN = {
+    "f_oneway": _OF_THREE,
+    "kruskal": _OF_THREE,
+    "logrank": _LIVES,
+    "survival": _LIVES,
+    "ttest_1samp": {"options": {"popmean": 30}},
+}  # what the clinic's columns need it to be
 _PLACES = {"x": "bmi", "y": "age", "n": "age", "g": "sex", "arm": "stroke"}
 
 
@@ -187,7 +196,7 @@ def _registered(name: str) -> dict[str, Any]:
     columns, given = ASKED[name]
     options = {word: value for word, value in given.items() if word != "by"} | ({"k": 1} if name == "top" else {})
     asked = {"statistic": name, "columns": [_PLACES[each] for each in columns], "options": options, "epsilon": "0.1"}
-    return {"ask": [asked | ({"by": _PLACES[given["by"]]} if "by" in given else {})]}
+    return {"ask": [asked | ({"by": _PLACES[given["by"]]} if "by" in given else {}) | _OWN.get(name, {})]}
 
 
 GOOD += [_registered(name) for name in ASKED]

@@ -16,6 +16,7 @@ from discreet.service.calls import Call, Refused, Reply, attempt, endpoint, json
 from discreet.service.counter import HELD, Counter, View
 from discreet.service.described import description
 from discreet.service.outbox import Identity
+from discreet.service.tokens import reference_of
 from discreet.service.visitors import Visitors
 
 _LONGEST_WAIT = 25.0  # seconds that a call with wait=1 is kept; proxies give up after 30 or 60
@@ -60,7 +61,9 @@ class Api:
             return json_reply(self._counter.rehearse(who, call.body))
         if call.query:
             raise Refused(422, "a question is sent plainly, or with preview=1 or rehearse=1", remedy="correct the address")
-        ref = call.found["ref"] = self._counter.send(who, call.body, call.headers.get("idempotency-key"))
+        key = call.headers.get("idempotency-key")
+        named = None if key is None else reference_of(call.headers["authorization"].partition(" ")[2].strip(), key)
+        ref = call.found["ref"] = self._counter.send(who, call.body, key, named)
         return json_reply({"request": ref, "state": "sent"}, 202, {"location": f"/v1/requests/{ref}"})
 
     def _waiting(self, route: str) -> Callable[[Request], Awaitable[Response]]:

@@ -17,7 +17,7 @@ from discreet.core.runner import Procedure
 from discreet.errors import UnsupportedFormat
 from discreet.jobs import asking, release_file
 from discreet.jobs.release_file import Item, check_keys
-from discreet.service.kind import PRICE, SPEND, Kind, check_options, named_in, nowhere, spent
+from discreet.service.kind import PRICE, SPEND, Kind, check_options, named_in, nowhere, spent, texts
 from discreet.service.limits import Limits
 from discreet.service.model_kinds import Fitted, Scored, Tuned
 from discreet.sources.base import BaseSource
@@ -53,6 +53,10 @@ class Asked(Kind):
                 yield from item.columns
             yield from [item.by] if isinstance(item.by, str) else item.by or ()
             yield from named_in(item.where)
+
+    def words(self) -> Iterator[str]:
+        for item in self.items:
+            yield from texts([*item.options.values()])
 
     def procedure(self, source: BaseSource, rows: int | None, limits: Limits) -> Procedure[list[Result]]:
         made = []
@@ -107,6 +111,10 @@ class Together(Kind):
             by = options.get("by") or ()
             yield from [*columns, *([by] if isinstance(by, str) else by)]
         yield from named_in(self.where)
+
+    def words(self) -> Iterator[str]:
+        for _, _, options in self.questions:
+            yield from texts([*options.values()])
 
     def procedure(self, source: BaseSource, rows: int | None, limits: Limits) -> Procedure[list[Result]]:
         table = Table(source.schema, None if self.where else rows)

@@ -32,6 +32,8 @@ _COLUMNS = {
 # Parameters of models that name a file or are about a run beside the table.
 _BESIDE = ("checkpoint", "checkpoint_every", "data_version")
 WIDEST = 1000  # neurons of a layer, and random features
+# Numbers that size nothing; every other one, of models yet to come too, is at most ``limits.steps``.
+_FREE = ("expected_rows", "lot_size", "epsilon", "delta", "rho", "ridge", "weight_bound", "radius", "clip", "key", "start")
 _LAYERS = 8
 
 
@@ -225,9 +227,11 @@ def _check_parameters(parameters: Mapping[str, Any], limits: Limits) -> None:
             raise InvalidRequest(f"{name!r} is for fits beside the table", key=name, remedy="leave it out")
         if isinstance(value, dict) and name != "reference":  # the reference level of each category
             raise UnsupportedFormat(f"the parameter {name!r} is a number, a text or a list, got an object", key=name)
-        most = {"components": WIDEST, "steps": limits.steps, "epochs": limits.steps}.get(name)
-        if most is not None and isinstance(value, int | float) and value > most:
+        most = WIDEST if name == "components" else limits.steps
+        if name not in _FREE and isinstance(value, int | float) and not isinstance(value, bool) and value > most:
             raise InvalidRequest(f"{name} must be at most {most}, got {value}", key=name)
+        if isinstance(value, list) and len(value) > WIDEST:
+            raise InvalidRequest(f"{name} has at most {WIDEST} entries, got {len(value)}", key=name)
         if name == "hidden_layer_sizes":
             _check_layers(value)
 
