@@ -103,6 +103,28 @@ def test_a_covariance() -> None:
     assert low < 0.125 < high
 
 
+def test_quartic_cells_carry_more_noise_of_a_mean_and_less_of_a_variance() -> None:
+    """|w|**2 at m = 1/2, of t - m and of its square."""
+    centred = np.array([-0.5, 1.0])
+    for degree, mean, variance in ((2, 0.5, 0.1875), (4, 0.625, 0.1319)):
+        assert (cell_weights(centred, (degree,)) ** 2).sum() == pytest.approx(mean)
+        assert (cell_weights(multiply(centred, centred), (degree,)) ** 2).sum() == pytest.approx(variance, abs=5e-5)
+
+
+def test_a_correlation_by_normal_theory() -> None:
+    """psi = z z' - rho (z**2 + z'**2) / 2 from 3 x 3 cells, rho .5, with V = N (1 - rho**2)**2: L 33.3333, p .000586404."""
+    cells = np.array([[30.0, 5, 5], [5, 10, 5], [5, 5, 30]])
+    z = np.array([-0.5, 1.0]) / math.sqrt(0.15)  # the variance of either number is .4 - .5**2
+    psi = np.zeros((3, 3))
+    psi[:2, :2] += np.outer(z, z)
+    psi[:, 0] -= 0.25 * multiply(z, z)
+    psi[0, :] -= 0.25 * multiply(z, z)
+    weights = cell_weights(psi, (2, 2)).ravel()
+    statement = Statement(np.array([weights @ cells.ravel()]), np.array([100 * 0.75**2]), weights[None])
+    assert statement.score[0] == pytest.approx(33.3333, abs=5e-5)
+    assert plain_p(statement) == pytest.approx(0.000586404, abs=5e-10)
+
+
 def test_a_contrast_at_each_groups_own_mean() -> None:
     """V .0009, p .0028198, corrected .0030481."""
     labels = (("arm", ("a", "b")),)

@@ -497,6 +497,26 @@ def test_17_calls_that_ask_nothing_are_counted_too(tmp_path: Path, helpers: Any)
     assert codes == [200] * 10 + [429] * 2
 
 
+def test_17_waiting_calls_of_one_analyst_take_few_connections(tmp_path: Path, helpers: Any) -> None:
+    """As many calls are kept waiting as questions may be queued; one more has its reply at once."""
+    with standing(tmp_path, slot=3, more="[limits]\nqueued = 2\n", helpers=helpers) as small:
+        callers = [twins.Caller(small.url, small.token) for _ in range(4)]
+        ref = json.loads(callers[0].call("POST", "/v1/requests", body(mean()).encode()).body)["request"]
+        states: list[str] = []
+
+        def wait(caller: twins.Caller) -> None:
+            states.append(json.loads(caller.call("GET", f"/v1/requests/{ref}?wait=1").body)["state"])
+
+        threads = [threading.Thread(target=wait, args=(caller,)) for caller in callers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert states.count("answered") == 2
+        for caller in callers:
+            caller.close()
+
+
 def test_18_anothers_request_is_not_there(stand: Stand) -> None:
     mine, other = twins.Caller(stand.url, stand.token), twins.Caller(stand.url, stand.other)
     ref = json.loads(mine.call("POST", "/v1/requests", body(mean()).encode()).body)["request"]

@@ -27,8 +27,8 @@ from tests.service.conftest import Clinic, make_clinic, rows
 from tests.service.stand import listener, listening
 
 TABLES = {"base": rows(200), "one less": rows(199), "empty": rows(0), "full": rows(500)}
-_HIDDEN = ("value", "ref", "request", "signature", "due", "sent", "location", "hash", "made", "predictor", "lower", "upper",
-           "at", "expires", "key", "csrf", "ledger")  # fmt: skip
+_HIDDEN = ("value", "theta", "ref", "request", "signature", "due", "sent", "location", "hash", "made", "predictor", "lower",
+           "upper", "at", "expires", "key", "csrf", "ledger")  # fmt: skip
 _IDLE = 1.0  # seconds after which a front may be about to close a connection that nobody used
 # On a page: the word of its form, references and moments.
 _VARIES = re.compile(rb'(?<=name="csrf" value=")[^"]*|[0-9a-f]{32}|\d\d:\d\d(?::\d\d)?')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,8 +39,11 @@ def release(
 
 def summary(doc: dict[str, Any], folder: Path) -> None:
     """What was answered, what it cost, what is left and where it is."""
-    from discreet.report import dates
+    from discreet.core.result import Result
+    from discreet.report import dates, meaning
+    from discreet.report.language import say
 
+    doubts = meaning.doubted(doc["asks"], [Result.from_json(json.dumps(ask["result"])) for ask in doc["asks"]])
     rows, types = [], {name: column["type"] for name, column in doc["declared"]["columns"].items()}
     for ask in doc["asks"]:
         result = ask["result"]
@@ -54,9 +58,11 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
         show.say(f"All answers are about at most {most} rows of each person; of a person with more, {most} are counted.")
     if any(ask["result"]["reading"]["name"] == "chosen" for ask in doc["asks"]):
         show.say("A quantile is right in rank; with options = { interval = true } it has an interval in values too.")
-    for ask in doc["asks"]:
+    for ask, doubt in zip(doc["asks"], doubts, strict=True):
         if "caution" in ask["result"]:
             show.say(f"Caution: {ask['title']}: {ask['result']['caution']}.")
+        elif doubt is not None:
+            show.say(f"Caution: {ask['title']}: {say('fewer_beside', title=doubt)}")
     ledger = doc["ledger"]
     show.say(f"These answers cost {ledger['price']}, of which {ledger['paid_now']} was paid now.")
     show.say(f"Spent in all: {ledger['spent']} of {ledger['budget']}.")

@@ -79,12 +79,23 @@ def check(
     rows = []
     for name, column in read.columns.items():
         doc = column.to_dict()
-        rows.append([name, doc["type"], _allowed(doc), str(doc.get("missing", ""))])
-    show.table(str(schema), ["column", "type", "bounds or categories", "missing"], rows)
+        rows.append([name, doc["type"], _allowed(doc), str(doc.get("missing", "")), _reading(doc)])
+    more = any(row[-1] for row in rows)
+    heads = ["column", "type", "bounds or categories", "missing", *(["read as"] if more else [])]
+    show.table(str(schema), heads, [row if more else row[:-1] for row in rows])
     for key, value in read.dialect.to_dict().items():
         show.say(f"{key.capitalize()}: {value!r}.")
     one = f"the rows with the same {read.person!r}, {read.max_rows} at most" if read.person else "one row"
     show.say(f"One person is {one}. Neighbouring tables: {read.neighbors}.")
+
+
+def _reading(doc: dict[str, Any]) -> str:
+    """How its cells are made or spelt, where the declaration says so: a formula, other spellings, a unit, a zone."""
+    said = [f"= {doc['formula']}"] if "formula" in doc else []
+    said += [f"{', '.join(map(repr, words))} for {label!r}" for label, words in doc.get("aliases", {}).items()]
+    said += ["letter case does not matter"] if doc.get("fold") else []
+    said += [f"{key} {doc[key]}" for key in ("unit", "format", "zone", "other") if key in doc]
+    return "; ".join(said)
 
 
 def _allowed(doc: dict[str, Any]) -> str:

@@ -45,7 +45,7 @@ def find_or_create(
         # Another process may have made it since we looked; whoever was first decides, and the caller compares.
         found = _find(connection, name, database)
         if found is None:
-            keyed = digest_key.fingerprint(digest_key.find_or_make(database, connection))
+            keyed = digest_key.fingerprint(digest_key.for_another(database, connection))
             connection.execute(tables.ledgers.insert(), _facts(name or DEFAULT, budget, relation, unit, keyed, test=test))
             found = _find(connection, name or DEFAULT, database)
             assert found is not None

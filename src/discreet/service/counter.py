@@ -98,7 +98,7 @@ class Counter:
         if key is not None and not (0 < len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
             raise Refused(422, f"an idempotency key has 1 to {_LONGEST_KEY} plain characters", key="idempotency-key")
         self._rate.take(who.analyst)
-        made = self._priced(who, body)
+        made = self._priced(who, body, told=False)
         table, _ = self.table(who, made["table"])
         if not table.is_open:
             raise Refused(422, f"the table {table.name!r} is closed", remedy="ask the custodian to open it again")
@@ -171,9 +171,12 @@ class Counter:
         granted = [grant.table for grant in self._grants(who)]
         return {"do": do, "body": text, "granted": granted, "limits": self._limits}
 
-    def _priced(self, who: Identity, body: bytes) -> dict[str, Any]:
-        """The price of a question, remembered for the one who asked: what others asked must not be told by the time."""
-        job = self._job("price", who, body)
+    def _priced(self, who: Identity, body: bytes, *, told: bool = True) -> dict[str, Any]:
+        """The price of a question, remembered for the one who asked: what others asked must not be told by the time.
+
+        With ``told`` also the expected errors, which take as long again.
+        """
+        job = self._job("price", who, body) | {"told": told}
         tables = self._declared()[1]
         name = digest(json.dumps([job, digest(tables)]))
         with self._turn:

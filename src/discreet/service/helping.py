@@ -42,7 +42,7 @@ class Helping:
         """Check a question and say what it costs."""
         question, limits = self._question(job)
         schema, rows = self._tables[question.table]
-        made = price(question, schema, rows, limits)
+        made = price(question, schema, rows, limits, told=job["told"])
         said = {"question": question.digest, "text": question.text, "table": question.table, "kind": question.kind.word}
         return said | made.to_dict() | {"numbers": made.numbers, "titles": question.kind.titles()}
 

@@ -109,8 +109,7 @@ def declared_classes(classes: Sequence[Any] | None, name: str) -> tuple[Any, Any
     if len(pair) != 2 or pair[0] == pair[1]:
         more = ""
         if len(pair) > 2:
-            more = "; for more of them use SoftmaxRegression, GaussianNB, RandomForestClassifier, or for gradient descent "
-            more += "MLPClassifier(hidden_layer_sizes=())"
+            more = "; for more of them use SoftmaxRegression, LinearSVC, SGDClassifier, GaussianNB or RandomForestClassifier"
         raise InvalidRequest(f"classes must be two different labels, got {list(pair)}{more}")
     return pair
 

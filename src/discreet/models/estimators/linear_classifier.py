@@ -110,7 +110,8 @@ class LinearClassifier(Thresholded, Coefficients, ClassifierMixin, LossModel):  
         if len(design.target.classes) != 2:
             raise InvalidRequest(
                 f"the target {columns.target!r} must be declared as Categories of two labels, "
-                f"got {list(design.target.classes) or 'a number'}; for more of them use SoftmaxRegression or GaussianNB"
+                f"got {list(design.target.classes) or 'a number'}; for more of them use SoftmaxRegression, LinearSVC or "
+                "GaussianNB"
             )
         return design
 

@@ -27,6 +27,7 @@ _GOOD = 0.15  # a Hessian is used again while steps with it shrink the gradient 
 _NARROW, _SMALL = 100, 1 << 18  # coefficients, and numbers in the rows, of which a Hessian costs next to nothing
 _KEPT = 12  # of the last steps that say how the Hessian differs from the one that was factored
 _REMEMBERED = 30  # of the last steps that stand for a Hessian
+_CLOSER = 2.0**-10  # of the tolerance, where coming closer costs next to nothing
 _FLATTER = 0.7  # of the slope along a step that may be left at its end
 
 
@@ -221,13 +222,17 @@ def _conjugate(tilted: _Tilted, theta: Floats, gradient: Floats) -> Floats:
 
 
 def _quasi_newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
-    """L-BFGS (Nocedal 1980), of gradients alone: of a convex function a step is good where the slope along it has shrunk."""
+    """L-BFGS (Nocedal 1980), of gradients alone: of a convex function a step is good where the slope along it has shrunk.
+
+    Of few numbers it goes further than it has to.
+    """
     totals, gradient = tilted.at(theta, "first")
     best = Minimum(theta, tilted.residual(totals, gradient, theta))
     steep = tilted.ridge + float(tilted.objective.loss.curvature) * totals.weights / len(theta)
     changes: list[tuple[Floats, Floats]] = []
-    since = 0
-    while best.residual > tolerance and since <= _PATIENCE:
+    since, few = 0, tilted.objective.size * len(theta) <= _SMALL
+    aim = tolerance * (_CLOSER if few else 1.0)
+    while (best.residual > tolerance or float(np.linalg.norm(gradient)) > aim) and since <= _PATIENCE:
         step = _corrected(steep, changes, gradient)
         after = theta - step
         totals, there = tilted.at(after, "first")
