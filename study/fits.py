@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.models.design import Design, DesignRows, Target, Weight
+from discreet.models.design import Design, DesignRows
 from discreet.models.feature import Feature
 from discreet.models.losses import Huber, HuberHinge, Logistic
 from discreet.models.own_losses import Declared
@@ -27,6 +27,7 @@ from discreet.models.solve import certificate, least_squares, newton, newton_in_
 from discreet.models.solve.least_squares import LeastSquares
 from discreet.models.solve.objective import Objective
 from discreet.models.solve.projected_gradient import descend
+from discreet.models.target import Target, Weight
 from study.harness import Row
 
 HEAVIEST = 1000.0

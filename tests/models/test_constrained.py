@@ -13,7 +13,7 @@ import discreet as ds
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.mechanisms import ObjectivePerturbation
-from discreet.models.design import Design, DesignRows, Target
+from discreet.models.design import Design, DesignRows
 from discreet.models.feature import Feature
 from discreet.models.losses import Huber, Logistic, Loss
 from discreet.models.own_losses import declared
@@ -24,6 +24,7 @@ from discreet.models.queries.constrained_problem import (
     minimise_within,
 )
 from discreet.models.regions import Region, region_of, regions
+from discreet.models.target import Target
 
 m = ds.models
 UNIT: dict[str, Any] = {"bounds": (-1, 1), "target_bounds": (-2, 2)}

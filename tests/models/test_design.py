@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.core.codec import read_as, written
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.models.design import Design, Fourier, Target, Weight
+from discreet.models.design import Design, Fourier
 from discreet.models.feature import Feature
+from discreet.models.target import Target, Weight
 from discreet.sources import open_source
 
 ANY = st.one_of(
@@ -148,3 +149,30 @@ def test_bad_declarations() -> None:
             call()  # type: ignore[no-untyped-call]
     with pytest.raises(UnknownName):
         Design.of(schema, ["nobody"], "y")
+
+
+def test_a_matrix_is_read_as_its_columns_are() -> None:
+    """To the bit, whether or not the columns are those of one matrix, side by side, and with missing cells as well."""
+    rng = np.random.default_rng(5)
+    x = rng.choice([-3.0, -1.0, 0.25, 1.0, 7.0, np.inf], (700, 40))
+    x[rng.random(x.shape) < 0.0005] = np.nan
+    names = [f"x{i}" for i in range(40)]
+    schema = ds.Schema({n: ds.Real(-1, 2 + i) for i, n in enumerate(names)} | {"y": ds.Categories(["n", "p"])})
+    lone = {n: x[:, i].copy() for i, n in enumerate(names)}
+    y = rng.choice(["n", "p"], 700).tolist()
+    every = [*names, "y"]
+    for centred in (False, True):
+        design = Design.of(schema, names, "y", centred=centred)
+        apart, side, stepped, turned = (
+            open_source(table | {"y": y}, schema).fold(design.block, lambda a, _: a, every)
+            for table in (
+                lone,
+                {n: x[:, i] for i, n in enumerate(names)},
+                {n: np.repeat(x, 2, axis=0)[::2, i] for i, n in enumerate(names)},
+                {n: np.asfortranarray(x)[:, i] for i, n in enumerate(names)},
+            )
+        )
+        assert 0 < len(apart.x) < 700
+        for other in (side, stepped, turned):
+            assert np.array_equal(apart.x, other.x)
+            assert np.array_equal(apart.y, other.y)

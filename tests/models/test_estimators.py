@@ -15,9 +15,10 @@ from scipy.optimize import minimize
 
 import discreet as ds
 from discreet.errors import InvalidRequest
-from discreet.models.design import Design, Fourier, Target, Weight
+from discreet.models.design import Design, Fourier
 from discreet.models.evaluate.accuracy import Hits
 from discreet.models.feature import Feature
+from discreet.models.target import Target, Weight
 from discreet.sources import open_source
 
 m = ds.models

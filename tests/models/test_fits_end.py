@@ -15,7 +15,7 @@ from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms.objective_perturbation import certifiable
 from discreet.models import design
-from discreet.models.design import Design, DesignRows, Target
+from discreet.models.design import Design, DesignRows
 from discreet.models.estimators import private_model
 from discreet.models.feature import Feature
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
@@ -34,6 +34,7 @@ from discreet.models.solve.certificate import Minimum, PerturbedObjective
 from discreet.models.solve.newton import minimise
 from discreet.models.solve.objective import Objective, Totals
 from discreet.models.solve.projected_gradient import descend, most_steps
+from discreet.models.target import Target
 
 m = ds.models
 

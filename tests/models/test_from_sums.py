@@ -293,6 +293,8 @@ def test_what_is_refused() -> None:
         ("holds categories", lambda: live.fit(m.KMeans(epsilon=1), [*NAMES, "species"])),
         ("declared as Categories", lambda: live.fit(m.GaussianNB(epsilon=1), NAMES[:2], "c")),
         ("n_clusters", lambda: live.fit(m.KMeans(epsilon=1, n_clusters=0), NAMES)),
+        ("from 1 to 2000", lambda: live.fit(m.KMeans(epsilon=1, n_clusters=10**6), NAMES)),
+        ("from 1 to 1000", lambda: live.fit(m.KMeans(epsilon=1, rounds=10**9), NAMES)),
         ("n_components", lambda: live.fit(m.PCA(epsilon=1, n_components=9), NAMES)),
         ("max_depth", lambda: live.fit(m.RandomForestClassifier(epsilon=1, max_depth=2.5), NAMES, "species")),
         ("at most", lambda: live.fit(m.RandomForestClassifier(epsilon=1, max_depth=40), NAMES, "species")),

@@ -22,12 +22,13 @@ from discreet.core.result import Result
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms import objective_perturbation as law_module
-from discreet.models.design import Design, DesignRows, Target
+from discreet.models.design import Design, DesignRows
 from discreet.models.feature import Feature
 from discreet.models.queries.ball_problem import BallProblem
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser
 from discreet.models.queries.regression_sums import RegressionSums
 from discreet.models.solve.least_squares import LeastSquares, minimise_in_ball
+from discreet.models.target import Target
 from discreet.sources import open_source
 
 LinearRegression = ds.models.LinearRegression

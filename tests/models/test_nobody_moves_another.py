@@ -14,7 +14,7 @@ from discreet.core.schema import Categories, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms.objective_perturbation import certifiable
-from discreet.models.design import Design, Fourier, Target, scores
+from discreet.models.design import Design, Fourier, scores
 from discreet.models.evaluate.accuracy import Hits
 from discreet.models.feature import Feature
 from discreet.models.losses import HuberHinge, Logistic, Squared
@@ -24,6 +24,7 @@ from discreet.models.queries.contest import Contest, ScoringRule
 from discreet.models.queries.problem import Minimiser, Problem
 from discreet.models.regions import Ball, Box
 from discreet.models.solve.newton import minimise
+from discreet.models.target import Target
 from discreet.sources import open_source
 
 NAMES = [f"x{i}" for i in range(7)]

@@ -21,7 +21,7 @@ from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms import objective_perturbation as law_module
 from discreet.mechanisms import objective_profile as profiles
 from discreet.mechanisms.hockey_stick import hockey_stick
-from discreet.models.design import Design, DesignRows, Target
+from discreet.models.design import Design, DesignRows
 from discreet.models.feature import Feature
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
 from discreet.models.perturbation import ask_for
@@ -29,6 +29,7 @@ from discreet.models.queries.contest import Contest, ScoringRule
 from discreet.models.queries.opera import Descent
 from discreet.models.queries.problem import Minimiser, Problem
 from discreet.models.solve.objective import Objective
+from discreet.models.target import Target
 from discreet.sources import open_source
 
 HALF = HuberHinge(Fraction(1, 2))

@@ -137,6 +137,41 @@ def test_newton_and_the_method_for_many_features_agree(monkeypatch: pytest.Monke
         assert np.linalg.norm(many.theta - few.theta) <= 2 * 1e-7 / 0.5
 
 
+def test_many_features_are_minimised_by_gradients_in_few_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even columns in a dozen passes; columns of very different lengths and a hinge all the same, without a Hessian."""
+    rng = np.random.default_rng(8)
+    even = rng.uniform(-1, 1, (2000, 500)) / np.sqrt(500)
+    long = even * 10.0 ** rng.uniform(-3, 0, 500)
+    y = np.where(even @ rng.normal(0, 30, 500) > 0, 1.0, -1.0)
+    passes = []
+    look = objective_module.Objective.at
+    monkeypatch.setattr(
+        objective_module.Objective, "at", lambda self, *more, **named: passes.append(more[1]) or look(self, *more, **named)
+    )
+    for x, loss, most in ((even, Logistic(), 16), (long, Logistic(), 300), (long, HuberHinge(), 300)):
+        passes.clear()
+        found = newton.minimise(objective(x, y, loss), 5 * rng.normal(size=500), 1.0, TOLERANCE)
+        assert found.residual <= TOLERANCE
+        assert len(passes) <= most
+        assert "second" not in passes
+        assert "rough" not in passes
+
+
+def test_a_start_is_no_more_accurate_than_it_has_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 60,000 rows 4,000 are looked at a few times only before all of them are."""
+    x, y = table(np.random.default_rng(3), 0, 60_000, 20)
+    passes = []
+    look = objective_module.Objective.at
+    monkeypatch.setattr(
+        objective_module.Objective,
+        "at",
+        lambda self, *more, **named: passes.append(self.size) or look(self, *more, **named),
+    )
+    assert newton.minimise(objective(x, y, Logistic()), np.zeros(20), 1.0, TOLERANCE).residual <= TOLERANCE
+    assert 1 <= sum(size < 60_000 for size in passes) <= 8
+    assert sum(size == 60_000 for size in passes) <= 12
+
+
 def test_a_hessian_that_rounding_spoils_does_not_stop_anything() -> None:
     spoiled = np.array([[1.0, 1.0], [1.0, 1.0 - 1e-16]])
     factors = factors_of(spoiled - 1e-13 * np.eye(2))

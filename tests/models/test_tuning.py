@@ -13,12 +13,13 @@ import discreet as ds
 from discreet.core.runner import plan
 from discreet.errors import BudgetExceeded, InvalidRequest
 from discreet.mechanisms import Exponential
-from discreet.models.design import Design, Target, Weight
+from discreet.models.design import Design
 from discreet.models.estimators.tuning import read_candidates, tune, tuning
 from discreet.models.evaluate.decisions import RightDecisions
 from discreet.models.feature import Feature
 from discreet.models.protocol import Columns
 from discreet.models.queries.contest import Contest, DecisionContest, ScoringRule
+from discreet.models.target import Target, Weight
 from discreet.sources import open_source
 
 RIDGES = (1e-6, 1.0, 1e-5)

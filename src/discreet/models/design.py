@@ -26,6 +26,7 @@ from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest
 from discreet.models.feature import Feature
 from discreet.models.publish.predictor import Input
+from discreet.models.target import Target, Weight
 
 Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.int64]
@@ -34,96 +35,10 @@ Keys = npt.NDArray[np.int64]
 _SAFE = 1.0 - 2.0**-40
 _FAR = 2.0**40
 _RUN = 2048  # rows at a time
-_ROWS = 4096  # of numbers that are read at a time: columns side by side share lines of the cache
+_ROWS, _NUMBERS = 4096, 1 << 17  # that are read at a time: columns side by side share lines of the cache
+_WIDE = 16  # columns from which a matrix is read as it lies
 _APART = 8  # so that the same row of two columns is not in the same place of the cache
 MOST_ROWS = 1 << 20  # up to which a minimiser is certified, unless many more are expected
-
-
-@dataclass(frozen=True)
-class Target:
-    """What a model predicts: two declared classes (-1 and 1), several (their numbers), or a number between public bounds.
-
-    A number y becomes y / max(|lo|, |hi|), in [-1, 1]; a ``centred`` one (y - middle) / ((hi - lo) / 2).
-    """
-
-    column: str
-    classes: tuple[Any, ...] = ()
-    lo: float = -1.0
-    hi: float = 1.0
-    centred: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", tuple(self.classes))
-        if self.classes:
-            if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
-                raise InvalidRequest(f"classes must be at least two different labels, got {list(self.classes)}")
-        elif not (math.isfinite(self.lo) and math.isfinite(self.hi) and self.lo < self.hi):
-            raise InvalidRequest(f"bounds of the target must be two finite numbers lo < hi, got ({self.lo}, {self.hi})")
-
-    @property
-    def unit(self) -> float:
-        """What a number is divided by."""
-        if self.classes:
-            return 1.0
-        return self.hi / 2 - self.lo / 2 if self.centred else max(abs(self.lo), abs(self.hi))
-
-    @property
-    def middle(self) -> float:
-        """What a number is counted from."""
-        return self.lo / 2 + self.hi / 2 if self.centred else 0.0
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The bounds of a number as it is read."""
-        return (-1.0, 1.0) if self.centred else (self.lo / self.unit, self.hi / self.unit)
-
-    def read(self, batch: Any) -> tuple[Floats, npt.NDArray[np.bool_] | None]:
-        """The targets of a batch, and which rows have one (None: all)."""
-        if not self.classes:
-            values = np.clip(batch.numeric(self.column), self.lo, self.hi, dtype=np.float64)
-            values = np.clip((values - self.middle) / self.unit, -1.0, 1.0)
-            there = ~np.isnan(values)
-            return values, None if there.all() else there
-        codes = batch.codes(self.column)
-        there = codes >= 0
-        values = codes.astype(np.float64)
-        if len(self.classes) == 2:
-            values = 2.0 * values - 1.0
-        return values, None if there.all() else there
-
-
-@dataclass(frozen=True)
-class Weight:
-    """A column of weights, clipped to [0, ``most``]. Each must be a function of its own record alone.
-
-    ``over`` is what the column is divided by before the clip: another column, or a public number. A quotient that is
-    no number (0 / 0) counts as missing.
-    """
-
-    column: str
-    most: float
-    over: str | float | None = None
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.most) and self.most > 0):
-            raise InvalidRequest(f"the bound of weights must be positive and finite, got {self.most}")
-        if isinstance(self.over, int | float) and not (math.isfinite(self.over) and self.over > 0):
-            raise InvalidRequest(f"weights must be divided by a positive number, got {self.over}")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns it reads."""
-        return (self.column, self.over) if isinstance(self.over, str) else (self.column,)
-
-    def read(self, batch: Any) -> Floats:
-        """The weights of a batch; NaN where there is none."""
-        values = batch.numeric(self.column)
-        if self.over is not None:
-            below = batch.numeric(self.over) if isinstance(self.over, str) else self.over
-            with np.errstate(all="ignore"):  # what a record holds never warns
-                values = np.divide(values, below, dtype=np.float64)
-        clipped: Floats = np.clip(values, 0.0, self.most, dtype=np.float64)
-        return clipped
 
 
 @dataclass(frozen=True)
@@ -374,9 +289,9 @@ class Design:
         kept = batch.kept(self.columns)
         if kept is not None:
             there = kept if there is None else there & kept
-        total = x.sum()
-        if math.isnan(total):
-            whole = ~np.isnan(x.sum(axis=1))
+        with np.errstate(all="ignore"):  # what a record holds never warns
+            whole = ~np.isnan(x @ np.ones(x.shape[1]))
+        if not whole.all():
             there = whole if there is None else there & whole
         if self.weight is not None:
             weight = self.weight.read(batch)
@@ -401,23 +316,33 @@ class Design:
         return np.empty((rows, sum(f.size for f in self.features) + (self.intercept and not self.fourier)))
 
     def _features(self, batch: Any) -> Floats:
-        x, place, numbers = self._room(batch.size), 0, []
+        x, place, places, columns = self._room(batch.size), 0, [], []
         for feature in self.features:
             if feature.labels or feature.cuts:
                 feature.read(batch, x[:, place : place + feature.size])
             else:
-                numbers.append((place, batch.numeric(feature.column)))
+                places.append(place)
+                columns.append(batch.numeric(feature.column))
             place += feature.size
-        room = np.empty((len(numbers), _ROWS + _APART))
-        for start in range(0, batch.size if numbers else 0, _ROWS):
-            run = slice(start, min(start + _ROWS, batch.size))
-            lines = room[:, : run.stop - start]
-            for line, (_, values) in zip(lines, numbers, strict=True):
-                line[:] = values[run]
-            self._clip(lines)
-            for line, (place, _) in zip(lines, numbers, strict=True):
-                x[run, place] = line
-        return self._scaled(x)
+        rows = max(1, min(_ROWS, _NUMBERS // max(1, x.shape[1])))
+        matrix = _matrix_of(columns) if len(places) >= _WIDE and places[-1] - places[0] == len(places) - 1 else None
+        room = None if matrix is not None else np.empty((len(columns), rows + _APART))
+        for start in range(0, batch.size, rows):
+            run = slice(start, min(start + rows, batch.size))
+            if matrix is not None:
+                lines = x[run, places[0] : places[-1] + 1].T
+                lines[:] = matrix[run].T
+                self._clip(lines)
+            elif room is not None:
+                lines = room[:, : run.stop - start]
+                for line, values in zip(lines, columns, strict=True):
+                    line[:] = values[run]
+                self._clip(lines)
+                for line, place in zip(lines, places, strict=True):
+                    x[run, place] = line
+            if self.drawn is None:
+                self._divide(x[run])
+        return x if self.drawn is None else self._scaled(x)
 
     def _clip(self, lines: Floats) -> None:
         """Columns of numbers, a line each, within their bounds and from their middle."""
@@ -439,13 +364,16 @@ class Design:
         low, high, middle, unit = np.array(each, np.float64).reshape(-1, 4).T[..., None].copy()
         return low, high, middle if any(f.centred for f in numbers) else None, unit
 
+    def _divide(self, x: Floats) -> Floats:
+        if self.intercept:
+            x[:, -1] = 1.0
+        x /= self.units
+        return x
+
     def _scaled(self, x: Floats) -> Floats:
         """Clipped columns over their units, through the random features where there are any, the constant last."""
         if self.drawn is None:
-            if self.intercept:
-                x[:, -1] = 1.0
-            x /= self.units
-            return x
+            return self._divide(x)
         units = np.array([f.unit for f in self.features for _ in range(f.size)])
         frequencies, phases = self.drawn
         made = np.empty((len(x), self.width))
@@ -470,3 +398,14 @@ class Design:
         length = np.sqrt(np.einsum("ij,ij->i", x, x))
         x /= np.maximum(length / _SAFE, 1.0)[:, None]
         return x
+
+
+def _matrix_of(columns: list[Floats]) -> Floats | None:
+    """The matrix whose columns these are, in the memory that it has; None where they are no columns of one matrix."""
+    first = columns[0]
+    start = first.__array_interface__["data"][0]
+    for place, column in enumerate(columns):
+        there = column.__array_interface__
+        if column.dtype != np.float64 or column.strides != first.strides or there["data"][0] != start + 8 * place:
+            return None
+    return np.lib.stride_tricks.as_strided(first, (len(first), len(columns)), (*first.strides, 8), writeable=False)

@@ -54,15 +54,15 @@ class Feature:
                 f"got {list(self.cuts)}"
             )
 
-    @cached_property
+    @property
     def places(self) -> int:
         """The number of labels or bins; 1 of a number."""
         return len(self.labels) or len(self.cuts) + 1
 
-    @cached_property
+    @property
     def size(self) -> int:
         """How many columns of the design it makes."""
-        return len(self.coded) or 1
+        return self.places - (self.reference is not None and self.places > 1)
 
     @cached_property
     def coded(self) -> list[int]:

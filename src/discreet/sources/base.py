@@ -20,8 +20,8 @@ from discreet.core.random import Random, chosen
 from discreet.core.schema import Categories, Column, Schema
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.sources.batch import Batch, Rules
+from discreet.sources.choosing import ALL, DEFAULT_SALT, Choice, divide, public_key
 from discreet.sources.ids import Identities, Words
-from discreet.sources.people import ALL, DEFAULT_SALT, Choice, divide, public_key
 from discreet.sources.threads import combined
 
 S = TypeVar("S")
@@ -249,10 +249,10 @@ def check_columns(schema: Schema, present: Sequence[str], otherwise: str = "") -
 
     Nothing is said of the table's other names: where a file has no header its first line is a person's record.
     """
-    declared = [*schema.stored, *([] if schema.person is None else [schema.person])]
+    declared, there = [*schema.stored, *([] if schema.person is None else [schema.person])], set(present)
     for name in declared:
-        if name not in present:
-            here = ", ".join(repr(known) for known in dict.fromkeys(declared) if known in present)
+        if name not in there:
+            here = ", ".join(repr(known) for known in dict.fromkeys(declared) if known in there)
             raise UnknownName(
                 f"the table has no column {name!r}; of the declared columns it has {here or 'none'}; "
                 f"{'' if here else otherwise}mend the schema"

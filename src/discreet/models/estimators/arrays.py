@@ -26,7 +26,10 @@ def rows_of(model: Any, X: Any, *, reset: bool = False) -> Any:
             "(pandas.DataFrame, pandas.read_csv), or fit to named columns with Session.fit"
         )
     rows = validate_data(model, X, dtype=np.float64, reset=reset, ensure_min_samples=1, ensure_all_finite=False)
-    if not np.isfinite(rows).all():
+    # A sum of a row is no finite number where one of its numbers is none, and nearly always one where all are.
+    with np.errstate(all="ignore"):
+        sums = rows @ np.ones(rows.shape[1])
+    if not np.isfinite(sums).all() and not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0].tolist()
         found = "NaN" if np.isnan(rows[row, column]) else "infinity (inf)"
         raise InvalidRequest(
@@ -106,8 +109,7 @@ def declared_classes(classes: Sequence[Any] | None, name: str) -> tuple[Any, Any
     if len(pair) != 2 or pair[0] == pair[1]:
         more = ""
         if len(pair) > 2:
-            more = "; for more of them use SoftmaxRegression, GaussianNB, RandomForestClassifier, or for gradient descent "
-            more += "MLPClassifier(hidden_layer_sizes=())"
+            more = "; for more of them use SoftmaxRegression, LinearSVC, SGDClassifier, GaussianNB or RandomForestClassifier"
         raise InvalidRequest(f"classes must be two different labels, got {list(pair)}{more}")
     return pair
 

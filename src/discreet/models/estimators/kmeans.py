@@ -27,7 +27,8 @@ from discreet.models.publish.predictor import Input
 from discreet.models.queries.cluster_sums import ClusterSums
 from discreet.statistics.bounded_rows import BoundedRows
 
-_CANDIDATES = 2000  # public places of which the first centres are taken
+_CANDIDATES = 2000  # public places of which the first centres are taken, and so no fewer than the clusters
+_MOST_ROUNDS = 1000  # of which each one looks at all rows
 _APART = 0.5  # how far a centre is reckoned to go in a round, of half the bounds
 _REACH = 0.6  # how far from the middle the first centres lie at most, of half the bounds
 
@@ -78,10 +79,10 @@ class KMeans(TransformerMixin, Unsupervised):  # type: ignore[misc]
     rounds: int = 3
 
     def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedCentres]:
-        for word in ("n_clusters", "rounds"):
+        for word, most in (("n_clusters", _CANDIDATES), ("rounds", _MOST_ROUNDS)):
             given = getattr(self, word)
-            if isinstance(given, bool) or not isinstance(given, Integral) or given < 1:
-                raise InvalidRequest(f"{word} must be a whole number of at least 1, got {given!r}")
+            if isinstance(given, bool) or not isinstance(given, Integral) or not 1 <= int(given) <= most:
+                raise InvalidRequest(f"{word} must be a whole number from 1 to {most}, got {given!r}")
         bounded = BoundedRows.of(columns.schema, columns.features)
         return self._lloyd(ClusterSums.of(bounded, int(self.n_clusters)), int(self.rounds), relation)
 

@@ -17,7 +17,7 @@ from discreet.core.result import Result
 from discreet.core.runner import Procedure
 from discreet.core.schema import Categories, Column, Schema
 from discreet.errors import InvalidRequest
-from discreet.models.design import Design, Floats, Fourier, Weight
+from discreet.models.design import Design, Floats, Fourier
 from discreet.models.estimators.arrays import check_penalty, checked_weights, class_codes, declared_classes
 from discreet.models.estimators.coefficients import Coefficients, Known
 from discreet.models.estimators.decision import Thresholded
@@ -31,6 +31,7 @@ from discreet.models.intervals.wald import CoefficientTest, classifier_test
 from discreet.models.losses import Loss
 from discreet.models.protocol import Columns
 from discreet.models.publish.predictor import LinearPredictor, RandomFeatures
+from discreet.models.target import Weight
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,7 +110,8 @@ class LinearClassifier(Thresholded, Coefficients, ClassifierMixin, LossModel):  
         if len(design.target.classes) != 2:
             raise InvalidRequest(
                 f"the target {columns.target!r} must be declared as Categories of two labels, "
-                f"got {list(design.target.classes) or 'a number'}; for more of them use SoftmaxRegression or GaussianNB"
+                f"got {list(design.target.classes) or 'a number'}; for more of them use SoftmaxRegression, LinearSVC or "
+                "GaussianNB"
             )
         return design
 

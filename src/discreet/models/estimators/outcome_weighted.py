@@ -13,10 +13,11 @@ from discreet.core.price import Price
 from discreet.core.result import Result
 from discreet.core.schema import Categories
 from discreet.errors import InvalidRequest
-from discreet.models.design import Design, Weight
+from discreet.models.design import Design
 from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
 from discreet.models.losses import HuberHinge, Loss
 from discreet.models.protocol import Columns
+from discreet.models.target import Weight
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -12,8 +12,9 @@ from typing import Any
 from discreet.core.query import check_relation
 from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
-from discreet.models.design import Design, Floats, Weight
+from discreet.models.design import Design, Floats
 from discreet.models.publish.predictor import Input
+from discreet.models.target import Weight
 
 
 def coded_table(

@@ -12,12 +12,13 @@ import numpy.typing as npt
 from discreet.core.codec import read_as
 from discreet.core.documents import reading
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.models.design import Design, Target
+from discreet.models.design import Design
 from discreet.models.feature import Feature
 from discreet.models.gradient.network import Network, classifier
 from discreet.models.losses import Logistic
 from discreet.models.publish.network_predictor import NetworkPredictor
 from discreet.models.publish.predictor import LinearPredictor, Predictor
+from discreet.models.target import Target
 
 Floats = npt.NDArray[np.float64]
 SURE = 60.0  # scores beyond are as good as this: the last cell of a ROC curve begins far below

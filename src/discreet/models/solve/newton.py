@@ -21,11 +21,14 @@ from discreet.models.solve.quadratic import solve
 _FEW = 400  # up to this many features the Hessian is formed
 _STEPS = 400
 _PATIENCE = 60  # steps without progress after which a pass in doubles has nothing left to give
-_THINNED = 4000  # rows that a starting point is found on
-_THINNER = 16  # times fewer rows than all, which bring the starting point closer where rows are many
+_THINNED, _EACH = 4000, 10  # rows, and rows for each coefficient, that a starting point is found on
+_THINNER, _MORE = 16, 4  # times fewer rows than all, and times more than before, which bring the starting point closer
 _GOOD = 0.15  # a Hessian is used again while steps with it shrink the gradient at least this much
 _NARROW, _SMALL = 100, 1 << 18  # coefficients, and numbers in the rows, of which a Hessian costs next to nothing
 _KEPT = 12  # of the last steps that say how the Hessian differs from the one that was factored
+_REMEMBERED = 30  # of the last steps that stand for a Hessian
+_CLOSER = 2.0**-10  # of the tolerance, where coming closer costs next to nothing
+_FLATTER = 0.7  # of the slope along a step that may be left at its end
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,16 +94,20 @@ def _newton_from(objective: Objective, linear: Floats, ridge: float, tolerance: 
         theta = _newton_from(objective.with_loss(easier), linear, ridge, max(tolerance, ridge * 1e-3)).theta
         return _certified(tilted, theta, tolerance)
     if objective.width > _FEW:
-        theta = _quasi_newton(tilted, theta, tolerance)
+        found = _quasi_newton(tilted, theta, tolerance)
+        if found.residual <= tolerance:
+            return found
+        theta = found.theta
     else:
-        few_rows, more_rows = max(_THINNED, 40 * objective.width), objective.size // _THINNER
+        few_rows = max(_THINNED, _EACH * objective.width)
+        more_rows = max(objective.size // _THINNER, _MORE * _EACH * objective.width)
         for most in (few_rows, more_rows) if more_rows * objective.width > _SMALL else (few_rows,):
             thinned = objective.thinned(most)
             if thinned is not None:
                 few, factor = thinned
-                # Few rows are wrong by far more than this.
-                rough = ridge * 1e-3 + 0.05 * (few.size * factor) ** 0.5
-                theta = _newton(_Tilted(few, linear, ridge, factor), theta, rough).theta
+                # Few rows are wrong by more than this.
+                rough = ridge * 1e-3 + 0.1 * factor * few.size**0.5
+                theta = _newton(_Tilted(few, linear, ridge, factor), theta, rough, start=True).theta
     return _certified(tilted, theta, tolerance)
 
 
@@ -112,12 +119,12 @@ def _certified(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
     return found
 
 
-def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
+def _newton(tilted: _Tilted, theta: Floats, tolerance: float, start: bool = False) -> Minimum:
     """Newton's method. The Hessian is formed again when steps with the last one stop shrinking the gradient enough.
 
     Between, differences of gradients correct it (Broyden, Fletcher, Goldfarb and Shanno). It is formed in single precision
     first, and in doubles where a step with that fails: the end of a step is certified, not the step. Of few numbers it is
-    formed at every step, in doubles, and steps go on until they gain nothing more.
+    formed at every step, in doubles, and steps go on until they gain nothing more, but where only a ``start`` is wanted.
     """
     many = tilted.objective.width > _FEW
     if tilted.fine:
@@ -134,7 +141,7 @@ def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
     since = 0
     for _ in range(_STEPS):
         enough = best.residual <= tolerance
-        if (enough and not (small and since == 0)) or since > _PATIENCE:
+        if (enough and (start or not small or since > 0)) or since > _PATIENCE:
             return best
         hidden = tilted.objective.error(totals, theta, tilted.fine)
         if not tilted.fine and hidden > tolerance and float(np.linalg.norm(gradient)) < hidden:
@@ -150,7 +157,7 @@ def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
             bent = "second"
             after = theta - _line_search(tilted, theta, step) * step
             totals, gradient = tilted.at(after, "first" if many else bent)
-        elif now > _GOOD * before and not many and not small:
+        elif now > max(tolerance, _GOOD * before) and not many and not small:
             totals, gradient = tilted.at(after, bent)
         elif not many and not small and before > 1e4 * hidden:  # else the difference is one of roundings
             changes = [*changes[1 - _KEPT :], (-step, gradient - last)]
@@ -161,13 +168,15 @@ def _newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
     return best
 
 
-def _corrected(factors: Floats, changes: list[tuple[Floats, Floats]], gradient: Floats) -> Floats:
-    """The step of a factored Hessian that was corrected by some moves and the changes of the gradient along them."""
+def _corrected(factors: Floats | float, changes: list[tuple[Floats, Floats]], gradient: Floats) -> Floats:
+    """The step of a factored Hessian, or of a number in its place, corrected by moves and what the gradient changed along
+    them.
+    """
     left, sizes = gradient.copy(), []
     for move, change in reversed(changes):
         sizes.append(float(move @ left) / float(move @ change))
         left -= sizes[-1] * change
-    step = solve(factors, left)
+    step = left / factors if isinstance(factors, float) else solve(factors, left)
     for (move, change), size in zip(changes, reversed(sizes), strict=True):
         step += (size - float(change @ step) / float(move @ change)) * move
     return step
@@ -212,16 +221,31 @@ def _conjugate(tilted: _Tilted, theta: Floats, gradient: Floats) -> Floats:
     return step if step.any() else gradient / (tilted.ridge + float(tilted.objective.loss.curvature))
 
 
-def _quasi_newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Floats:
-    """A starting point by L-BFGS."""
-    from scipy.optimize import minimize
+def _quasi_newton(tilted: _Tilted, theta: Floats, tolerance: float) -> Minimum:
+    """L-BFGS (Nocedal 1980), of gradients alone: of a convex function a step is good where the slope along it has shrunk.
 
-    found = minimize(
-        tilted.both,
-        theta,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxcor": 30, "maxiter": 500, "ftol": 0.0, "gtol": tolerance / 2},
-    )
-    near: Floats = np.asarray(found.x)
-    return near
+    Of few numbers it goes further than it has to.
+    """
+    totals, gradient = tilted.at(theta, "first")
+    best = Minimum(theta, tilted.residual(totals, gradient, theta))
+    steep = tilted.ridge + float(tilted.objective.loss.curvature) * totals.weights / len(theta)
+    changes: list[tuple[Floats, Floats]] = []
+    since, few = 0, tilted.objective.size * len(theta) <= _SMALL
+    aim = tolerance * (_CLOSER if few else 1.0)
+    while (best.residual > tolerance or float(np.linalg.norm(gradient)) > aim) and since <= _PATIENCE:
+        step = _corrected(steep, changes, gradient)
+        after = theta - step
+        totals, there = tilted.at(after, "first")
+        if abs(float(there @ step)) > _FLATTER * float(gradient @ step):
+            after = theta - _line_search(tilted, theta, step) * step
+            totals, there = tilted.at(after, "first")
+        move, change = after - theta, there - gradient
+        bend = float(move @ change)
+        if bend <= 0.0:
+            break  # what is left are roundings
+        steep, changes = float(change @ change) / bend, [*changes[1 - _REMEMBERED :], (move, change)]
+        theta, gradient = after, there
+        found = Minimum(theta, tilted.residual(totals, gradient, theta))
+        since = 0 if found.residual < 0.99 * best.residual else since + 1
+        best = min(best, found, key=lambda m: m.residual)
+    return best

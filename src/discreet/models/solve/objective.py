@@ -20,9 +20,9 @@ from discreet.models.losses import Loss
 Want = Literal["value", "first", "both", "rough", "second"]
 _KEPT_BYTES = 1 << 28  # rows in memory between passes take at most this
 RUN = 2048  # rows of a product at a time, so that what is made of them stays in the cache
-_RUN_BYTES = 1 << 19  # rows of a pass at a time: what is read twice stays in the cache
+_RUN_BYTES = 1 << 20  # rows of a pass at a time: what is read twice stays in the cache
 _CACHED_BYTES = 1 << 24  # rows that stay there anyway
-_TERMS = 32  # columns of a score at a time: the error of a score grows with this and not with the number of columns
+_TERMS = 64  # columns of a score at a time: the error of a score grows with this and not with the number of columns
 TWIG = 16  # terms added up at a time: the error of a sum grows with this and not with the number of rows
 _FINE_RUN = 256  # rows at a time in extended precision
 UNIT = 2.0**-53 * 1.001  # the rounding of one operation, with what a million of them multiply it by
