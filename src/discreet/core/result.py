@@ -195,11 +195,12 @@ class Result:
             raise InvalidRequest("strict is for of='population'; an interval of the table knows its noise exactly")
         asked = (level, of, strict)
         if asked not in self._intervals:
-            self._intervals[asked] = (
+            low, high = (
                 self.reading.population_interval(self.releases, level, strict)
                 if of == "population"
                 else self.reading.interval(self.releases, level)
             )
+            self._intervals[asked] = _plain(low), _plain(high)
         return deepcopy(self._intervals[asked])
 
     @cached_property
@@ -447,3 +448,8 @@ def _shown(value: Any) -> str:
 
 def _listed(value: Any) -> Any:
     return np.asarray(value).tolist()
+
+
+def _plain(end: Any) -> Any:
+    """A number of Python's own, whatever a reading computes with; arrays stay."""
+    return end.item() if isinstance(end, np.generic) else end
