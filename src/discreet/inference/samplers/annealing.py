@@ -10,14 +10,13 @@ The populations of all chains go on side by side, in NumPy: only the density is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.core.x64 import jax, jnp
-from discreet.inference.samplers.numpy_draws import Generator
 
 Array = Any
 Pair = tuple[Array, Array]
@@ -25,18 +24,21 @@ Floats = npt.NDArray[np.float64]
 LogDensity = Callable[[Floats], Any]
 
 SIZE = 64
-_POOL, _WIDE = 1024, 4.0  # points to choose the first from, this many times as wide as the prior
+_POOL, _WIDE = 3, 4.0  # rounds of points to choose the first from, this many times as wide as the prior
 _AFTER = 3  # rounds at the last power
-_MOVES = 6  # of every point at each power
+MOVES = 6  # of every point at each power
 _MOST = 80  # powers
 _HALVINGS = 30
 _LEAST = -60.0  # the logarithm of the smallest first power
 
 
-def populations(random: Generator, middle: Floats, width: Floats, log_density: LogDensity) -> tuple[Floats, Floats]:
+def populations(
+    chances: Iterator[tuple[Floats, Floats]], middle: Floats, width: Floats, log_density: LogDensity
+) -> tuple[Floats, Floats]:
     """For each line of ``middle`` ``SIZE`` points that lie about as a density says, and its logarithm there.
 
-    ``middle`` and ``width`` say where the prior is. ``log_density`` takes (lines, ``SIZE``, coordinates).
+    ``middle`` and ``width`` say where the prior is. ``log_density`` takes (lines, ``SIZE``, coordinates). ``chances`` are
+    fresh numbers for a round: uniform (lines, 4, ``MOVES``, ``SIZE``) and normal (lines, ``MOVES``, ``SIZE``, coordinates).
     """
     middle, width = middle[:, None], _WIDE * width[:, None] + 1e-9
 
@@ -44,8 +46,9 @@ def populations(random: Generator, middle: Floats, width: Floats, log_density: L
         return _finite(-0.5 * np.sum(((points - middle) / width) ** 2, axis=-1)), _finite(np.array(log_density(points)))
 
     lines, dimension = middle.shape[0], middle.shape[2]
-    points = middle + width * random.standard_normal((lines, _POOL, dimension))
-    found = [parts(points[:, first : first + SIZE]) for first in range(0, _POOL, SIZE)]
+    normal = np.concatenate([next(chances)[1] for _ in range(_POOL)], axis=1).reshape(lines, -1, dimension)
+    points = middle + width * normal
+    found = [parts(points[:, first : first + SIZE]) for first in range(0, points.shape[1], SIZE)]
     wide, fits = (np.concatenate(some, axis=1) for some in zip(*found, strict=True))
     power, after = np.zeros(lines), np.zeros(lines)
     for _ in range(_MOST):
@@ -55,15 +58,10 @@ def populations(random: Generator, middle: Floats, width: Floats, log_density: L
         after += power >= 1
         if np.all(after > _AFTER):
             break
-        shape, own = (lines, _MOVES, SIZE), power[:, None]
-        steps = np.stack([
-            differences(np, (uniform, normal), archive)
-            for uniform, normal, archive in zip(
-                random.random((lines, 3, *shape[1:])), random.standard_normal((*shape, dimension)), points, strict=True
-            )
-        ])  # fmt: skip
-        log_u = -random.standard_exponential(shape)
-        for move in range(_MOVES):
+        (uniform, normal), own = next(chances), power[:, None]
+        steps = np.stack([differences(np, numbers, line) for *numbers, line in zip(uniform, normal, points, strict=True)])
+        log_u = np.log(uniform[:, 3])
+        for move in range(MOVES):
             other = points + steps[:, move]
             new_wide, new_fits = parts(other)
             good = log_u[:, move] < (1 - own) * (new_wide - wide) + own * (new_fits - fits)
@@ -111,7 +109,7 @@ def _weights(logs: Floats) -> Floats:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def differences(xp: Any, numbers: Pair, archive: Array) -> Array:
+def differences(xp: Any, numbers: Sequence[Array], archive: Array) -> Array:
     """Steps along differences of two points of an archive that stays; ``xp`` is NumPy or that of JAX.
 
     ``numbers`` are uniform ones, three or more for each step along the first axis, and normal ones, one line for each.

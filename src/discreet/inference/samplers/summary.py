@@ -29,19 +29,18 @@ The American Statistician 30 (1976).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.core.x64 import jax, jnp
+from discreet.core.x64 import TINY, jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.models.base import Array, FiniteModel, FreeModel, NoiseModel, Theta
 from discreet.inference.models.rows import Rows
-from discreet.inference.samplers.annealing import SIZE, agreed, populations, walk
+from discreet.inference.samplers.annealing import MOVES, SIZE, agreed, populations, walk
 from discreet.inference.samplers.compiled import compiled_for
-from discreet.inference.samplers.numpy_draws import generator
 from discreet.inference.samplers.problem import Kernel, SamplingProblem, State, count_of, prior_place
 
 _LINE = 401  # points of the rule in one dimension
@@ -106,15 +105,30 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
         seen = jnp.broadcast_to(values, (len(keys), values.shape[-1]))
         some = jnp.zeros((len(keys), SIZE, middle.shape[1]))
         density, seconds = compiled_for(jax.vmap(jax.vmap(roughly, (0, None))), "least", some, seen)
-        random = generator(*np.asarray(jax.random.key_data(keys)).ravel().tolist())
-        archive, found = populations(random, middle, width, lambda points: density(jnp.asarray(points), seen))
+
+        def draw(key: Array) -> tuple[Array, Array, Array]:
+            key, first, second = jax.random.split(key, 3)
+            return (
+                key,
+                jax.random.uniform(first, (4, MOVES, SIZE), minval=TINY),
+                jax.random.normal(second, (MOVES, SIZE, middle.shape[1])),
+            )
+
+        drawn, more = compiled_for(jax.vmap(draw), "least", keys)
+
+        def chances(keys: Array) -> Iterator[tuple[Floats, Floats]]:
+            while True:
+                keys, uniform, normal = drawn(keys)
+                yield np.asarray(uniform), np.asarray(normal)
+
+        archive, found = populations(chances(keys), middle, width, lambda points: density(jnp.asarray(points), seen))
         if values.ndim == 1:
             archive = archive[agreed(found, middle.shape[1])]
         place = np.arange(len(archive))
         return {
             "point": jnp.asarray(archive[place, place % SIZE]), "archive": jnp.asarray(archive), "theta": {},
             "w": jnp.broadcast_to(usual, seen.shape), "log_prob": jnp.asarray(found),
-        }, seconds  # fmt: skip
+        }, seconds + more  # fmt: skip
 
     def noise_given(normal: Array, point: Array, moments: Moments, w: Array, values: Array) -> Array:
         """The noise given theta, n, W and what was seen."""
