@@ -79,7 +79,9 @@ def rows(results: Any) -> list[Row]:
             made.append(Row(f"level: {words} ({told})", ours, "<=", 0.065 + slack))
         else:
             kept = levels.get(_key(setting), {})
-            rivals = {w: v for w, v in share.items() if not w.startswith(("ours", "not private")) and kept.get(w, 1) <= 0.065}
+            rivals = {
+                w: v for w, v in share.items() if not w.startswith(("ours", "not private")) and kept.get(w, 1) <= 0.065
+            }
             there = rivals.pop(_THERE, None)
             best = max(rivals.values(), default=0.0)
             made.append(Row(f"power: {words} ({told})", share["ours, replace"], ">=", best - _BETTER_AT))

@@ -21,7 +21,7 @@ from discreet.core.documents import parsed, reading
 from discreet.core.numbers import Number, check_level
 from discreet.core.registry import SCHEMA_VERSION, Named, Registry, check_version
 from discreet.core.release import Release
-from discreet.errors import InvalidRequest, UnknownName
+from discreet.errors import DiscreetError, InvalidRequest, UnknownName
 
 Axes: TypeAlias = tuple[tuple[str, tuple[Any, ...]], ...]  # of an answer with several numbers: their names and labels
 
@@ -133,7 +133,12 @@ class Reading(Named, ABC):
         """A hypothesis test that is read off the same releases."""
         if not isinstance(name, str) or name not in tests_read_off:
             raise UnknownName(f"no test called {name!r} is read off a release; known: {', '.join(sorted(tests_read_off))}")
-        return tests_read_off[name](self, releases, **options)
+        try:
+            return tests_read_off[name](self, releases, **options)
+        except DiscreetError:
+            raise
+        except (TypeError, ValueError) as problem:  # arguments that it does not take, or of a type that nobody foresaw
+            raise InvalidRequest(f"the test {name!r} takes other arguments ({problem}), got {options!r:.200}") from None
 
 
 # Tests by name, each a function from the reading of an answer and its releases to that of the test; hypotheses fill it.

@@ -13,6 +13,7 @@ from discreet.errors import InvalidRequest
 from discreet.hypotheses.reading import LEAST_DRAWS, OmnibusTest, monte_carlo
 from discreet.statistics.reading import Floats
 
+_MOST_DRAWS = 1_000_000  # more would not fit the memory of whoever reads the release
 _TIES = 1e-9  # statistics that rounding alone tells apart are tied
 
 
@@ -41,4 +42,6 @@ def check_draws(draws: int) -> int:
     """Refuse a number of draws that leaves no p-value below .05."""
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 19:
         raise InvalidRequest(f"draws must be a whole number of at least 19, got {draws!r}; {LEAST_DRAWS} is the default")
+    if draws > _MOST_DRAWS:
+        raise InvalidRequest(f"draws must be at most {_MOST_DRAWS}, which tells p-values of a millionth, got {draws}")
     return draws

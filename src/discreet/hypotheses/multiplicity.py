@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,7 @@ class Holm:
         return f"{many} (Holm): {pairs}"
 
 
-def holm(results: Sequence[Any], tests: int | None = None) -> Holm:
+def holm(results: Iterable[Any], tests: int | None = None) -> Holm:
     """Holm's correction of the p-values of results (or of plain p-values).
 
     The smallest of m is multiplied by m, the next by m - 1, and so on, never less than one before it. ``tests`` is how
@@ -46,13 +46,19 @@ def holm(results: Sequence[Any], tests: int | None = None) -> Holm:
     alarm needs the smallest of their p-values to be at most alpha / (m - j + 1), which by the union bound has probability at
     most alpha, however the tests depend on one another (Holm 1979): here they share the noise of a release.
     """
-    if not len(results):
+    if isinstance(results, str) or not isinstance(results, Iterable):
+        raise InvalidRequest(f"holm takes a list of tests or of p-values, got {results!r}")
+    results = list(results)
+    if not results:
         raise InvalidRequest("give at least one test, got none")
-    found = np.array([float(getattr(r, "pvalue", r)) for r in results])
+    told = [getattr(r, "pvalue", r) for r in results]
+    if not all(isinstance(p, float | int | np.number) for p in told):
+        raise InvalidRequest(f"holm takes a list of tests or of p-values, got {told!r}")
+    found = np.array(told, np.float64)
     if not ((found >= 0) & (found <= 1)).all():
         raise InvalidRequest(f"p-values lie between 0 and 1, got {found.tolist()}")
     many = len(found) if tests is None else tests
-    if many < len(found):
+    if isinstance(many, bool) or not isinstance(many, int | np.integer) or many < len(found):
         raise InvalidRequest(f"tests counts all that were made, at least the {len(found)} given, got {tests}")
     order = np.argsort(found, kind="stable")
     raised = np.minimum(np.maximum.accumulate(found[order] * (many - np.arange(len(found)))), 1.0)

@@ -29,7 +29,7 @@ from discreet.core.runner import Desk, NoLedger
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.hypotheses.shares import ExactShare, TulapCount
-from discreet.statistics.functions import Setting
+from discreet.statistics.functions import Setting, check_keywords
 from discreet.statistics.joint import ask
 from discreet.statistics.question import Question
 
@@ -222,6 +222,7 @@ def of_tests(
     ``data`` is an array, or a mapping of arrays, with one row a person; ``function`` is given the same kind of thing for a
     part. It has to be valid at the size of a part. Choose ``parts`` and ``alpha0`` before looking at the data.
     """
+    check_keywords(setting)
     relation = check_relation(setting.get("neighbors", "add_remove"))
     ledger = setting.get("ledger")
     price = Price(**{k: v for k, v in setting.items() if k in Keywords.__annotations__})  # type: ignore[arg-type]

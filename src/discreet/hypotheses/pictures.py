@@ -8,6 +8,7 @@ from discreet.core import drawing
 from discreet.core.result import Result
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.anova import Comparison
+from discreet.statistics.reading import Part
 
 _GREY = "#55606e"
 _MOST_PAIRS = 15
@@ -18,9 +19,10 @@ def differences(result: Result) -> dict[tuple[Any, Any], Result]:
 
     They cost no epsilon, and each is a chance of a false alarm: correct them with ``holm``.
     """
-    if not isinstance(result.reading, Comparison):
+    reading = result.reading.inner if isinstance(result.reading, Part) else result.reading
+    if not isinstance(reading, Comparison):
         raise InvalidRequest("differences are of a comparison; ask for one with session.compare(column, by=...)")
-    return {pair: result.test("ttest_ind", between=pair) for pair in result.reading.pairs()}
+    return {pair: result.test("ttest_ind", between=pair) for pair in reading.pairs()}
 
 
 def comparison(result: Result, level: float = 0.95) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -121,6 +122,9 @@ def power(
     """
     if test not in _DESIGNS:
         raise InvalidRequest(f"no power is known for {test!r}; known: {', '.join(sorted(_DESIGNS))}")
+    for name, value in {"effect": effect, "n": n, "power": power, "alpha": alpha, **_numbers_in(facts)}.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
+            raise InvalidRequest(f"{name} must be a number, got {value!r}")
     if not 0 < alpha < 1:
         raise InvalidRequest(f"alpha must lie strictly between 0 and 1, got {alpha}")
     asked: dict[str, Any] = {"test": test, "effect": effect, "epsilon": epsilon, "delta": delta, "rho": rho, "n": n,
@@ -144,8 +148,9 @@ def power(
     designs = [_DESIGNS[test](_Setting(price, check_relation(neighbors), tail, alpha), **facts) for price in prices]
     design = designs[0]
     if effect is not None and not design.smallest < abs(effect) <= design.largest:
+        inverse = "; of a hazard ratio below 1 give its inverse" if design.smallest == 1 else ""
         raise InvalidRequest(
-            f"an effect of {test} lies above {design.smallest:g} and up to {design.largest:g}, got {effect}"
+            f"an effect of {test} lies above {design.smallest:g} and up to {design.largest:g}, got {effect}{inverse}"
         )
     if effect is None:
         assert n is not None
@@ -156,6 +161,19 @@ def power(
         return Power(test, effect, n, ours, bare, "power", design.people, alpha, asked)
     people = [math.ceil(d.least_people(effect, wanted) - 1e-6) for d in designs]
     return Power(test, effect, people[0], wanted, people[1], "n", design.people, alpha, asked)
+
+
+def _numbers_in(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts that are single numbers, and those that are several one by one."""
+    found = {name: value for name, value in facts.items() if name not in ("bounds", "shape")}
+    for name in facts.keys() & {"bounds", "shape"}:
+        if not isinstance(facts[name], Sequence) or len(facts[name]) != 2:
+            raise InvalidRequest(f"{name} must be two numbers, got {facts[name]!r}")
+        found |= {f"{name}[{i}]": value for i, value in enumerate(facts[name])}
+    for name in facts.keys() & {"groups", "cells", "bins"}:
+        if not isinstance(facts[name], numbers.Integral):
+            raise InvalidRequest(f"{name} must be a whole number, got {facts[name]!r}")
+    return found
 
 
 def _least(enough: Callable[[float], bool], low: float, high: float) -> float:
@@ -287,9 +305,16 @@ def _higher(effect: float, sd: float | None) -> float:
     return effect if sd is None else float(ndtr(effect / (sd * math.sqrt(2)))) - 0.5
 
 
+def _largest_shift(sd: float | None) -> float:
+    """The largest effect on ranks: P(X > Y) - 1/2, or a shift of so many deviations."""
+    if sd is not None and not 0 < sd < math.inf:
+        raise InvalidRequest(f"sd must be positive, got {sd}")
+    return 0.5 if sd is None else 10 * sd
+
+
 def _two_ranks(setting: _Setting, sd: float | None = None) -> _Design:
     noise = _rank_noise(setting, "mannwhitneyu", ("a", "b"))
-    largest = 0.5 if sd is None else 10 * sd
+    largest = _largest_shift(sd)
     return setting.normal(lambda e: _higher(e, sd) / 4, 1 / 48, noise, "people in both groups together", largest)
 
 
@@ -301,7 +326,7 @@ def _ranks(setting: _Setting, groups: int = 3, sd: float | None = None) -> _Desi
         sums = np.append(own * (1 - 1 / groups), np.full(groups - 1, -own / groups)) * _higher(effect, sd)
         return float((sums**2).sum() / (own / 12 + noise))
 
-    return setting.chi_squared(groups - 1, off_centre, "people in all groups together", 0.5 if sd is None else 10 * sd)
+    return setting.chi_squared(groups - 1, off_centre, "people in all groups together", _largest_shift(sd))
 
 
 def _signed_ranks(setting: _Setting) -> _Design:
@@ -338,6 +363,8 @@ def _lives(setting: _Setting, events: float | None = None, bins: int = 10) -> _D
     """A constant hazard, everybody followed to the end: the counts that are expected of one person, half in each group."""
     if events is None or not 0 < events < 1:
         raise InvalidRequest(f"logrank needs events=, the share of people who have the event, between 0 and 1, got {events}")
+    if bins < 1:
+        raise InvalidRequest(f"bins must be at least 1, got {bins}")
     alive = (1 - events) ** (np.arange(bins + 1) / bins)
     one = np.concatenate([np.zeros(bins), -np.diff(alive), alive[-1:]]) / 2
     _, variance, weights = log_rank(np.stack([one, one]))

@@ -55,8 +55,12 @@ class EqualVariances(ScoreTest):
     )
 
     def compute(self, cells: Floats) -> Floats:
-        found = self.variances.compute(cells)
+        found = self._each(cells)
         return np.asarray(found[..., 0] - found[..., 1])
+
+    def _each(self, cells: Floats) -> Floats:
+        """Both groups' variances, each one that a population within the bounds can have."""
+        return np.clip(self.variances.compute(cells), *self.variances.range)
 
     def _at(self, releases: Sequence[Release], at: Sequence[float] | None) -> Statement | None:
         """L and V with both variances given on the scale of [0, 1]; None: the pooled one for both."""
@@ -87,7 +91,7 @@ class EqualVariances(ScoreTest):
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         area = float(self.variances.width) ** 2
-        own = np.clip(self.variances.compute(self.cells(releases)) / area, 0.0, 0.25)
+        own = self._each(self.cells(releases)) / area
         here = self._at(releases, own.tolist())
         if here is None:
             return -area / 4, area / 4

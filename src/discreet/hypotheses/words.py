@@ -89,5 +89,5 @@ def _source(result: Result, speech: Speech) -> str:
 
 
 def _not_rejected(result: Result, reading: HypothesisTest, speech: Speech) -> str:
-    seen, words = reading.seen_effect(result.releases), speech.say("test_not_rejected")
+    seen, words = reading.seen_effect(result.reading.own(result.releases)), speech.say("test_not_rejected")
     return words if seen is None else speech.say("test_would_find", words=words, effect=speech.number(float(f"{seen:.3g}")))

@@ -26,7 +26,7 @@ from discreet.core.schema import Categories, Column, Real, Schema
 from discreet.errors import InvalidRequest
 from discreet.sources import open_source
 from discreet.statistics.joint import ask, ask_each, ask_together
-from discreet.statistics.question import Table, builder
+from discreet.statistics.question import Table, build, builder
 
 Bounds = Sequence[float]
 
@@ -39,10 +39,15 @@ class Setting(Keywords, total=False):
     seed: int | Random | None
 
 
-def _desk(columns: Mapping[str, tuple[Any, Column]], setting: Setting) -> tuple[Desk, Table, Price]:
+def check_keywords(setting: Setting) -> None:
+    """Refuse a keyword that is none of a price or a setting: ignored, it would spend or protect otherwise than was meant."""
     for key in setting:
         if key not in Setting.__annotations__:
             raise InvalidRequest(f"no keyword is called {key!r}{closest(key, Setting.__annotations__)}")
+
+
+def _desk(columns: Mapping[str, tuple[Any, Column]], setting: Setting) -> tuple[Desk, Table, Price]:
+    check_keywords(setting)
     relation = check_relation(setting.get("neighbors", "add_remove"))
     schema = Schema({name: column for name, (_, column) in columns.items()}, neighbors=relation)
     arrays = {name: values for name, (values, _) in columns.items()}
@@ -65,7 +70,7 @@ def ask_of_arrays(
 ) -> Result:
     """Ask a registered statistic of arrays, each with its declaration."""
     desk, table, price = _desk(columns, setting)
-    return desk.run(ask(builder(name)(table, *args, **kwargs), price, desk.relation))
+    return desk.run(ask(build(name, table, *args, **kwargs), price, desk.relation))
 
 
 def numbers_of(values: Any, name: str = "x") -> Any:

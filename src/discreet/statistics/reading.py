@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from discreet.core import drawing
 from discreet.core.mechanism import Mechanism
+from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.core.result import Axes, Reading, Result, readings
@@ -181,6 +182,15 @@ class Part(Reading):
     def error_of_own(self, own: Sequence[Release]) -> Any:
         return self.inner.expected_error(own)
 
+    def axes(self, releases: Sequence[Release]) -> Axes:
+        return self.inner.axes(self._own(releases))
+
+    def note(self, releases: Sequence[Release]) -> str | None:
+        return self.inner.note(self._own(releases))
+
+    def sentence(self, releases: Sequence[Release]) -> str | None:
+        return self.inner.sentence(self._own(releases))
+
     def value(self, releases: Sequence[Release]) -> Any:
         return self.inner.value(self._own(releases))
 
@@ -191,7 +201,7 @@ class Part(Reading):
         return self.inner.expected_error(self._own(releases))
 
     def draw(self, result: Result, axes: Any, level: float) -> Any:
-        return self.inner.draw(result, axes, level)
+        return self.inner.draw(replace(result, reading=self.inner, releases=tuple(self.own(result.releases))), axes, level)
 
     @property
     def about_population(self) -> bool:
@@ -200,11 +210,30 @@ class Part(Reading):
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         return self.inner.population_interval(self._own(releases), level, strict)
 
+    def _of_it(self, inner: Reading) -> Part:
+        """Another reading of the same part."""
+        return replace(self, inner=inner)
+
     def contrast(self, coefficients: dict[Any, float], ratio_within: tuple[float, float] | None = None) -> Reading:
-        return Part(self.inner.contrast(coefficients, ratio_within), self.start, self.stop)
+        return self._of_it(self.inner.contrast(coefficients, ratio_within))
 
     def test(self, name: str, releases: Sequence[Release], **options: Any) -> Reading:
-        return Part(self.inner.test(name, releases, **options), self.start, self.stop)
+        return self._of_it(self.inner.test(name, self.own(releases), **options))
+
+    def quantile(self, q: Number) -> Reading:
+        return self._of_it(self.inner.quantile(q))
+
+    def restricted_mean(self, until: float | None) -> Reading:
+        return self._of_it(self.inner.restricted_mean(until))
+
+    def curve(self, releases: Sequence[Release]) -> Any:
+        return self.inner.curve(self._own(releases))
+
+    def band(self, releases: Sequence[Release], level: float, of: str) -> tuple[Any, Any]:
+        return self.inner.band(self._own(releases), level, of)
+
+    def numbers_at_risk(self, releases: Sequence[Release]) -> Any:
+        return self.inner.numbers_at_risk(self._own(releases))
 
     def statistic(self, releases: Sequence[Release]) -> float:
         return self.inner.statistic(self._own(releases))

@@ -138,10 +138,10 @@ class Survival(CellReading):
 
     def restricted_mean(self, until: float | None) -> Reading:
         """The mean of time up to ``until``, an edge (the last by default)."""
-        end = self.edges[-1] if until is None else float(until)
+        end = self.edges[-1] if until is None else until
         if end not in self.edges[1:]:
             raise InvalidRequest(f"until must be an edge of the time bins, {list(self.edges[1:])}, got {until}")
-        return RestrictedMean(self, end)
+        return RestrictedMean(self, float(end))
 
     def draw(self, result: Result, axes: Any, level: float) -> Any:
         """The curve of every group with its pointwise intervals, and the numbers at risk under the edges."""
