@@ -3,8 +3,14 @@
     python -m bench.house
 
 Nothing here depends on the machine. A *repeated place* is a run of six or more lines that stands twice, blank lines,
-comments, docstrings and imports left out, names and numbers as they are. A *file entered* is one of ours in which some
-function ran while the work was done, from its call to its result; files that are only loaded do not count.
+comments, docstrings and imports left out, names and numbers as they are; of them those are told apart that lie within the
+parameter lists of functions, where each says its own. A *file entered* is one of ours in which some function ran while the
+work was done, from its call to its result; files that are only loaded, and what runs while they are, do not count.
+
+A *name that occurs twice* is the name of two files, or of two public classes, that are two things. It is one thing in two
+layers, and left aside, where one of the two files imports the other: it goes on from there (``cli/fit`` from ``jobs/fit``,
+``statistics/top`` from ``mechanisms/top``). And it is one word of the field in two of the package's rooms, and left aside,
+where users meet both classes under it: ``LinearRegression`` of ``models`` and of ``inference``.
 """
 
 from __future__ import annotations
@@ -12,7 +18,7 @@ from __future__ import annotations
 import ast
 import sys
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -50,14 +56,54 @@ def lazy_imports(found: dict[Path, ast.Module]) -> int:
 
 def names_twice(found: dict[Path, ast.Module]) -> tuple[list[str], list[str]]:
     """Names of files, and names of public classes, that stand for two things."""
-    files = Counter(path.stem for path in found if path.stem not in COMMON)
-    classes = Counter(
-        node.name
-        for tree in found.values()
-        for node in tree.body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    files: dict[str, list[Path]] = defaultdict(list)
+    classes: dict[str, list[Path]] = defaultdict(list)
+    for path, tree in found.items():
+        if path.stem not in COMMON:
+            files[path.stem].append(path)
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                classes[node.name].append(path)
+    imported = {path: imports(tree) for path, tree in found.items()}
+    offered = {
+        room: {name for tree in (found[room],) for name in _names_imported(tree)}
+        for room in found
+        if room.stem == "__init__" and room.parent.parent in (SOURCE, SOURCE.parent)
+    }
+
+    def rooms(name: str, path: Path) -> bool:
+        return any(name in names and path.is_relative_to(room.parent) for room, names in offered.items())
+
+    return (
+        sorted(name for name, paths in files.items() if not _one_thing(paths, imported)),
+        sorted(
+            name
+            for name, paths in classes.items()
+            if not _one_thing(paths, imported) and not all(rooms(name, path) for path in paths)
+        ),
     )
-    return [sorted(name for name, count in each.items() if count > 1) for each in (files, classes)]  # type: ignore[return-value]
+
+
+def _one_thing(paths: list[Path], imported: dict[Path, set[Path]]) -> bool:
+    """Whether files are all reached from the first by imports among them."""
+    reached, left = {paths[0]}, set(paths[1:])
+    while joined := {a for a in left if any(a in imported[b] or b in imported[a] for b in reached)}:
+        reached, left = reached | joined, left - joined
+    return not left
+
+
+def imports(tree: ast.Module) -> set[Path]:
+    """The files of ours that a file imports, anywhere in it."""
+    places = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("discreet"):
+            home = SOURCE.joinpath(*(node.module or "").split(".")[1:])
+            places |= {home.with_suffix(".py"), *(home / f"{name.name}.py" for name in node.names)}
+    return places
+
+
+def _names_imported(tree: ast.Module) -> set[str]:
+    return {name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names}
 
 
 def share_of_any(found: dict[Path, ast.Module]) -> float:
@@ -93,6 +139,17 @@ def repeated(found: dict[Path, ast.Module]) -> list[tuple[str, str, int]]:
     return sorted(rows, key=lambda row: -row[2])
 
 
+def of_parameters(found: dict[Path, ast.Module], row: tuple[str, str, int]) -> bool:
+    """Whether most of a repeated place lies within the parameter list of a function."""
+    name, _, line = row[0].rpartition(":")
+    place = set(range(int(line), int(line) + row[2]))
+    return any(
+        2 * len(place & set(range(node.lineno, node.body[0].lineno))) > row[2]
+        for node in ast.walk(found[SOURCE / name])
+        if isinstance(node, ast.FunctionDef)
+    )
+
+
 def _runs(starts: list[int]) -> Iterator[tuple[int, int]]:
     begin = 0
     for place in range(1, len(starts) + 1):
@@ -116,7 +173,7 @@ def entered(work: Callable[[], Any]) -> int:
     seen: set[str] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_name != "<module>":
+        if event == "call" and frame.f_code.co_filename not in seen and not _loading(frame):
             seen.add(frame.f_code.co_filename)
 
     before = sys.getprofile()
@@ -126,6 +183,15 @@ def entered(work: Callable[[], Any]) -> int:
     finally:
         sys.setprofile(before)
     return sum(name.startswith(str(SOURCE)) for name in seen)
+
+
+def _loading(frame: FrameType | None) -> bool:
+    """Whether a call is part of loading a file."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(str(SOURCE)):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def works(folder: Path) -> dict[str, Callable[[], Any]]:
@@ -155,12 +221,14 @@ def works(folder: Path) -> dict[str, Callable[[], Any]]:
 def run() -> dict[str, Any]:
     found = trees()
     files, classes = names_twice(found)
+    places = repeated(found)
     with tempfile.TemporaryDirectory() as folder:
         touched = {name: entered(work) for name, work in works(Path(folder)).items()}
     return {
         "lines": lines(),
         "files": len(found),
-        "repeated_places": len(repeated(found)),
+        "repeated_places": len(places),
+        "of_them_parameters": sum(of_parameters(found, row) for row in places),
         "lazy_own_imports": lazy_imports(found),
         "file_names_twice": files,
         "class_names_twice": classes,

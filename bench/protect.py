@@ -2,11 +2,15 @@
 
 The table is Adult (30,162 complete rows, from the ``mglearn`` package), or one simulated at its size where that cannot be
 fetched. "After loading" starts from the base histogram, as ARX's recorded times start from its loaded data.
+
+Seconds of ours alone are processor seconds: no less than what passes on a machine that does nothing else, whatever else
+this one does. Beside anjana both are what passes.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -14,6 +18,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +55,7 @@ ALL = [
 ]
 LARGEST = "8 columns, 6480 nodes, suppression 0.05"
 PICTURE = environments.ROOT / "docs" / "images" / "copies.svg"
-PATIENCE = 10  # seconds that a run of anjana may take; one that takes longer counts as that much, to our disadvantage
+PATIENCE = 20  # times ours, and two seconds at least, that a run of anjana may take; a longer one counts as that much
 
 EUROPE = [
     "England",
@@ -157,12 +162,12 @@ def adult() -> tuple[dict[str, list[str]], bool]:
     return made, False
 
 
-def median(call: Callable[[], Any], times: int = 7) -> float:
+def median(call: Callable[[], Any], times: int = 7, clock: Callable[[], float] = time.process_time) -> float:
     seconds = []
     for _ in range(times):
-        start = time.perf_counter()
+        start = clock()
         call()
-        seconds.append(time.perf_counter() - start)
+        seconds.append(clock() - start)
     return statistics.median(seconds)
 
 
@@ -194,9 +199,10 @@ def lattices(table: dict[str, list[str]], folder: Path) -> dict[str, Any]:
             best = min(metric.score(x, view)[0] for x in passing)
             assert safe.nodes() == sorted(passing, key=lambda x: (sum(x), x)), "not the nodes that brute force finds"
             assert abs(best - loss) < 1e-12, "not the optimum"
-            whole = median(lambda names=names, share=share: anonymize(frame, names, levels, 5, suppression=share), 5)
+            made = partial(anonymize, frame, names, levels, 5, suppression=share)
+            whole = median(made, 5, time.perf_counter)
             arguments = [str(folder / "adult.csv"), str(folder / "ways.json"), ",".join(names), "5", str(100 * float(share))]
-            peer = environments.ask_peer("anjana", "protect", *arguments, str(PATIENCE))
+            peer = environments.ask_peer("anjana", "protect", *arguments, str(math.ceil(max(2, PATIENCE * whole))))
             out[f"{many} columns, {len(every)} nodes, suppression {share}"] = {
                 "search_ms": 1e3 * median(search),
                 "with_loading_ms": 1e3 * whole,
@@ -277,20 +283,24 @@ def million(rows: int = 1_000_000) -> float:
     return median(lambda: mondrian(table, list(table), levels, 5), 3)
 
 
-def scanner(notes: int = 5000) -> dict[str, float]:
-    """Precision and recall of what is found in made-up notes."""
+def scanner(notes: int = 5000) -> dict[str, dict[str, float]]:
+    """Precision and recall of what is found in made-up notes, plain ones and hard ones."""
+    from tests.protect.hard_notes import hard_note
     from tests.protect.test_scan import note
 
     from discreet.protect import patterns
 
-    rng = np.random.default_rng(7)
-    right = told = true = 0
-    for _ in range(notes):
-        text, expected = note(rng)
-        found = [(match.kind, text[match.start : match.stop]) for match in patterns.find(text)]
-        right += len(set(found) & set(expected))
-        told, true = told + len(found), true + len(expected)
-    return {"precision": right / told, "recall": right / true}
+    measured = {}
+    for kind, made in (("plain", note), ("hard", hard_note)):
+        rng = np.random.default_rng(7)
+        right = told = true = 0
+        for _ in range(notes):
+            text, expected = made(rng)
+            found = [(match.kind, text[match.start : match.stop]) for match in patterns.find(text)]
+            right += len(set(found) & set(expected))
+            told, true = told + len(found), true + len(expected)
+        measured[kind] = {"precision": right / told, "recall": right / true}
+    return measured
 
 
 LARGE = """
@@ -343,9 +353,9 @@ def pseudonyms(folder: Path) -> dict[str, Any]:
     """A million tokens; partners that share none; translation; a dictionary without the key."""
     people = Pseudonymizer(["id"], FileKeys.create(folder / "keys.json"))
     ids = [f"person {i}" for i in range(1_000_000)]
-    start = time.perf_counter()
+    start = time.process_time()
     lab = people.tokens(ids, "lab")
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     clinic = people.tokens(ids[:100_000], "clinic")
     stranger = Pseudonymizer(["id"], FileKeys.create(folder / "other.json")).tokens(ids[:100_000], "lab")
     return {
@@ -400,8 +410,11 @@ def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
     rows += [
         ("6,480 nodes at 5 % suppression, ms", result["lattices"][LARGEST]["search_ms"], "<=", 120),
         ("Mondrian on a million rows, s", result["mondrian_on_a_million_rows_s"], "<=", 5),
-        ("precision of the scanner on made-up notes", result["scanner"]["precision"], ">=", 0.95),
-        ("recall of the scanner on made-up notes", result["scanner"]["recall"], ">=", 0.95),
+        *(
+            (f"{what} of the scanner on {kind} notes", share, ">=", 0.95)
+            for kind, shares in result["scanner"].items()
+            for what, share in shares.items()
+        ),
         ("copies of 30 that pycanon measures alike", result["pycanon_agrees_of_30"], ">=", 30),
         ("10 million rows on DuckDB, peak MB", result["large"]["duckdb"]["peak_mb"], "<=", 2000),
         ("the same on Spark", float(result["large"]["same_on_spark"]), ">=", 1),

@@ -150,7 +150,8 @@ def _clients(url: str, token: str, path: str) -> tuple[float, list[float]]:
 
 def _processor(pid: int) -> float:
     """Seconds that a process and its children had of the processors."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    threads = Path(f"/proc/{pid}/task").iterdir()  # whichever of them started it
+    children = [child for thread in threads for child in (thread / "children").read_text().split()]
     fields = [Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split() for each in (pid, *children)]
     return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
 

@@ -8,6 +8,7 @@ copy is measured from its own cells, by definitions that are written out in ``te
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -26,6 +27,7 @@ SETTINGS: list[dict[str, Any]] = [
     *({"copy": copy, "rule": rule} for copy in ("full domain", *LOCAL) for rule in RULES),
     {"copy": "full domain", "rule": "presence"},
     {"copy": "several", "rule": "joint classes"},
+    {"copy": "several", "rule": "presence"},
 ]
 RUNS = 500
 PART = 100
@@ -37,10 +39,10 @@ def run(setting: dict[str, Any], seed: int, runs: int) -> dict[str, float]:
     for number in range(seed, seed + runs):
         rng = np.random.default_rng(number)
         table = random_table(rng)
-        if setting["rule"] == "presence":
+        if setting["copy"] == "several":
+            right = [(_joint_presence if setting["rule"] == "presence" else _joint)(rng, *table)]
+        elif setting["rule"] == "presence":
             right = [_presence(rng, *table)]
-        elif setting["copy"] == "several":
-            right = [_joint(rng, *table)]
         elif setting["copy"] in LOCAL:
             right = [_local(LOCAL[setting["copy"]], wishes(rng)[setting["rule"]], *table)]
         else:
@@ -124,27 +126,66 @@ def _groups(table: Rows, names: list[str], node: tuple[int, ...], hierarchies: A
 
 
 def _joint(rng: Any, table: Rows, names: list[str], hierarchies: Any) -> bool:
-    """Two or three copies with columns and methods of their own: their joint classes, from the cells that they show."""
+    """Two or three copies with columns, methods and rules of their own: their joint classes, from the cells they show."""
     cells = columns([row | {"row": str(number)} for number, row in enumerate(table)])
-    copies = []
-    for _ in range(int(rng.integers(2, 4))):
+    whole = [row["ill"] for row in table]
+    copies: list[tuple[Any, list[str], list[str], Wish | None]] = []
+    while len(copies) < int(rng.integers(2, 4)):
         mine = [name for name in names if rng.random() < 0.7] or names[:1]
         rest = [name for name in names if name not in mine and rng.random() < 0.5]
+        wish = wishes(rng)[RULES[int(rng.integers(0, len(RULES)))]] if rng.random() < 0.5 else None
         make = (anonymize, mondrian, microaggregate)[int(rng.integers(0, 3))]
         options: dict[str, Any] = {"suppression": "0.2"} if make is anonymize else {}
-        made = make(cells, mine, hierarchies, 2, drop=rest, **options)
-        copies.append((made, mine, rest))
-    looked_up = {name for _, mine, _ in copies for name in mine}  # others know what no copy makes coarser just as little
+        options |= {"k": 2} if wish is None else wish.keywords() | {"sensitive": "ill"}
+        hidden = ["ill"] if wish is None and rng.random() < 0.3 else []
+        try:
+            made = make(cells, mine, hierarchies, drop=rest + hidden, **options)
+        except InvalidRequest:  # not even the whole table satisfies the rule
+            continue
+        copies.append((made, mine, rest + hidden, wish))
+    looked_up = {name for _, mine, _, _ in copies for name in mine}  # others know what no copy makes coarser just as little
     views = []
-    for made, _, rest in copies:
+    for made, _, rest, _ in copies:
         shows = made.copy(order="kept")
         known = [name for name in names if name not in rest and name in looked_up]
         views.append({row: tuple(str(shows[name][i]) for name in known) for i, row in enumerate(shows["row"])})
-    classes = Counter(tuple(view.get(row) for view in views) for row in cells["row"] if any(row in view for view in views))
-    *earlier, (last, _, _) = copies
-    told = joint(last.source, last, [described(made, hierarchies, None) for made, _, _ in earlier])
-    return (told.classes, told.smallest, told.single) == (
-        len(classes),
-        min(classes.values(), default=0),
-        sum(many == 1 for many in classes.values()),
+    classes: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for number, row in enumerate(cells["row"]):
+        if any(row in view for view in views):
+            classes[tuple(view.get(row) for view in views)].append(number)
+    broken = 0
+    for seen, numbers in classes.items():
+        told = any("ill" not in rest and part is not None for part, (_, _, rest, _) in zip(seen, copies, strict=True))
+        asked = [replace(wish, k=1) for _, _, _, wish in copies if wish is not None]
+        broken += told and not all(good([whole[number] for number in numbers], whole, wish) for wish in asked)
+    sizes = [len(numbers) for numbers in classes.values()]
+    *earlier, (last, _, _, _) = copies
+    found = joint(last.source, last, [described(made) for made, _, _, _ in earlier])
+    expected = (len(sizes), min(sizes, default=0), sizes.count(1), broken)
+    return (found.classes, found.smallest, found.single, found.broken) == expected
+
+
+def _joint_presence(rng: Any, everyone: Rows, names: list[str], hierarchies: Any) -> bool | None:
+    """A copy that bounds presence beside another: where both may leave, the bound holds for whoever holds both."""
+    inside = [row for row in everyone if rng.random() < 0.5] or everyone[:1]
+    low, high = str(rng.choice(["0", "0.2"])), str(rng.choice(["0.6", "0.75"]))
+    mine = [name for name in names if rng.random() < 0.7] or names[:1]
+    rest = [name for name in names if name not in mine and rng.random() < 0.7]
+    as_it_is = [name for name in names if name not in (*mine, *rest)]
+    try:
+        bounded = anonymize(columns(inside), names, hierarchies, 1, presence=(low, high), population=columns(everyone))
+        other = anonymize(columns(inside), mine, hierarchies, 1, suppression="0.2", drop=rest)
+        other = other.at(other.nodes[int(rng.integers(0, len(other.nodes)))])
+        pair = [bounded, other][:: int(rng.choice([1, -1]))]
+        joint(other.source, pair[0], [described(pair[1])])
+    except InvalidRequest:
+        return None
+    views = [(names, bounded.node), (mine, other.node), (as_it_is, (0,) * len(as_it_is))]
+    mine_in, theirs = (
+        Counter(
+            tuple(hierarchies[a].path(row[a])[x] for of, node in views for a, x in zip(of, node, strict=True))
+            for row in part
+        )
+        for part in (inside, everyone)
     )
+    return all(Fraction(low) <= Fraction(mine_in[key], many) <= Fraction(high) for key, many in theirs.items())

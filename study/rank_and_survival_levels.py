@@ -18,7 +18,10 @@ import discreet as ds
 from discreet.core.price import Price
 from discreet.core.random import Random
 from discreet.core.release import Release
+from discreet.hypotheses.largest_gap import LargestGapTest
+from discreet.hypotheses.rank_split import RankSplitTest
 from discreet.hypotheses.tally import tally
+from discreet.mechanisms import NoNoise
 from discreet.statistics.equation import Statement
 from discreet.statistics.life_table import Curve
 from discreet.statistics.question import Question, Table, builder
@@ -52,6 +55,18 @@ SETTINGS: list[dict[str, Any]] = [
     _null("kruskal", data="normal", sizes=[100, 100, 100], epsilon="1", relation="replace"),
     _null("kruskal", data="few", sizes=[200, 200, 200], epsilon="4", relation="both"),
     _null("kruskal", data="normal", sizes=[3000, 3000, 4000], epsilon="4"),
+    _null("kruskal", data="normal", sizes=[50, 50, 50], epsilon="1", relation="replace"),
+    _null("kruskal", data="normal", sizes=[200, 200, 200], epsilon="0.1", relation="both"),
+    _null("kruskal", data="lognormal", sizes=[500, 100, 100, 50], epsilon="0.5", relation="replace"),
+    _null("kruskal", data="normal", sizes=[3000, 3000, 4000], epsilon="4", relation="replace"),
+    _null("ks_2samp", data="normal", sizes=[50, 50], epsilon="1"),
+    _null("ks_2samp", data="normal", sizes=[200, 200], epsilon="0.1"),
+    _null("ks_2samp", data="lognormal", sizes=[30, 300], epsilon="1"),
+    _null("ks_2samp", data="normal", sizes=[200, 200], epsilon="1", relation="replace"),
+    _null("ks_2samp", data="normal", sizes=[1000, 300], epsilon="0.5", relation="both"),
+    _null("ks_2samp", data="few", sizes=[200, 200], epsilon="4"),
+    _null("ks_2samp", data="normal", sizes=[5000, 5000], epsilon="4"),
+    _null("ks_2samp", data="normal", sizes=[200, 200], rho="0.5"),
     _null("wilcoxon", data="normal", sizes=[50], epsilon="1"),
     _null("wilcoxon", data="normal", sizes=[200], epsilon="0.1"),
     _null("wilcoxon", data="laplace", sizes=[200], epsilon="1", relation="replace"),
@@ -76,6 +91,9 @@ SETTINGS: list[dict[str, Any]] = [
           (_FIVE, _UNEVEN, [5000, 5000], "1", [20, 20], "add_remove"))),
     {"test": "mannwhitneyu", "relation": "add_remove", "data": "normal", "sizes": [200, 200], "epsilon": "1", "effect": 0.3},
     {"test": "kruskal", "relation": "add_remove", "data": "normal", "sizes": [200] * 3, "epsilon": "1", "effect": 0.3},
+    {"test": "kruskal", "relation": "replace", "data": "normal", "sizes": [200] * 3, "epsilon": "1", "effect": 0.3},
+    {"test": "ks_2samp", "relation": "add_remove", "data": "normal", "sizes": [200, 200], "epsilon": "1", "effect": 0.3},
+    {"test": "ks_2samp", "relation": "replace", "data": "normal", "sizes": [200, 200], "epsilon": "1", "effect": 0.3},
     {"test": "wilcoxon", "relation": "add_remove", "data": "normal", "sizes": [200], "epsilon": "1", "effect": 0.3},
     {"test": "logrank", "relation": "add_remove", "hazard": 0.1, "sizes": [300, 300], "epsilon": "1", "leaving": [20, 20],
      "effect": 0.7},
@@ -171,6 +189,12 @@ def _ranks(setting: dict[str, Any], rng: np.random.Generator, random: Random, ru
         exact = query.finish(total)  # type: ignore[attr-defined]
         own.append(Release.of(law, law.release(exact, seed=random)))
         plain.append(Release.of(ds.Laplace(1), np.asarray(exact.value, np.float64)))
+    if isinstance(reading, RankSplitTest | LargestGapTest):
+        rejected = sum(reading.pvalue((r,)) <= ALPHA for r in own)
+        naive, bare = (
+            sum(reading.pvalue((Release.of(NoNoise(), r.value),)) <= ALPHA for r in made) for made in (own, plain)
+        )
+        return {"rejected": rejected, "naive": naive, "exact": bare}
     if test == "kruskal":
         rejected = sum(reading.pvalue((r,)) <= ALPHA for r in own)
         naive, bare = (sum(_textbook(r.value, len(sizes)) <= ALPHA for r in made) for made in (own, plain))

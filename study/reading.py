@@ -23,8 +23,8 @@ import pyarrow as pa
 
 from discreet.core.schema import Categories, Real, Schema
 from discreet.sources import cells, memory, open_source
+from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.ids import identities
-from discreet.sources.people import DEFAULT_SALT
 from study import odd_cells
 from study.harness import Row
 from study.odd_cells import NOT_IDS, NOT_IN, TYPES, typed

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 import discreet as ds
-from discreet.synthetic.analyses import Analysis
+from discreet.synthetic.estimates import Analysis
 from study.harness import Row
 
 RUNS, PART = 3000, 20

@@ -102,7 +102,7 @@ def _asked(test: str, n: int, data: str, relation: Any) -> Question:
         "chi2_contingency": (("groups", "many"), {"draws": _DRAWS}),
         "chisquare": (("many",), {"shares": _shares(data, 4), "draws": _DRAWS}),
         "f_oneway": (("x",), {"by": "many" if data == "lognormal, unequal" else "groups", "draws": _DRAWS}),
-        "ks_2samp": (("x",), {"by": "two", "draws": _DRAWS}),
+        "ks_2samp": (("x",), {"by": "two", "bins": 32, "draws": _DRAWS}),
         "pearsonr": (("x", "y"), {}),
         "linregress": (("x", "y"), {}),
         "equal_variances": (("x",), {"by": "two"}),

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import re
-from functools import cache
+import sys
 from pathlib import Path
 from typing import Any
 
 import discreet as ds
 
-DOCS = Path(__file__).parents[1]
+sys.path.insert(0, str(Path(__file__).parent))
+import uses
+
 ROOT_NAMES = {
     "session": ("Session", "A table, a ledger, and questions.", "Session"),
     "results": ("Results and releases", "What comes back, and what may be kept.", "Result Release Releases read_releases"),
@@ -70,7 +71,7 @@ def _page(title: str, words: str, prefix: str, names: list[str]) -> str:
     for name in names:
         thing = getattr(package, name)
         parts.append(_entry(f"{thing.__module__}.{thing.__qualname__}"))
-        shown = _shown_in(f"{prefix}.{name}")
+        shown = uses.pages(f"{prefix}.{name}")
         if shown:
             parts.append(f'<p class="shown-in" markdown>`{prefix}.{name}` in use: {", ".join(shown)}.</p>')
     return "\n\n".join(parts) + "\n"
@@ -79,25 +80,6 @@ def _page(title: str, words: str, prefix: str, names: list[str]) -> str:
 def _entry(path: str, *options: str) -> str:
     lines = [f"::: {path}", *(["    options:"] if options else []), *(f"      {o}" for o in options)]
     return "\n".join(lines)
-
-
-def _shown_in(name: str) -> list[str]:
-    """Links to the pages whose examples use a name."""
-    last = name.rsplit(".", maxsplit=1)[-1]
-    short = rf"|import [^\n]*\b{last}\b" if name.count(".") > 1 else ""
-    used = re.compile(rf"\b{re.escape(name)}\b{short}")
-    return [link for link, code in _code() if used.search(code)][:4]
-
-
-@cache
-def _code() -> list[tuple[str, str]]:
-    """A link to every page, with the Python of its examples."""
-    found = []
-    for page in sorted(DOCS.rglob("*.md")):
-        text = page.read_text(encoding="utf-8")
-        blocks = "".join(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-        found.append((f"[{text.partition(chr(10))[0].lstrip('# ')}](../{page.relative_to(DOCS).as_posix()})", blocks))
-    return found
 
 
 def commands() -> str:

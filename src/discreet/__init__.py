@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from discreet.core.budget import Budget as Budget
     from discreet.core.cost import Cost as Cost
     from discreet.core.cost import Distance as Distance
+    from discreet.core.dates_and_times import Date as Date
+    from discreet.core.dates_and_times import Datetime as Datetime
+    from discreet.core.dates_and_times import Duration as Duration
     from discreet.core.dialect import Dialect as Dialect
-    from discreet.core.moments import Date as Date
-    from discreet.core.moments import Datetime as Datetime
-    from discreet.core.moments import Duration as Duration
     from discreet.core.release import Release as Release
     from discreet.core.releases import Releases as Releases
     from discreet.core.releases import read_releases as read_releases
@@ -79,73 +79,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-# Where each public name lives. Modules are named by themselves.
-_HOMES = {
-    "People": "discreet.sources.joining",
-    "join": "discreet.sources.joining",
-    "Ask": "discreet.core.ask",
-    "Budget": "discreet.core.budget",
-    "Cost": "discreet.core.cost",
-    "Dialect": "discreet.core.dialect",
-    "DiscreteGaussian": "discreet.mechanisms",
-    "DiscreteLaplace": "discreet.mechanisms",
-    "Distance": "discreet.core.cost",
-    "Exponential": "discreet.mechanisms",
-    "Gaussian": "discreet.mechanisms",
-    "Laplace": "discreet.mechanisms",
-    "Ledger": "discreet.ledger",
-    "Lookup": "discreet.sources.joining",
-    "Open": "discreet.core.ask",
-    "OptimalKeys": "discreet.mechanisms",
-    "RandomizedResponse": "discreet.mechanisms",
-    "Release": "discreet.core.release",
-    "Releases": "discreet.core.releases",
-    "read_releases": "discreet.core.releases",
-    "Result": "discreet.core.result",
-    "SphericalLaplace": "discreet.mechanisms",
-    "ThresholdedKeys": "discreet.mechanisms",
-    "TruncatedKeys": "discreet.mechanisms",
-    "Tulap": "discreet.mechanisms",
-    "calibrate": "discreet.accounting",
-    "power": "discreet.hypotheses.power",
-    "Schema": "discreet.core.schema",
-    "Real": "discreet.core.schema",
-    "Integer": "discreet.core.schema",
-    "Categories": "discreet.core.schema",
-    "Boolean": "discreet.core.boolean",
-    "Date": "discreet.core.moments",
-    "Datetime": "discreet.core.moments",
-    "Duration": "discreet.core.moments",
-    "Text": "discreet.core.text",
-    "Session": "discreet.session",
-    "connect": "discreet.service.remote",
-    **dict.fromkeys(
-        (
-            "count",
-            "sum",
-            "mean",
-            "variance",
-            "std",
-            "covariance",
-            "covariance_matrix",
-            "correlation",
-            "pooled_variance",
-            "pooled_covariance",
-            "histogram",
-            "crosstab",
-            "quantile",
-            "median",
-            "distribution",
-            "share",
-            "bounds",
-            "categories",
-            "together",
-        ),
-        "discreet.statistics.functions",
-    ),
-}
-_MODULES = ("accounting", "audit", "errors", "hypotheses", "inference", "local", "models", "protect", "synthetic")
+__getattr__, __dir__, _names = lazy("discreet")
 
-__all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
-
-__getattr__, __dir__ = lazy("discreet", _HOMES, _MODULES)
+__all__ = ["__version__", *_names]  # noqa: PLE0604

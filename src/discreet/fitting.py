@@ -15,6 +15,8 @@ from discreet.core.result import Result
 from discreet.core.runner import Procedure, plan
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest
+from discreet.models.estimators.privacy import asked_ridge_of
+from discreet.models.protocol import Columns, Scorable
 from discreet.previews import FitPreview
 from discreet.questions import Asker
 from discreet.request import Request, Where
@@ -114,8 +116,6 @@ class Fitting(Asker):
         where: Where | None = None,
     ) -> FitPreview:
         """What a fit would cost, whether it fits, and its ridge; touches no data and does not change the model."""
-        from discreet.models.estimators.privacy import asked_ridge_of
-
         target = _check_model(model, self, target)
         _check_columns(self.schema, features, target)
         self._check_where({} if where is None else where)
@@ -145,8 +145,6 @@ class Fitting(Asker):
 
         The table is declared as the one that the model was fitted to; a model does better on that one than on others.
         """
-        from discreet.models.protocol import Scorable
-
         if not isinstance(model, Scorable):
             raise InvalidRequest(
                 f"score is for classifiers of discreet.models with two classes, got {type(model).__name__}; a regression "
@@ -171,8 +169,6 @@ def _check_columns(schema: Schema, features: Sequence[str], target: str) -> None
 
 
 def _columns(table: Table, features: Sequence[str], target: str, weight: str | None, propensity: str | None) -> Columns:
-    from discreet.models.protocol import Columns
-
     schema = table.schema
     if table.rows is not None:  # public: no fewer are expected, and minimisers are certified for them
         schema = replace(schema, expected_rows=max(table.rows, schema.expected_rows or 0))

@@ -7,6 +7,9 @@ from typing import Any
 
 from discreet.accounting.filters import Remaining
 from discreet.core.cost import Cost
+from discreet.models.estimators.privacy import ridge_words
+from discreet.models.queries import outpert
+from discreet.models.queries.opera import Descent
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,6 @@ class FitPreview:
     @property
     def steps(self) -> int | None:
         """The number of steps of a descent, each with noise or the last point alone; None for other methods."""
-        from discreet.models.queries.opera import Descent
-
         if self.run is not None:
             return int(self.run.steps)
         query = getattr(self.asks[0], "query", None) if self.asks else None
@@ -75,15 +76,12 @@ class FitPreview:
     def utility_bound(self) -> float | None:
         """With a ridge: what ``models.queries.outpert`` proves of one noise, and ``models.gradient.utility`` of many."""
         from discreet.models.gradient import utility
-        from discreet.models.queries import outpert
 
         if self.run is not None:
             return utility.utility_bound(self.run)
         return None if self.steps is None else outpert.utility_bound(self.asks[0].query, self.asks[0].mechanism)
 
     def __str__(self) -> str:
-        from discreet.models.estimators.privacy import ridge_words
-
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
         used = ridge_words(self.ridge, self.asked_ridge) or ("" if self.ridge is None else f"; ridge {self.ridge:g}")
         if self.steps is not None:

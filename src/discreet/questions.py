@@ -20,6 +20,7 @@ from discreet.errors import InvalidRequest
 from discreet.ledger.ledger import Preview as Afterwards
 from discreet.previews import Preview
 from discreet.request import ROWS_WITHOUT_A_GUESS, Request, Where, columns_named, separate
+from discreet.sql import translate
 from discreet.statistics import discovery
 from discreet.statistics.joint import ask, ask_each, ask_together, taken_apart
 from discreet.statistics.planning import expected_width
@@ -149,8 +150,6 @@ class Questions(Asker):
 
         One aggregate has one result. Several have a list: they are paid together and share the price equally.
         """
-        from discreet.sql import translate
-
         for word in ("by", "where"):
             if word in options:
                 raise InvalidRequest(f"a statement says {word} itself, got {word}= too; write it into the statement")

@@ -22,6 +22,7 @@ from discreet.core.runner import Desk, Procedure, plan
 from discreet.core.schema import Column, Schema
 from discreet.errors import BudgetExceeded, InvalidRequest, NotPrivate
 from discreet.fitting import Fitting, charged
+from discreet.hypotheses.of_tests import question_of
 from discreet.ledger import Ledger
 from discreet.ledger.address import for_table
 from discreet.ledger.ledger import Preview as Afterwards
@@ -112,8 +113,6 @@ class Session(Questions, Fitting, Synthesis):
         ``function`` is given a dict of arrays, one for each of ``columns``, and returns a p-value. It runs beside the data,
         so this is for whoever may run code there; no release file and no service can ask for it.
         """
-        from discreet.hypotheses.of_tests import question_of
-
         if isinstance(columns, str) or not columns:
             raise InvalidRequest(f"columns is a list of at least one column, got {columns!r}")
         for name in columns:

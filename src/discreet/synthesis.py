@@ -13,6 +13,7 @@ from discreet.errors import InvalidRequest
 from discreet.questions import Asker
 from discreet.request import Request, Where
 from discreet.statistics.question import Table
+from discreet.synthetic.domain import column_names
 
 if TYPE_CHECKING:
     from discreet.synthetic.tables import Synthetic
@@ -41,7 +42,6 @@ class Synthesis(Asker):
         ``impossible`` are conditions that no row may meet, ``workload`` sets of columns that are to be right together.
         Without a price nothing is paid: the tables are made of what the ledger holds of this version of the table.
         """
-        from discreet.synthetic.domain import column_names
         from discreet.synthetic.released import from_releases
         from discreet.synthetic.synthesizing import asked
 

@@ -213,6 +213,20 @@ def test_schema_check(run: Run, folder: Path) -> None:
     assert Schema.from_dict(doc) == Schema.from_toml(folder / "people.schema.toml")
 
 
+def test_schema_check_says_how_cells_are_made_and_spelt(run: Run, folder: Path) -> None:
+    path = folder / "more.schema.toml"
+    path.write_text(
+        '[columns.born]\ntype = "integer"\nbounds = [1900, 2030]\n'
+        '[columns.age]\ntype = "real"\nbounds = [0, 120]\nformula = "2026 - born"\n'
+        '[columns.sex]\ntype = "category"\nvalues = ["f", "m"]\naliases = {f = ["w", "F"]}\nfold = true\nother = "x"\n'
+        '[columns.wait]\ntype = "duration"\nbounds = [0, 5]\nunit = "minutes"\n'
+    )
+    told = " ".join(run("schema", "check", path).out.split())
+    for words in ("= 2026 - born", "'w', 'F' for 'f'", "letter case does not matter", "other x", "unit minutes"):
+        assert words in told, told
+    assert "read as" not in run("schema", "check", folder / "people.schema.toml").out
+
+
 def test_ledger_show_and_verify(run: Run, folder: Path) -> None:
     run("release", folder / "people.toml")
     book = folder / "ledger.db"

@@ -15,8 +15,8 @@ import pytest
 
 import discreet as ds
 from discreet.core.cost import Cost
-from discreet.report import answers, heat, language, meaning, pictures, render, svg
-from discreet.report.numbers import in_words, percent, shown
+from discreet.report import answers, dates, heat, language, meaning, pictures, render, svg
+from discreet.report.numerals import in_words, percent, shown
 from tests.cli.conftest import Run
 
 ASKS = """
@@ -287,8 +287,9 @@ def test_large_tables_are_heat_maps() -> None:
     names = {f"c{i}": ds.Categories([f"v{j}" for j in range(size)]) for i, size in enumerate((7, 6, 2))}
     session = ds.Session({name: [c.values[0]] * 50 for name, c in names.items()}, ds.Schema(names), ledger="test")
     drawn = picture(session.crosstab("c0", "c1", epsilon=math.inf), "crosstab")
-    assert drawn.count("<rect") == 42
-    assert drawn.count(f'fill="{heat.shade(1)}"') == 1  # the one full cell
+    assert drawn.count("<rect") == 42 + 9  # and the scale of the colours
+    assert drawn.index(">0</text>") < drawn.rindex(">50</text>")
+    assert drawn.count(f'fill="{heat.shade(1)}"') == 2  # the one full cell, and the end of the scale
     assert contrast("#1b2430", heat.shade(1)) >= 4.5  # letters are as readable there as anywhere
     assert "a table of 7 by 6, from 0 to 50" in drawn
     assert picture(session.crosstab("c0", "c2", epsilon=math.inf), "crosstab").count("<rect") == 2 * 14  # bars
@@ -326,6 +327,39 @@ def test_answers_about_dates_are_dates() -> None:
     assert ">2019-01-01</text>" in cut["picture"]
     assert told("histogram", "w", bins=3)["rows"][0][0] == ["2015-01-01 00:00 to below 2018-05-02 08:00"]
     assert told("count", by="bins(d, ['2015-01-01', '2016-01-01'])")["rows"][0][0] == ["2015-01-01 to 2016-01-01"]
+
+
+def test_dates_are_written_as_the_language_does_and_lengths_of_time_say_their_unit() -> None:
+    columns = {"d": ds.Date("2015-01-01", "2024-12-31"), "wait": ds.Duration(0, 5, unit="hours")}
+    schema = ds.Schema(columns)
+    session = ds.Session({"d": ["2017-09-27"] * 9, "wait": [2.5] * 9}, schema, ledger="test")
+    for name, day, title in (
+        ("en", "2017-09-27", "T, in hours"), ("de", "27.09.2017", "T, in Stunden"), ("fr", "27/09/2017", "T, en heures")
+    ):  # fmt: skip
+        with language.spoken(name):
+            for column, statistic in (("d", "mean"), ("wait", "mean"), ("wait", "variance")):
+                result = session.ask(statistic, column, epsilon=math.inf)
+                ask = {"statistic": statistic, "columns": [column], "title": "T", "cost": "", "known": False}
+                told = answers([ask], [result], dates.kinds(schema))[0]
+                assert told["title"] == (title if (column, statistic) == ("wait", "mean") else "T")
+                assert (day in told["sentence"]) == (column == "d")
+
+
+def test_what_is_beside_a_column_that_could_not_be_read_is_doubted() -> None:
+    """A sum does not tell how many rows it is of; a mean of the same column does, where it is of all rows."""
+    columns = {"w": ds.Real(0, 200), "v": ds.Real(0, 200)}
+    table = {"w": ["70,5"] * 900, "v": [70.5] * 900}
+    session = ds.Session(table, ds.Schema(columns, expected_rows=900), ledger="test", seed=1)
+    asked = [("sum", "w"), ("mean", "w"), ("sum", "v"), ("mean", "v")]
+    asks = [{"statistic": s, "columns": [c], "title": f"{s} {c}", "cost": "", "known": False} for s, c in asked]
+    results = [session.ask(s, c, epsilon=1) for s, c in asked]
+    assert meaning.doubted(asks, results) == ["mean w", None, None, None]
+    shown = answers(asks, results)
+    assert "mean w" in shown[0]["caution"]
+    assert "true number" not in shown[0]["sentence"]
+    assert [bool(each["caution"]) for each in shown] == [True, True, False, False]
+    asks[1]["where"] = {"sex": "f"}  # of some rows it says nothing about the others
+    assert meaning.doubted(asks, results) == [None] * 4
 
 
 def test_a_caution_takes_the_promise_back() -> None:

@@ -20,7 +20,9 @@ def _hook(name: str) -> ModuleType:
     return module
 
 
+complete = _hook("complete")
 examples = _hook("examples")
 measured = _hook("measured")
 notebooks = _hook("notebooks")
 studies = _hook("studies")
+uses = complete.uses

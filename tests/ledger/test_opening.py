@@ -155,3 +155,25 @@ def test_what_a_server_says_comes_in_one_line() -> None:
     with pytest.raises(LedgerUnavailable, match="Nothing was charged") as refused:
         Ledger("postgresql://nobody@127.0.0.1:1/x", Budget(epsilon=1), timeout=1)
     assert "\n" not in str(refused.value)
+
+
+def test_a_decision_names_entries() -> None:
+    ledger = Ledger("sqlite://", Budget(epsilon=1))
+    for numbers, got in (((), "none"), (("1",), "'1'"), ((True,), "True"), ((1, None), "1, None")):
+        with pytest.raises(InvalidRequest, match=f"redeem takes the numbers of entries, got {got}; ledger.unanswered"):
+            ledger.redeem(*numbers)
+
+
+def test_a_second_ledger_makes_no_new_key_where_that_of_the_first_is_lost(tmp_path: Path) -> None:
+    """Whatever is left of a key file stays as it is: a backup may bring the key back."""
+    url, key = f"sqlite:///{tmp_path}/l.db", tmp_path / "l.db.key"
+    Ledger(url, Budget(epsilon=1), name="a").close()
+    whole = key.read_bytes()
+    for left in (whole[:7], b"", bytes(len(whole)), None):
+        key.write_bytes(left) if left is not None else key.unlink()
+        with pytest.raises(LedgerCorrupt, match="restore it from a backup"):
+            Ledger(url, Budget(epsilon=1), name="b")
+        assert (key.read_bytes() if key.exists() else None) == left
+    key.write_bytes(whole)
+    Ledger(url, Budget(epsilon=1), name="b").close()
+    assert key.read_bytes() == whole

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import InvalidRequest
 from discreet.local import distribution, frequencies, histogram, mean, quantile, vector_mean
-from discreet.local.questions import bins
+from discreet.local.surveys import bins
 
 rng = np.random.default_rng(11)
 PEOPLE = 40_000

@@ -31,7 +31,7 @@ from discreet.local import (
     best_oracle,
     distribution,
 )
-from discreet.local.questions import bins
+from discreet.local.surveys import bins
 
 ORACLES = (RandomizedResponse, OptimizedUnary, LocalHash, Hadamard, SubsetSelection)
 SCALARS = (Duchi, Piecewise, Hybrid, TruncatedLaplace)

@@ -19,7 +19,7 @@ from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.mechanisms import DiscreteLaplace, Gaussian, OptimalKeys, ThresholdedKeys, TruncatedKeys
-from discreet.mechanisms.keys import each, together
+from discreet.mechanisms.finding_keys import each, together
 
 TWO = Distance(Fraction(2), numbers.square_root_up(Fraction(2)), Fraction(1))
 

@@ -15,7 +15,7 @@ from scipy import stats
 from discreet.core.random import Random
 from discreet.mechanisms import Gaussian, Laplace, SphericalLaplace
 from discreet.mechanisms.discrete_gaussian import total_weight
-from discreet.mechanisms.sampling import digits, exponential, normal, race, sphere, uniform
+from discreet.mechanisms.sampling import digits, exponential_draws, normal_draws, race, sphere, uniform
 
 FINE = Fraction(1 << 24)
 DRAWS = 10_000_000
@@ -35,7 +35,7 @@ TAILS = np.concatenate([np.logspace(-6, -2, 13), np.linspace(0.02, 0.98, 97), 1 
 
 @pytest.mark.parametrize(
     ("sampler", "law"),
-    [(exponential.laplace, stats.laplace), (normal.gaussian, stats.norm)],
+    [(exponential_draws.laplace, stats.laplace), (normal_draws.gaussian, stats.norm)],
     ids=["laplace", "gaussian"],
 )
 @pytest.mark.parametrize("offset", [0.0, 0.3])
@@ -52,8 +52,8 @@ def test_ten_million_rounded_draws(sampler: Callable[..., np.ndarray], law: stat
 def test_draws_one_by_one_are_those_of_an_array(scale: Fraction) -> None:
     """The same words make the same noise, so the law is the same one."""
     random = Random(5)
-    alone = [exponential.one_discrete_laplace(random, scale) for _ in range(1000)]
-    assert alone == exponential.discrete_laplace(Random(5), scale, 1000).tolist()
+    alone = [exponential_draws.one_discrete_laplace(random, scale) for _ in range(1000)]
+    assert alone == exponential_draws.discrete_laplace(Random(5), scale, 1000).tolist()
 
 
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(10), Fraction(1000), Fraction(7, 3), Fraction(1, 3)])
@@ -64,11 +64,15 @@ def test_discrete_draws(law: str, scale: Fraction) -> None:
     reach = math.ceil(40 * s) + 5
     k = np.arange(-reach, reach + 1)
     if law == "laplace":
-        draws, mass = exponential.discrete_laplace(Random(5), scale, size), np.tanh(0.5 / s) * np.exp(-np.abs(k) / s)
+        draws, mass = exponential_draws.discrete_laplace(Random(5), scale, size), np.tanh(0.5 / s) * np.exp(-np.abs(k) / s)
     elif law == "gaussian":
-        draws, mass = normal.discrete_gaussian(Random(5), scale, size), np.exp(-0.5 * (k / s) ** 2) / total_weight(s)
+        draws = normal_draws.discrete_gaussian(Random(5), scale, size)
+        mass = np.exp(-0.5 * (k / s) ** 2) / total_weight(s)
     else:
-        draws, mass = exponential.geometric(Random(5), scale, size), np.where(k < 0, 0, -np.expm1(-1 / s) * np.exp(-k / s))
+        draws, mass = (
+            exponential_draws.geometric(Random(5), scale, size),
+            np.where(k < 0, 0, -np.expm1(-1 / s) * np.exp(-k / s)),
+        )
     at_or_above = np.cumsum(mass[::-1])[::-1]
     above = np.append(at_or_above[1:], 0)
     # Merge cells until each expects at least 20 draws.
@@ -84,13 +88,15 @@ def test_discrete_draws(law: str, scale: Fraction) -> None:
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda r: exponential.laplace(r, [FINE], 300, np.linspace(0, 0.99, 300)),
-        lambda r: exponential.laplace(r, [FINE, FINE / 3], 300),
-        lambda r: exponential.geometric(r, Fraction(7, 3), 300),
-        lambda r: normal.gaussian(r, [FINE, FINE * 5], 300, 0.25),
+        lambda r: exponential_draws.laplace(r, [FINE], 300, np.linspace(0, 0.99, 300)),
+        lambda r: exponential_draws.laplace(r, [FINE, FINE / 3], 300),
+        lambda r: exponential_draws.geometric(r, Fraction(7, 3), 300),
+        lambda r: normal_draws.gaussian(r, [FINE, FINE * 5], 300, 0.25),
         lambda r: sphere.spherical_laplace(r, FINE, 7, 0.25),
         lambda r: sphere.spherical_laplace(r, FINE, 120),
-        lambda r: exponential.exceeds(r, np.linspace(0.1, 3, 300), np.zeros(300), lambda i: Fraction(299 + 29 * i, 2990)),
+        lambda r: exponential_draws.exceeds(
+            r, np.linspace(0.1, 3, 300), np.zeros(300), lambda i: Fraction(299 + 29 * i, 2990)
+        ),
     ],
     ids=["laplace", "laplace-scales", "geometric", "gaussian", "sphere", "wide sphere", "exceeds"],
 )  # fmt: skip
@@ -105,9 +111,9 @@ def test_slow_path_agrees_with_fast(draw: Callable[[Random], np.ndarray], monkey
         return original(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(digits, "settle", counting)
-    for module in (exponential, normal, sphere):
+    for module in (exponential_draws, normal_draws, sphere):
         monkeypatch.setattr(module, "undecided", lambda nearest, values, error, own: list(range(values.size)))
-    monkeypatch.setattr(exponential, "exponential_error", lambda least: math.inf)
+    monkeypatch.setattr(exponential_draws, "exponential_error", lambda least: math.inf)
     slow = draw(Random(2))
     assert settled
     assert (fast == slow).all()
@@ -115,7 +121,7 @@ def test_slow_path_agrees_with_fast(draw: Callable[[Random], np.ndarray], monkey
 
 def test_error_bounds_cover_the_doubles() -> None:
     """The value in doubles is within the stated bound of 60-digit decimals, for 3,000 polar pairs."""
-    pairs = normal.Pairs(Random(4), 3000)
+    pairs = normal_draws.Pairs(Random(4), 3000)
     worst = 0.0
     with localcontext() as context:
         context.prec = 60
@@ -145,7 +151,7 @@ def test_numpy_is_as_accurate_as_assumed(function: str) -> None:
 
 def test_huge_scales_take_the_exact_path() -> None:
     """At the largest scale many roundings need more digits; 1,000 draws follow the law (KS, false alarm 1e-6)."""
-    for sampler, law in ((exponential.laplace, stats.laplace), (normal.gaussian, stats.norm)):
+    for sampler, law in ((exponential_draws.laplace, stats.laplace), (normal_draws.gaussian, stats.norm)):
         draws = sampler(Random(1), [uniform.LARGEST], 1000) / float(uniform.LARGEST)
         assert stats.kstest(draws, law.cdf).pvalue > 1e-6
 
@@ -156,7 +162,7 @@ def test_bernoulli_of_rationals_and_of_exponentials() -> None:
         hits = int(uniform.bernoulli(Random(3), p, 10**6).sum())
         assert stats.binomtest(hits, 10**6, float(p)).pvalue > 1e-6
     for x in (Fraction(0), Fraction(1, 7), Fraction(3), Fraction(12)):
-        hits = int(exponential.bernoulli_exp(Random(3), x, 10**6).sum())
+        hits = int(exponential_draws.bernoulli_exp(Random(3), x, 10**6).sum())
         assert stats.binomtest(hits, 10**6, math.exp(-x)).pvalue > 1e-6
 
 

@@ -21,7 +21,7 @@ from discreet.core.release import Release
 from discreet.errors import BudgetExceeded, GridOverflow, InvalidRequest, UnsupportedFormat
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, Laplace, SphericalLaplace
 from discreet.mechanisms.additive import Gridded
-from discreet.mechanisms.sampling import digits, exponential, uniform
+from discreet.mechanisms.sampling import digits, exponential_draws, uniform
 from discreet.mechanisms.tulap import Tulap
 
 LARGEST = uniform.LARGEST
@@ -194,12 +194,12 @@ def test_one_draw_is_the_draw_of_the_array(offset: float, seed: int, bits: int) 
     scale = Fraction(2) ** bits * Fraction(2, 3)
     one, many = Random(seed), Random(seed)
     for _ in range(5):
-        alone = exponential.one_laplace(one, scale, float(scale), offset)
-        assert alone == exponential.laplace(many, [scale], 1, offset)[0]
+        alone = exponential_draws.one_laplace(one, scale, float(scale), offset)
+        assert alone == exponential_draws.laplace(many, [scale], 1, offset)[0]
     with pytest.MonkeyPatch.context() as patch:
-        fast = exponential.one_laplace(Random(seed), scale, float(scale), offset)
-        patch.setattr(exponential, "_error", lambda near, least: math.inf)
-        assert exponential.one_laplace(Random(seed), scale, float(scale), offset) == fast
+        fast = exponential_draws.one_laplace(Random(seed), scale, float(scale), offset)
+        patch.setattr(exponential_draws, "_error", lambda near, least: math.inf)
+        assert exponential_draws.one_laplace(Random(seed), scale, float(scale), offset) == fast
 
 
 def test_the_logarithm_of_one_number_is_as_accurate_as_assumed() -> None:

@@ -42,6 +42,21 @@ def test_the_noise_of_a_tree() -> None:
     assert np.allclose(least_squares((16, 16)) @ a, np.eye(256))
 
 
+@pytest.mark.parametrize(
+    ("branches", "laplace", "gaussian"),
+    [((256,), 128, 64), ((16, 16), 60, 15), ((4,) * 4, 85, 10.6), ((2,) * 8, 167, 10.4), ((8,) * 3, 91, None),
+     ((512,), 256, None), ((32, 32), 124, None), ((4,) * 5, 159, None)],
+)  # fmt: skip
+def test_the_largest_noise_below_an_edge(branches: tuple[int, ...], laplace: float, gaussian: float | None) -> None:
+    """Of C_j - q N at q = j/B: 2 h**2 w'Gw for Laplace noise at epsilon 1, h w'Gw for Gaussian noise of sigma 1."""
+    bins, height = math.prod(branches), len(branches)
+    weights = np.tri(bins - 1, bins) - (np.arange(1, bins) / bins)[:, None]
+    largest = float(((weights @ least_squares(branches)) ** 2).sum(-1).max())
+    assert 2 * height**2 * largest == pytest.approx(laplace, abs=0.5)
+    if gaussian is not None:
+        assert height * largest == pytest.approx(gaussian, abs=0.05)
+
+
 def test_the_expected_error_is_that_of_redrawn_noise() -> None:
     """Exact against 1,000 and more draws of a fixed public stream, which are within 5 %."""
     groups = RNG.integers(0, 2, len(X))

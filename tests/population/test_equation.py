@@ -103,6 +103,28 @@ def test_a_covariance() -> None:
     assert low < 0.125 < high
 
 
+def test_quartic_cells_carry_more_noise_of_a_mean_and_less_of_a_variance() -> None:
+    """|w|**2 at m = 1/2, of t - m and of its square."""
+    centred = np.array([-0.5, 1.0])
+    for degree, mean, variance in ((2, 0.5, 0.1875), (4, 0.625, 0.1319)):
+        assert (cell_weights(centred, (degree,)) ** 2).sum() == pytest.approx(mean)
+        assert (cell_weights(multiply(centred, centred), (degree,)) ** 2).sum() == pytest.approx(variance, abs=5e-5)
+
+
+def test_a_correlation_by_normal_theory() -> None:
+    """psi = z z' - rho (z**2 + z'**2) / 2 from 3 x 3 cells, rho .5, with V = N (1 - rho**2)**2: L 33.3333, p .000586404."""
+    cells = np.array([[30.0, 5, 5], [5, 10, 5], [5, 5, 30]])
+    z = np.array([-0.5, 1.0]) / math.sqrt(0.15)  # the variance of either number is .4 - .5**2
+    psi = np.zeros((3, 3))
+    psi[:2, :2] += np.outer(z, z)
+    psi[:, 0] -= 0.25 * multiply(z, z)
+    psi[0, :] -= 0.25 * multiply(z, z)
+    weights = cell_weights(psi, (2, 2)).ravel()
+    statement = Statement(np.array([weights @ cells.ravel()]), np.array([100 * 0.75**2]), weights[None])
+    assert statement.score[0] == pytest.approx(33.3333, abs=5e-5)
+    assert plain_p(statement) == pytest.approx(0.000586404, abs=5e-10)
+
+
 def test_a_contrast_at_each_groups_own_mean() -> None:
     """V .0009, p .0028198, corrected .0030481."""
     labels = (("arm", ("a", "b")),)
@@ -170,6 +192,25 @@ def test_without_noise_it_is_the_score_test() -> None:
     assert found == pytest.approx(2 * stats.norm.sf(z), abs=1e-12)
     nothing = p_values(Statement(np.array([0.0, 1.0]), np.zeros(2), np.ones((2, 2))), NoNoise())
     assert nothing.tolist() == [1.0, 0.0]
+
+
+def test_what_is_clamped_of_a_noisy_variance_does_not_count() -> None:
+    """The variance of max(0, X), X normal, by quadrature: f takes it for the noise of V."""
+    grid = np.linspace(-12, 12, 240_001)
+    density = np.exp(-(grid**2) / 2) / np.exp(-(grid**2) / 2).sum()
+    score, value = mean_score(2), np.array([0.0, 0.2, 1.0, 3.0, 50.0])
+    weights = at(score, np.zeros(3), 0.3).variance_weights
+    assert weights is not None
+    spread = math.sqrt(2 * float((weights**2).sum()))
+    for away in value:
+        cells = weights[0] * (away * spread / float((weights**2).sum()))  # V is so many deviations of its noise
+        statement = at(score, cells, 0.3)
+        freedom = degrees_of_freedom(statement, ONE)
+        assert freedom is not None
+        seen = np.maximum(away + grid, 0.0)
+        clamped = float(seen**2 @ density - (seen @ density) ** 2) * spread**2
+        total = float(statement.variance[0]) + 2 * float((statement.weights**2).sum())
+        assert freedom[0] == pytest.approx(2 * total**2 / clamped, rel=1e-7)
 
 
 def test_one_laplace_by_its_closed_form() -> None:

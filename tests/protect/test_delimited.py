@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.cli import main
-from discreet.errors import InvalidRequest
+from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.protect import Delimited, Hierarchy, anonymize, check, mondrian
 
 JOBS = {"nurse": ["health", "*"], "cook": ["kitchen; canteen", "*"], "doctor": ["health", "*"]}
@@ -40,6 +40,17 @@ def test_a_copy_of_a_table_with_semicolons_has_semicolons(tmp_path: Path) -> Non
     copy.write(tmp_path / "copy.parquet")
     with pytest.raises(InvalidRequest, match="for CSV files"):
         check(Delimited(tmp_path / "copy.parquet"), ["age"])
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|", ","])
+def test_a_table_whose_cells_run_together_is_refused(mark: str, tmp_path: Path) -> None:
+    ending = "tsv" if mark == "," else "csv"
+    (tmp_path / f"t.{ending}").write_text(f"age{mark}ill\n34{mark}flu\n")
+    with pytest.raises(UnsupportedFormat, match="separated by that; say so"):
+        check(tmp_path / f"t.{ending}", ["age"])
+    assert check(Delimited(tmp_path / f"t.{ending}", mark), ["age"]).rows == 1
+    (tmp_path / "one.csv").write_text("age in years: now\n34\n")
+    assert check(tmp_path / "one.csv", ["age in years: now"]).rows == 1
 
 
 def test_hierarchies_are_written_as_arx_reads_them(tmp_path: Path) -> None:

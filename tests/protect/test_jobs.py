@@ -150,6 +150,46 @@ def test_refusals_write_nothing(folder: Path, text: str, says: str) -> None:
         jobs.check(folder / "none.toml")
 
 
+TARGETS = {
+    'target = "ill"\npositive = "fluu"\n': "is never 'fluu'",
+    'target = "ill"\n': "comes with its positive value",
+    'target = "illl"\npositive = "flu"\n': "did you mean 'ill'",
+    'target = "age"\npositive = "1"\n': "a target is no quasi-identifier",
+    'positive = "flu"\n': "target must be given as str",
+}
+
+
+@pytest.mark.parametrize("registered", [False, True])
+@pytest.mark.parametrize(("target", "says"), TARGETS.items())
+def test_no_copy_leaves_before_all_that_was_asked_is_known_to_be_possible(
+    folder: Path, target: str, says: str, registered: bool
+) -> None:
+    text = target + ANONYMIZE
+    if registered:
+        with jobs.Job.read(job(folder, 'vault = "sqlite:///vault.db"\n' + PEOPLE)).vault() as vault:
+            vault.register("people", folder / "people.csv", **FACTS)
+        text = 'vault = "sqlite:///vault.db"\nrecipient = "lab"\n' + text.replace("people.csv", "people") + PEOPLE
+    path = job(folder, text)
+    before = sorted(folder.iterdir())
+    with pytest.raises((InvalidRequest, UnknownName, UnsupportedFormat), match=says):
+        jobs.anonymize(path)
+    assert sorted(folder.iterdir()) == before
+    if registered:
+        with jobs.Job.read(job(folder, 'vault = "sqlite:///vault.db"\n' + PEOPLE)).vault() as vault:
+            assert [row["kind"] for row in vault.log()] == ["register"]
+
+
+def test_a_job_holds_several_sensitive_columns_to_the_rules(folder: Path) -> None:
+    several = ANONYMIZE.replace('sensitive = "ill"', 'sensitive = ["ill", "name"]').replace("suppression = 0.1\n", "")
+    result = jobs.anonymize(job(folder, several))
+    assert result.sensitive == ("ill", "name")
+    assert result.copied == ()
+    with pytest.raises(UnsupportedFormat, match="sensitive must be a list of names"):
+        jobs.anonymize(
+            job(folder, several.replace('"name"', "3").replace("anonymous.", "another.").replace("report.html", "page.html"))
+        )
+
+
 def test_import_is_light() -> None:
     import subprocess
     import sys

@@ -161,7 +161,7 @@ def test_joint_classes_against_brute_force(seed: int, dropped: bool) -> None:
     data = data.append_column("sex2", pa.array(rng.choice(["x", "y", "z"], 150)))
     others = [[name for name in ("age", "sex", "zip") if dropped and name not in names] for names, _ in wishes]
     copies = [anonymize(data, names, LEVELS, drop=gone, **wish) for (names, wish), gone in zip(wishes, others, strict=True)]
-    said = [described(copy, LEVELS, wish.get("sensitive")) for copy, (_, wish) in zip(copies, wishes, strict=True)]
+    said = [described(copy) for copy in copies]
     for chosen in ([0], [0, 1], [1, 2], [0, 1, 2]):
         found = joint(open_table(data), copies[chosen[-1]], [said[i] for i in chosen[:-1]])
         expected = brute(data, [copies[i] for i in chosen])
@@ -222,6 +222,49 @@ def test_what_one_copy_makes_coarser_no_other_shows_as_it_is(how: str, turn: int
             with pytest.raises(InvalidRequest, match=r"40 of 40 joint classes are smaller \(40 of a single row\)"):
                 vault.anonymize("t", tmp_path / "2.csv", second, LEVELS, 5, recipient="firm", **more)
             assert not (tmp_path / "2.csv").exists()
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+@pytest.mark.parametrize("method", ["full_domain", "mondrian", "microaggregation"])
+def test_two_copies_do_not_tell_what_each_hides(method: str, turn: int, keys: FileKeys, tmp_path: Path) -> None:
+    """Every age has two illnesses and so has every sex; both together show one, in joint classes of five rows: k is kept."""
+    path = tmp_path / "t.csv"
+    rows = [
+        (age, sex, "flu" if (age == 20) == (sex == "m") else "cold") for age in (20, 90) for sex in "mf" for _ in range(5)
+    ]
+    path.write_text("name,age,sex,ill,paid\n" + "".join(f"p{i},{a},{s},{d},{i % 2}\n" for i, (a, s, d) in enumerate(rows)))
+    held: dict[str, Any] = {"sensitive": ["ill", "paid"], "l": 2, "drop": ["name", "sex"], "method": method}
+    free: dict[str, Any] = {"drop": ["name", "age"], "method": method}
+    with Vault(f"sqlite:///{tmp_path}/vault.db", Pseudonymizer(["name"], keys)) as vault:
+        vault.register("t", path, **FACTS)
+        (first, options), (second, more) = ((["age"], held), (["sex"], free))[::turn]
+        vault.anonymize("t", tmp_path / "1.csv", first, LEVELS, 5, recipient="lab", **options)
+        vault.anonymize("t", tmp_path / "2.csv", first, LEVELS, 5, recipient="firm", **options)  # it adds nothing
+        with pytest.raises(InvalidRequest, match="with 2 of them 4 of 4 joint classes break one"):
+            vault.anonymize("t", tmp_path / "3.csv", second, LEVELS, 5, recipient="firm", **more)
+        assert not (tmp_path / "3.csv").exists()
+        vault.anonymize("t", tmp_path / "3.csv", second, LEVELS, 5, recipient="firm", **more, override=True)
+        assert vault.log()[-1]["joint"]["broken"] == 4
+
+
+def test_presence_is_kept_beside_coarser_copies_only(keys: FileKeys, tmp_path: Path) -> None:
+    """Of the people of each age a half is in the table; of those in each age and sex, all or nobody."""
+    path = tmp_path / "t.csv"
+    path.write_text("name,age,sex\n" + "".join(f"p{i},{20 + i % 60},{'mf'[i % 60 < 30]}\n" for i in range(240)))
+    everyone = {"age": [str(20 + i % 60) for i in range(480)], "sex": ["mf"[i < 240] for i in range(480)]}
+    for row in range(240, 480):
+        everyone["sex"][row - 240], everyone["sex"][row] = "mf"[row % 60 < 30], "fm"[row % 60 < 30]
+    bounded: dict[str, Any] = {"presence": (0, 0.5), "population": everyone, "drop": ["name", "sex"]}
+    with Vault(f"sqlite:///{tmp_path}/vault.db", Pseudonymizer(["name"], keys)) as vault:
+        vault.register("t", path, **FACTS)
+        vault.anonymize("t", tmp_path / "1.csv", ["age"], LEVELS, 2, recipient="lab", **bounded)
+        vault.anonymize("t", tmp_path / "2.csv", ["age"], LEVELS, 2, recipient="firm", drop=["name", "sex"])
+        for method, names in (("full_domain", ["sex"]), ("mondrian", ["age"])):
+            gone = [name for name in ("name", "age", "sex") if name not in names]
+            with pytest.raises(InvalidRequest, match="a copy that bounds presence stands beside coarser ones only"):
+                vault.anonymize(
+                    "t", tmp_path / f"{method}.csv", names, LEVELS, 2, recipient="firm", drop=gone, method=method
+                )
 
 
 KINDS = ["arrow", "pandas", "polars", "parquet", "many parts", "pandas file", "polars file"]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from discreet.errors import InvalidRequest
 from discreet.protect import Hierarchy, anonymize, mondrian, patterns, report, scan
 from discreet.protect.scanning import IDENTIFIERS
 from discreet.protect.treatment import UNTOUCHED, safe_harbour, treatment
+from tests.protect import hard_notes
+from tests.protect.hard_notes import hard_note
 
 FIRST = [
     "Aroha", "Bjarne", "Chidi", "Dariela", "Eluned", "Fjodor", "Ghislaine", "Hokulani", "Ishaan", "Jorunn", "Kwabena",
@@ -59,11 +64,12 @@ def note(rng: np.random.Generator) -> tuple[str, list[tuple[str, str]]]:
     return text, [(kind, value) for _, kind, value in chosen if kind]
 
 
-def test_precision_and_recall_on_made_up_notes() -> None:
+@pytest.mark.parametrize("made", [note, hard_note])
+def test_precision_and_recall_on_made_up_notes(made: Callable[[np.random.Generator], tuple[str, list[Any]]]) -> None:
     rng = np.random.default_rng(11)
     right = told = true = 0
     for _ in range(800):
-        text, expected = note(rng)
+        text, expected = made(rng)
         found = [(match.kind, text[match.start : match.stop]) for match in patterns.find(text)]
         right += len(set(found) & set(expected))
         told, true = told + len(found), true + len(expected)
@@ -74,7 +80,8 @@ def test_precision_and_recall_on_made_up_notes() -> None:
 def test_the_scanner_knows_none_of_the_made_up_names() -> None:
     source = Path(patterns.__file__).read_text() + Path(scan.__code__.co_filename).read_text()
     known = set(re.findall(r"\w+", source.lower()))
-    assert not known & {word.lower() for word in (*FIRST, *LAST)}
+    names = " ".join([*FIRST, *LAST, *hard_notes.FIRST, *hard_notes.LAST]).lower()
+    assert not known & {word for word in re.findall(r"\w+", names) if len(word) > 1}
 
 
 def columns(rng: np.random.Generator) -> tuple[dict[str, list[str]], dict[str, str]]:
@@ -127,6 +134,15 @@ def test_few_cells_that_identify_are_found_among_others(cell: str) -> None:
     found = scan({"remark": ["fine", "tired", "Type B", "", "none"] * 20 + [cell]})
     assert [(f.column, f.kind, sum(f.within.values())) for f in found.findings] == [("remark", "free text", 1)]
     assert cell not in str(found.to_dict())
+
+
+@pytest.mark.parametrize("cell", ["ann@b.org", "123-45-6789", "030 123 4567"])
+def test_a_first_row_that_is_no_header_is_not_quoted(cell: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"Ann Ek,{cell}\nBo Lind,\n")
+    with pytest.raises(InvalidRequest, match="number 2 looks like a cell of somebody") as refusal:
+        scan(tmp_path / "t.csv")
+    assert cell not in str(refusal.value)
+    assert "Ann" not in str(refusal.value)
 
 
 def test_what_a_copy_did_to_each_identifier() -> None:

@@ -171,7 +171,7 @@ class Inline(Errands):
     def collect(self) -> Made:
         return self.made
 
-    def measure(self, name: str, text: str, rows: int | None) -> None:
+    def measure(self, name: str, text: str, rows: int | None, longest: float) -> None:
         self.times = (name, self.hand.measure({"text": text, "rows": rows, "runs": 1}))
 
     def measured(self) -> tuple[str, float | None] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import inspect
 import io
 import json
 import os
@@ -23,10 +24,12 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+import discreet as ds
 from discreet.core.ask import Account
 from discreet.core.price import Price
 from discreet.core.release import Release
-from discreet.errors import BudgetExceeded, DiscreetError
+from discreet.errors import BudgetExceeded, DiscreetError, UnsupportedFormat
+from discreet.jobs.fit_file import KINDS, UNSUPERVISED, model_of
 from discreet.ledger import keeping
 from discreet.service import config as service_file
 from discreet.service import grants, run, signing, tokens
@@ -35,10 +38,13 @@ from discreet.service.calls import Refused, json_reply
 from discreet.service.desk import Office
 from discreet.service.errands import Errands
 from discreet.service.inbox import Inbox
+from discreet.service.model_kinds import _FREE
 from discreet.service.outbox import FINAL, WAITING
 from discreet.service.question import parse, price
 from discreet.service.schedule import Waiting, schedule
+from discreet.service.turns import Turns
 from discreet.service.visitors import Rate
+from discreet.service.wire import Wire, _refusal
 from tests.patches import only_here
 
 from . import twins
@@ -268,6 +274,38 @@ def test_10_ones_own_load_provokes_no_overrun(clinic: Clinic) -> None:
     assert "overran" not in (clinic.folder / "private" / "desk.log").read_text()
 
 
+def test_10_what_was_never_measured_delays_nobody_for_long(tmp_path: Path) -> None:
+    """Measuring is a turn: one analyst's new classes come between the questions of others, and a vain one comes once."""
+    clinic = make_clinic(tmp_path)
+    clinic.edit("seconds = 0.01\n", "")
+    ann, bob = clinic.analyst("ann", 5), clinic.analyst("bob", 5)
+    with clinic.desk() as office:
+        hand: Any = office.errands
+        measured: list[str] = []
+        real = hand.measure
+
+        def measure(name: str, text: str, *rest: Any) -> None:
+            measured.append(name)
+            hand.times = (name, None if "median" in text else 0.001)
+
+        hand.measure = measure
+        settle(office, bob.submit(mean("0.01")))
+        assert len(measured) == 1
+        new = [ann.submit(mean("0.1", statistic="histogram", options={"bins": 4**n})) for n in range(1, 5)]
+        while len(office.outbox.states(new)) < len(new):
+            office._take(time.time())
+        known = bob.submit(mean("0.02"))
+        assert settle(office, known) == ["answered"]
+        assert len(measured) <= 2  # what was begun before bob came, and none of the others
+        assert settle(office, *new) == ["answered"] * 4
+        assert len(measured) == 5
+        for _ in range(2):
+            assert settle(office, ann.submit(mean("0.1", statistic="median"))) == ["denied"]
+        assert len(measured) == 6
+        hand.measure = real
+    assert "cannot be measured" in (clinic.folder / "private" / "desk.log").read_text()
+
+
 def test_12_a_price_is_no_oracle(stand: Stand) -> None:
     """Prices and rehearsals are made where there is no table at all, and are what the schema alone says."""
     assert service_file.read(Path(stand.boxes).parent / "serve.toml").tables == {}
@@ -360,6 +398,24 @@ BOMBS = [
 ]  # fmt: skip
 
 
+_NO_SIZE = {
+    "epsilon", "delta", "rho", "bounds", "neighbors", "ledger", "random_state", "classes", "target_bounds", "verbose",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_16_no_parameter_of_a_model_sizes_a_bomb(kind: str) -> None:
+    """Every parameter of every kind, of those to come too: what is refused is refused before anything is built of it."""
+    goal = {} if kind in UNSUPERVISED else {"target": "bmi" if "number" in kind or kind == "linear" else "stroke"}
+    for name in inspect.signature(type(model_of(kind, {}))).parameters:
+        if name in (*_FREE, *_NO_SIZE):
+            continue
+        asked = {"kind": kind, "features": ["age"], "epsilon": 1, **goal}
+        for value in (10**9, [1] * 2000, {"x": {}}):
+            with pytest.raises(DiscreetError):
+                price(parse(json.dumps({"table": "patients", "fit": asked | {name: value}})), SCHEMA)
+
+
 def test_16_bombs_are_refused_in_no_time_and_memory(stand: Stand, helpers: Any) -> None:
     caller, pid = twins.Caller(stand.url, stand.token), helpers[0]._process.pid
     before = _most_memory(pid)
@@ -409,6 +465,58 @@ def test_17_a_flood_is_dammed_for_the_one_who_floods(tmp_path: Path, helpers: An
     assert others == [202] * 10
 
 
+def test_17_turns_at_what_is_slow_go_round() -> None:
+    """However many calls of one analyst wait for the process that prices, another's first is the next but one."""
+    turns, order = Turns(most=5), list[int]()
+    waiting = [1, 1, 1, 1, 1, 2, 1, 3, 2]
+
+    def take(who: int) -> None:
+        with contextlib.suppress(Refused), turns.of(who):
+            order.append(who)
+
+    with turns.of(1):
+        threads = [threading.Thread(target=take, args=(who,)) for who in waiting]
+        for thread in threads:
+            before = len(turns._waiting)
+            thread.start()
+            while thread.is_alive() and len(turns._waiting) == before:
+                time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+    assert order == [2, 3, 1, 2, 1, 1, 1, 1]  # the sixth of the first was refused
+
+
+def test_17_calls_that_ask_nothing_are_counted_too(tmp_path: Path, helpers: Any) -> None:
+    """Ten calls of any kind for each question of the limit, by token and by page."""
+    with standing(tmp_path, more="[limits]\nper_minute = 1\n", helpers=helpers) as small:
+        caller = twins.Caller(small.url, small.token)
+        cookie = {"Cookie": twins.sign_in(caller, small.token)}
+        codes = [caller.call("GET", "/v1/requests").code for _ in range(6)]
+        codes += [caller.call("GET", "/answers", headers=cookie).code for _ in range(6)]
+        caller.close()
+    assert codes == [200] * 10 + [429] * 2
+
+
+def test_17_waiting_calls_of_one_analyst_take_few_connections(tmp_path: Path, helpers: Any) -> None:
+    """As many calls are kept waiting as questions may be queued; one more has its reply at once."""
+    with standing(tmp_path, slot=3, more="[limits]\nqueued = 2\n", helpers=helpers) as small:
+        callers = [twins.Caller(small.url, small.token) for _ in range(4)]
+        ref = json.loads(callers[0].call("POST", "/v1/requests", body(mean()).encode()).body)["request"]
+        states: list[str] = []
+
+        def wait(caller: twins.Caller) -> None:
+            states.append(json.loads(caller.call("GET", f"/v1/requests/{ref}?wait=1").body)["state"])
+
+        threads = [threading.Thread(target=wait, args=(caller,)) for caller in callers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert states.count("answered") == 2
+        for caller in callers:
+            caller.close()
+
+
 def test_18_anothers_request_is_not_there(stand: Stand) -> None:
     mine, other = twins.Caller(stand.url, stand.token), twins.Caller(stand.url, stand.other)
     ref = json.loads(mine.call("POST", "/v1/requests", body(mean()).encode()).body)["request"]
@@ -441,6 +549,23 @@ def test_19_hostile_names_reach_no_terminal_and_no_page(stand: Stand) -> None:
         assert "<script" not in page
         assert "<img" not in page
     caller.close()
+
+
+def test_19_names_that_look_alike_are_one(clinic: Clinic) -> None:
+    """A custodian who reads a list tells analysts by their names."""
+    clinic.analyst("Ann Lee", None)
+    with clinic.custodian() as custodian:
+        for name in ("ann lee", " Ann  Lee", "\uff21nn Lee", "Ann\u00a0Lee", "", "  "):
+            with pytest.raises(DiscreetError):
+                custodian.add(name)
+
+
+def test_19_a_service_that_was_broken_into_commands_no_terminal() -> None:
+    """What it says of a refusal is told without what a terminal would obey or a reader be misled by."""
+    hostile = "\x1b[2J\u202ehidden\x07"
+    said = _refusal(422, json.dumps({"error": dict.fromkeys(("kind", "rule", "key", "remedy"), hostile)}).encode())
+    assert str(said).isprintable()
+    assert said.key.isprintable()
 
 
 def test_20_a_hostile_model_to_score_is_refused(stand: Stand) -> None:
@@ -575,6 +700,22 @@ SMUGGLED = [
     b"GET /health HTTP/1.1\r\nHost: x\r\nBad Header: x\r\n\r\n" + HEALTH,
     b"GET /health HTTP/1.1\nHost x\n\n" + HEALTH,
     b"GET /health HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 200_000 + b"\r\n\r\n",
+    POSTED + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + HEALTH,
+    POSTED + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n" + HEALTH,
+    POSTED + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + HEALTH,
+    POSTED + b"Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n" + HEALTH,
+    POSTED + b"Content-Length: +4\r\n\r\nabcd" + HEALTH,
+    POSTED + b"Content-Length: -4\r\n\r\nabcd" + HEALTH,
+    POSTED + b"Content-Length: 0x4\r\n\r\nabcd" + HEALTH,
+    POSTED + b"Content-Length: 4, 40\r\n\r\nabcd" + HEALTH,
+    POSTED + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n" + HEALTH,
+    POSTED + b"Transfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n0\r\n\r\n" + HEALTH,
+    POSTED + b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 30 + b"\r\n" + HEALTH,
+    b"GET /health HTTP/1.1\r\nHost: x\r\nX: a\x00b\r\n\r\n" + HEALTH,
+    b"GET /health HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n" + HEALTH,
+    b"GET /health\tHTTP/1.1\r\nHost: x\r\n\r\n" + HEALTH,
+    b"GET /health HTTP/2.0\r\nHost: x\r\n\r\n" + HEALTH,
+    b"GET /health HTTP/1.1\r\n\r\n" + HEALTH,
 ]
 
 
@@ -652,6 +793,27 @@ def test_27_a_swapped_question_is_seen(clinic: Clinic) -> None:
         signed = [(ann.answer(ref) or pytest.fail("none")).document["question"] for ref in (early, late)]
     assert signed[0] != asked.digest
     assert signed[1] == asked.digest
+
+
+def test_27_an_earlier_answer_is_not_played_again(tmp_path: Path, helpers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A front that answers a question with the signed answer to the same question of another day."""
+    with standing(tmp_path, slot=0.02, helpers=helpers) as stand:
+        session = ds.connect(stand.url, stand.token)
+        session.mean("age", epsilon=0.1)
+        (old,) = session.history()
+        real = Wire.post
+
+        def post(wire: Wire, path: str, text: str, headers: Any = None) -> dict[str, Any]:
+            return real(wire, path, text, headers) | {"request": old["request"]}
+
+        monkeypatch.setattr(Wire, "post", post)
+        with pytest.raises(UnsupportedFormat, match="named by its key"):
+            session.mean("age", epsilon=0.1)
+        get = Wire.get
+        monkeypatch.setattr(Wire, "post", real)
+        monkeypatch.setattr(Wire, "get", lambda wire, path: get(wire, f"/v1/requests/{old['request']}"))
+        with pytest.raises(UnsupportedFormat, match="names another"):
+            session.mean("age", epsilon=0.1)
 
 
 def test_28_a_poisoned_inbox_is_answered_by_words(clinic: Clinic) -> None:
@@ -749,7 +911,7 @@ def test_32_lengths_tell_no_values(stand: Stand) -> None:
     lengths = set()
     for scale in (0, 1, 7.123456789012345, -1.2345678901234567e-300, 1e307, 12345678):
         doc = {"answer": json.dumps({"value": [scale * each for each in (1, 2, 3)] * 60, "hash": "0a1b2"})}
-        lengths.add(len(json_reply(doc).body))
+        lengths.add((len(json_reply(doc).body), len(json_reply(doc, indent=1).body)))
     assert len(lengths) == 1
     caller = twins.Caller(stand.url, stand.token)
     asked = [mean(f"0.{number}", where=f"age > {10 * number}") for number in range(1, 6)]

@@ -121,7 +121,9 @@ REFUSED = {
     ),
     "layers": asked(fit={"kind": "network", "epsilon": 1, "delta": 1e-6, "hidden_layer_sizes": [10**9], **COLUMNS}),
     "asks": body(*[mean()] * 21),
+    "clusters": asked(fit={"kind": "kmeans", "n_clusters": 10**9, "features": ["age"], "epsilon": 1}),
 }
+_STRATA = {"statistic": "logrank", "columns": ["age", "stroke"], "by": "sex", "epsilon": 1}
 _WIDE = [f"bins({c}, {[*range(10, 60)]})" for c in ("bmi", "age", "bmi + age")]
 REFUSED_BY_SCHEMA = {
     "code": asked(ask=[{"statistic": "of_tests", "columns": ["age"], "epsilon": 1}]),
@@ -129,6 +131,9 @@ REFUSED_BY_SCHEMA = {
     "label": body(mean(where={"sex": "x"})),
     "pattern": body(mean(where="matches(sex, 'f*')")),
     "pattern in a group": asked(ask=[{"statistic": "count", "by": "matches(sex, 'f*')", "epsilon": 1}]),
+    "pattern among strata": asked(ask=[_STRATA | {"options": {"happened": "yes", "strata": "matches(stroke, 'y*')"}}]),
+    "pattern of other letters": body(mean(where="\uff4datches(sex, 'f*')")),
+    "pattern of the impossible": asked(synthesize={"columns": ["sex"], "impossible": ["endswith(sex,'f')"], "epsilon": 1}),
     "code in a filter": body(mean(where="__import__('os').system('x') > 0")),
     "cells": asked(ask=[{"statistic": "crosstab", "columns": _WIDE, "epsilon": 1}]),
     "steps": asked(fit={"kind": "sgd", "epsilon": 1, "delta": 1e-6, "lot_size": 1, "epochs": 9999, **COLUMNS}),

@@ -200,7 +200,10 @@ def test_redirects_are_refused_and_tokens_are_read_from_safe_files(tmp_path: Pat
     monkeypatch.setenv("DISCREET_TOKEN", stand.token)
     assert Wire(stand.url, None).get("/v1/tables")["tables"]
     with pytest.raises(ServiceRefused):  # the front door sends a browser on
-        Wire(stand.url, "wrong").get("/v1/tables")
+        Wire(stand.url, "discreet_" + "x" * 43).get("/v1/tables")
+    for wrong in ("wrong", "discreet_" + "\u00e4" * 43, f"{stand.token}\r\nX: y"):
+        with pytest.raises(InvalidRequest, match="copy all of it"):
+            Wire(stand.url, wrong)
     wire = Wire(stand.url, stand.token)
     import urllib.error
     import urllib.request

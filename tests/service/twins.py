@@ -27,8 +27,8 @@ from tests.service.conftest import Clinic, make_clinic, rows
 from tests.service.stand import listener, listening
 
 TABLES = {"base": rows(200), "one less": rows(199), "empty": rows(0), "full": rows(500)}
-_HIDDEN = ("value", "ref", "request", "signature", "due", "sent", "location", "hash", "made", "predictor", "lower", "upper",
-           "at", "expires", "key", "csrf", "ledger")  # fmt: skip
+_HIDDEN = ("value", "theta", "ref", "request", "signature", "due", "sent", "location", "hash", "made", "predictor", "lower",
+           "upper", "at", "expires", "key", "csrf", "ledger")  # fmt: skip
 _IDLE = 1.0  # seconds after which a front may be about to close a connection that nobody used
 # On a page: the word of its form, references and moments.
 _VARIES = re.compile(rb'(?<=name="csrf" value=")[^"]*|[0-9a-f]{32}|\d\d:\d\d(?::\d\d)?')
@@ -179,6 +179,15 @@ GOOD: list[dict[str, Any]] = [
               "epsilon": 1}},
     {"synthesize": {"columns": ["sex", "stroke"], "epsilon": 1, "tables": 2}},
 ]  # fmt: skip
+_OF_THREE = {"by": "bins(age, [0, 30, 60, 101])"}
+_LIVES = {"columns": ["age", "stroke"], "options": {"bins": 3, "happened": "yes"}, "by": "sex"}
+_OWN = {
+    "f_oneway": _OF_THREE,
+    "kruskal": _OF_THREE,
+    "logrank": _LIVES,
+    "survival": _LIVES,
+    "ttest_1samp": {"options": {"popmean": 30}},
+}  # what the clinic's columns need it to be
 _PLACES = {"x": "bmi", "y": "age", "n": "age", "g": "sex", "arm": "stroke"}
 
 
@@ -187,7 +196,7 @@ def _registered(name: str) -> dict[str, Any]:
     columns, given = ASKED[name]
     options = {word: value for word, value in given.items() if word != "by"} | ({"k": 1} if name == "top" else {})
     asked = {"statistic": name, "columns": [_PLACES[each] for each in columns], "options": options, "epsilon": "0.1"}
-    return {"ask": [asked | ({"by": _PLACES[given["by"]]} if "by" in given else {})]}
+    return {"ask": [asked | ({"by": _PLACES[given["by"]]} if "by" in given else {}) | _OWN.get(name, {})]}
 
 
 GOOD += [_registered(name) for name in ASKED]

@@ -15,7 +15,7 @@ import pytest
 
 from discreet.core.schema import Real, Schema
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.sources import open_source, people
+from discreet.sources import choosing, open_source
 from tests.sources.conftest import REPLACE, ROWLESS, SCHEMA, TABLES
 from tests.sources.folds import everything
 
@@ -96,12 +96,12 @@ def test_a_cap_does_not_favour_values() -> None:
 
 
 def test_hashes_that_meet_are_ordered_by_codes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(people, "row_hashes", lambda codes, start: np.zeros_like(start))
+    monkeypatch.setattr(choosing, "row_hashes", lambda codes, start: np.zeros_like(start))
     keys, hashes = np.zeros(50, np.int64), np.zeros(50, np.uint64)
     codes = np.random.default_rng(5).permutation(50)
-    kept = people.smallest_rows(keys, hashes, 3, lambda rows: [codes[rows]], lambda rows: [])
+    kept = choosing.smallest_rows(keys, hashes, 3, lambda rows: [codes[rows]], lambda rows: [])
     assert sorted(codes[kept]) == [0, 1, 2]
-    kept = people.smallest_rows(keys, hashes, 3, lambda rows: [codes[rows] // 10], lambda rows: [-codes[rows]])
+    kept = choosing.smallest_rows(keys, hashes, 3, lambda rows: [codes[rows] // 10], lambda rows: [-codes[rows]])
     assert sorted(codes[kept]) == [7, 8, 9]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from discreet.core.query import evaluate_together
 from discreet.core.schema import Real, Schema
-from discreet.sources.people import DEFAULT_SALT
+from discreet.sources.choosing import DEFAULT_SALT
 from discreet.statistics.question import Table, build
 from tests.sources.conftest import COLUMNS, KINDS, REPLACE, ROWLESS, SCHEMA, TABLES
 from tests.sources.folds import everything

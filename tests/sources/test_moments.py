@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.core.dates_and_times import Datetime, Duration
 from discreet.core.dialect import Dialect
-from discreet.core.moments import Datetime, Duration
-from discreet.sources.moments import durations, moments
+from discreet.sources.dates_and_times import durations, moments
 
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 WHOLE = st.integers(-(2**62), 2**62)

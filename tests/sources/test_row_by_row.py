@@ -19,8 +19,8 @@ import discreet as ds
 from discreet.core.schema import Categories, Real, Schema
 from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.sources import cells, open_source
+from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.ids import hash_whole, identities, identity
-from discreet.sources.people import DEFAULT_SALT
 
 DAY = dt.datetime(2020, 3, 4)
 NUMBER = Schema({"x": Real(0, 9)})

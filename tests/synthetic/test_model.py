@@ -10,8 +10,8 @@ import discreet as ds
 from discreet.core.release import Release
 from discreet.synthetic.measurement import Floats, Measurement, measured, total
 from discreet.synthetic.model import fitted, from_tree
-from discreet.synthetic.stream import Stream
-from discreet.synthetic.tree import simplex, tree_of
+from discreet.synthetic.pair_tree import simplex, tree_of
+from discreet.synthetic.public_stream import Stream
 
 RNG = np.random.default_rng(3)
 

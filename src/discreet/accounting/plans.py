@@ -18,6 +18,7 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.mechanism import Mechanism, Sensitivity
 from discreet.core.numbers import Number
 from discreet.errors import InvalidRequest
+from discreet.mechanisms.hockey_stick import epsilon_at
 
 _INTERVAL = 1e-4  # losses are rounded up to multiples of this
 
@@ -49,8 +50,6 @@ def epsilon_of(plan: Sequence[Step], delta: Number) -> float:
     square = sum((_gaussian_square(s) * s.times for s in plan if s.mechanism.name == "gaussian"), Fraction(0))
     rest = [s for s in plan if s.mechanism.name != "gaussian"]
     if not rest:
-        from discreet.mechanisms.hockey_stick import epsilon_at
-
         return min(algebra, epsilon_at(delta, math.sqrt(square))) if plan else 0.0
     losses = [_loss(s).self_compose(s.times) if s.times > 1 else _loss(s) for s in rest]
     if square:

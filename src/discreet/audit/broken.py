@@ -20,7 +20,7 @@ from discreet.audit.bits import bit_bound
 from discreet.audit.lower_bound import CONFIDENCE, LowerBound, lower_bound
 from discreet.core.random import system
 from discreet.mechanisms.hockey_stick import analytic_ratio, epsilon_at
-from discreet.mechanisms.sampling.normal import discrete_gaussian
+from discreet.mechanisms.sampling.normal_draws import discrete_gaussian
 
 Floats = npt.NDArray[np.float64]
 _STEPS = 2.0**34

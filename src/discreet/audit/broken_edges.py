@@ -17,7 +17,7 @@ import numpy as np
 
 from discreet.audit.broken import choose, exhibit, laplace, uniform
 from discreet.core.random import system
-from discreet.mechanisms.sampling.exponential import discrete_laplace
+from discreet.mechanisms.sampling.exponential_draws import discrete_laplace
 
 _DAY = datetime.date(2020, 3, 4)
 _SOME = 2_000  # enough where a single run gives everything away

@@ -63,7 +63,7 @@ ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "equal_variances": (("x",), {"by": "arm"}),
     "f_oneway": (("x",), {"by": "g"}),
     "kruskal": (("x",), {"by": "g"}),
-    "ks_2samp": (("x",), {"by": "arm", "bins": 4}),
+    "ks_2samp": (("x",), {"by": "arm"}),
     "linregress": (("x", "y"), {}),
     "logrank": (("y", "x"), {"by": "arm", "bins": 3}),
     "mannwhitneyu": (("x",), {"by": "arm"}),
@@ -195,6 +195,14 @@ def extremes(name: str, relation: Relation) -> Iterator[tuple[neighbours.Rows, n
         yield [*camps, _at("a", 1, 1)], [*camps, _at("b", 0, 1)]
     if name == "covariance_matrix" and relation == "replace":
         yield [_at("a", 0.5, 0)] * 5 + [_at("a", 1, 1)], [_at("a", 0.5, 0)] * 5 + [_at("a", 1 / 3, -1 / 3)]
+    if name == "ks_2samp":
+        # All others in one group, and one below them who joins the other, or comes over to it.
+        others = [_at("b", 0.5, 0)] * 199
+        yield [*others, _at("a", 0, 0)], others if relation == "add_remove" else [*others, _at("b", 0, 0)]
+    if name == "kruskal" and relation != "add_remove":
+        # Few of two groups above many of a third: one of them goes from the top of the one to the bottom of the other.
+        others = [_at("a", 1, 0), _at("b", 1, 0)] + [_at("c", 0.5, 0)] * 197
+        yield [*others, _at("a", 1, 0)], [*others, _at("b", 0, 0)]
     if name in ("mannwhitneyu", "two_sample", "kruskal", "wilcoxon"):
         # All others in one group with one value, and one at either end of the ranks in a group of their own.
         others = [_at("b", 0.5, -0.5)] * 199  # the more, the closer to the bound of the proof

@@ -1,11 +1,13 @@
 """The command ``discreet``: parse, call, render. One file for each group of commands.
 
 Exit codes: 0 when it was done, 2 for anything the person who asked can put right (one line says what), 130 when
-interrupted. Heavy imports happen inside the commands, so that help is instant.
+interrupted. Jobs are loaded when they are first used, and other heavy imports happen inside the commands, so that help
+is instant.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 import sys
@@ -15,17 +17,23 @@ from contextlib import contextmanager
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+_YOUNG = 100_000  # objects made before Python looks for cycles
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; nothing but that code and what was printed comes out."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:  # the process is ours: large libraries make many objects that stay, and none need be looked for
+        gc.set_threshold(_YOUNG, 50, 1000)
     try:
         with _terminable():
             return _run(given)
     except KeyboardInterrupt:  # also while a command is being imported
         _refuse(f"interrupted; {_charged()}", "Interrupted", given)
         return INTERRUPTED
+    finally:
+        if arguments is None:
+            gc.freeze()  # the process ends: nor need they be looked through once more
 
 
 def _run(given: list[str]) -> int:

@@ -168,8 +168,8 @@ def write_off(population: Population, file: File = _FILE) -> None:
 def registry(file: File = _FILE) -> None:
     """Write what a registry of deployments wants to know of each population, as JSON (which is YAML)."""
     from discreet.service import config
+    from discreet.service.deployments import described
     from discreet.service.register import ledger_of
-    from discreet.service.registry import described
 
     settings, made = config.read(file), []
     for population in settings.populations.values():

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
 
 
@@ -29,11 +30,9 @@ def ask(
     One aggregate is one question; several share what is spent. A statement that cannot be asked is refused with the nearest
     one that can, and nothing is charged. A question that was answered before is answered again for nothing.
     """
-    from discreet.jobs import plan, release, sql
-
-    asked = sql.read(file, statement, {"epsilon": epsilon, "delta": delta, "rho": rho})
+    asked = jobs.sql.read(file, statement, {"epsilon": epsilon, "delta": delta, "rho": rho})
     if dry:
-        doc = plan.planned(asked)
+        doc = jobs.plan.planned(asked)
         if json:
             show.document(doc)
         else:
@@ -41,7 +40,7 @@ def ask(
             show.table("Nothing was asked yet", ["question", "cost", "expected error"], rows)
             show.fits(doc)
         return
-    doc, results = release.answered(asked, show.working)
+    doc, results = jobs.release.answered(asked, show.working)
     if json:
         show.document(doc)
         return
@@ -53,6 +52,4 @@ def ask(
 
 
 def _said(cell: Any) -> str:
-    from discreet.report.numbers import plain
-
-    return plain(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else str(cell)
+    return show.plain(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else str(cell)

@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
+from discreet.errors import NotPrivate
 
 
 def register(app: typer.Typer) -> None:
@@ -26,10 +28,8 @@ def audit(
     Exits with 2 if any claim of the package is refuted, or any exhibit of the museum is not.
     """
     from discreet.audit import claims, page
-    from discreet.errors import NotPrivate
-    from discreet.jobs.output import folder_for
 
-    with folder_for(out, ["audit.json", "audit.html"]) as write:
+    with jobs.output.folder_for(out, ["audit.json", "audit.html"]) as write:
         rows = []
         with show.working("sampling every law, statistic and exhibit"):
             rows = list(claims.everything(quick))

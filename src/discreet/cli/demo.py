@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli import show
+from discreet import jobs
+from discreet.cli import clinic, show
+from discreet.cli.release import summary
 
 TABLE, SCHEMA, FILE = "clinic.csv", "clinic.schema.toml", "clinic.toml"
 
@@ -25,28 +27,23 @@ def demo(
 
     Run it again and the same questions are answered from the ledger, for nothing.
     """
-    from discreet.cli import clinic
-    from discreet.cli.release import summary
-    from discreet.jobs.output import folder_for
-    from discreet.jobs.plan import planned
-    from discreet.jobs.release import PAGE, released
-    from discreet.jobs.release_file import read
-
     table = clinic.clinic()
-    with folder_for(out, [TABLE, SCHEMA, FILE]) as write:
+    with jobs.output.folder_for(out, [TABLE, SCHEMA, FILE]) as write:
         for name, text in ((TABLE, table), (SCHEMA, clinic.SCHEMA), (FILE, clinic.RELEASE)):
             # A table written again would be another version of the data, and its answers would cost again.
             if not _holds(out / name, text):
                 write(name, text)
-        file = read(out / FILE)
-        plan = planned(file)
-        doc = released(file, out)
+        file = jobs.release_file.read(out / FILE)
+        plan = jobs.plan.planned(file)
+        doc = jobs.release.released(file, out)
     if json:
-        show.document({"kind": "demo", "folder": str(out), "plan": plan, "releases": doc, "report": str(out / PAGE)})
+        show.document(
+            {"kind": "demo", "folder": str(out), "plan": plan, "releases": doc, "report": str(out / jobs.release.PAGE)}
+        )
         return
     _tell(out, table, plan)
     summary(doc, out)
-    show.say(f"Now open {out / PAGE} in a browser. The files to change and try are {FILE} and {SCHEMA}.")
+    show.say(f"Now open {out / jobs.release.PAGE} in a browser. The files to change and try are {FILE} and {SCHEMA}.")
 
 
 def _holds(path: Path, text: str) -> bool:

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
+from discreet.errors import UnsupportedFormat
 
 
 def register(app: typer.Typer) -> None:
@@ -35,27 +37,23 @@ def evidence(
     public_key.txt checks it, audit.csv holds what the auditor certified, proofs.csv where each claim is proved and tested,
     and people.html is for the people in the table. README.md says how to read and check them.
     """
-    from discreet.jobs import evidence as job
-    from discreet.jobs.output import folder_for
-    from discreet.jobs.release_file import read
     from discreet.service.signing import Signer
 
-    release, names = read(file), job.read_about(about)
-    with folder_for(out, job.FILES) as write:
+    release, names = jobs.release_file.read(file), jobs.evidence.read_about(about)
+    with jobs.output.folder_for(out, jobs.evidence.FILES) as write:
         signer = Signer(key or file.parent / "evidence.key")
         found = _audit(audit)
-        document = job.written(release, names, found, lambda text: (signer.public, signer.sign_head(text)), write)
+        document = jobs.evidence.written(release, names, found, lambda text: (signer.public, signer.sign_head(text)), write)
     if json:
         show.document(document)
         return
-    show.say(f"Wrote {', '.join(job.FILES)} into {out}.")
+    show.say(f"Wrote {', '.join(jobs.evidence.FILES)} into {out}.")
     show.say(f"Give the board this public key by another way: {signer.public}")
 
 
 def _audit(path: Path | None) -> list[dict[str, Any]]:
     """What the auditor certified: as it was written, or quickly now."""
     from discreet.audit import claims
-    from discreet.errors import UnsupportedFormat
 
     if path is None:
         with show.working("sampling every law, statistic and exhibit"):

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
+from discreet.errors import InvalidRequest, NoSuchLedger
 
 _MOST_SHOWN = 40  # coefficients in the table on a terminal; all of them are in the file
 
@@ -58,13 +60,9 @@ def fit(
     nothing. Bounds and classes are those of the schema. What was fitted before, to the same version of the table, is free;
     without --version a file that was touched counts as a new version.
     """
-    from discreet.errors import InvalidRequest, NoSuchLedger
-    from discreet.jobs import fit_file
-    from discreet.jobs.fit import fitted, planned
-
     asked = {
         "kind": model, "target": target, "features": features, "weight": weight, "where": where_of(where),
-        "propensity": fit_file.number_or_name(propensity),
+        "propensity": jobs.fit_file.number_or_name(propensity),
     }  # fmt: skip
     spent = {
         "epsilon": epsilon,
@@ -74,14 +72,14 @@ def fit(
         "method": method,
         "intervals": intervals or None,
     }
-    parameters = {key: value for key, value in spent.items() if value is not None} | fit_file.settings(more or [])
+    parameters = {key: value for key, value in spent.items() if value is not None} | jobs.fit_file.settings(more or [])
     if table.endswith(".toml"):
         given = [f"--{key}" for key, value in (asked | {"schema": schema, "ledger": ledger}).items() if value]
         if given or parameters:
             raise InvalidRequest(
                 f"a fit file says all itself, got {(given or [f'--{next(iter(parameters))}'])[0]} beside it; write it there"
             )
-        wanted = fit_file.from_file(Path(table), out)
+        wanted = jobs.fit_file.from_file(Path(table), out)
     else:
         needed: dict[str, Any] = {
             "--schema": schema,
@@ -96,10 +94,10 @@ def fit(
         assert schema is not None
         assert ledger is not None
         place = out or Path("model.json")
-        base = fit_file.base_of(table, schema, ledger, name, budget, version)
-        wanted = fit_file.from_options(base, asked, parameters, place)
+        base = jobs.fit_file.base_of(table, schema, ledger, name, budget, version)
+        wanted = jobs.fit_file.from_options(base, asked, parameters, place)
     try:
-        doc = planned(wanted) if plan else fitted(wanted, show.working)
+        doc = jobs.fit.planned(wanted) if plan else jobs.fit.fitted(wanted, show.working)
     except NoSuchLedger as problem:
         if wanted.place:
             raise
@@ -114,8 +112,6 @@ def fit(
 
 def where_of(given: list[str] | None) -> dict[str, Any]:
     """Conditions as columns with their labels."""
-    from discreet.errors import InvalidRequest
-
     made: dict[str, list[str]] = {}
     for each in given or ():
         name, equals, label = each.partition("=")
@@ -140,12 +136,10 @@ def _say_plan(doc: dict[str, Any]) -> None:
 
 
 def _say_fit(doc: dict[str, Any]) -> None:
-    from discreet.report.numbers import plain
-
     found, rows = doc["intervals"], []
     for place, (name, value) in enumerate(doc["coefficients"].items()):
-        ends = [] if found is None else [f"{plain(found['lower'][place])} to {plain(found['upper'][place])}"]
-        rows.append([name, plain(value), *ends])
+        ends = [] if found is None else [f"{show.plain(found['lower'][place])} to {show.plain(found['upper'][place])}"]
+        rows.append([name, show.plain(value), *ends])
     if doc["random_features"]:
         show.say(f"A {doc['model']} model of {doc['target'] or 'features'}, of {doc['random_features']} random features.")
         rows = []

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+import discreet as ds
+from discreet import jobs
 from discreet.cli import show
 from discreet.jobs.observed import Model
 
@@ -60,18 +62,14 @@ def infer(
 
     Nothing is paid: only what was released is looked at. Clamp, grid and the law of the noise come from the releases.
     """
-    from discreet.core.releases import read_releases
-    from discreet.jobs import observed
-    from discreet.jobs.infer import drawn, prepared
-
-    read = read_releases(file)
+    read = ds.read_releases(file)
     title, seen = read.title, read.answers
-    picked = observed.chosen(seen, ask or [])
+    picked = jobs.observed.chosen(seen, ask or [])
     columns = [*(column or []), *([target] if target else [])]
     priors = {"alpha": alpha, "mean": prior_mean, "deviation": prior_sd, "variance": variance, "success": success}
-    releases, described = prepared(model, picked, seen, columns, target, priors)
+    releases, described = jobs.infer.prepared(model, picked, seen, columns, target, priors)
     folder = out or file.with_name(f"{model.value}-posterior")
-    doc = drawn(releases, described, title, folder, level, {
+    doc = jobs.infer.drawn(releases, described, title, folder, level, {
         "draws": draws, "warmup": warmup, "chains": chains, "seed": seed, "sampler": sampler, "n": rows,
         "design_effect": design_effect,
     })  # fmt: skip

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
 from discreet.cli.keeping import adopt, backup, redeem, upgrade
 from discreet.cli.ledger_file import Url, address_of, open_ledger
@@ -171,15 +172,13 @@ def question_in_words(question: str) -> str:
     """A stored question in a few words: ``sums over pressure, by smoker`` or ``median of bmi``."""
     import json
 
-    from discreet.jobs.asking import columns_of
-
     if not question.startswith("{"):
         return question
     try:
         doc = json.loads(question)
     except json.JSONDecodeError:
         return question
-    names = ", ".join(dict.fromkeys(columns_of([question])))
+    names = ", ".join(dict.fromkeys(jobs.asking.columns_of([question])))
     match doc:
         case {"name": "cells", "factors": [*factors]}:
             return _cells_in_words(factors)

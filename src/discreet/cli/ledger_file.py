@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import discreet as ds
+from discreet.errors import InvalidRequest, NoSuchLedger
+
 if TYPE_CHECKING:
     from discreet.ledger import Ledger
 
@@ -21,11 +24,8 @@ def address_of(url: str) -> str:
 
 def open_ledger(url: str, name: str | None) -> Ledger:
     """The ledger, or one line that says what is there instead."""
-    from discreet.errors import InvalidRequest, NoSuchLedger
-    from discreet.ledger import Ledger
-
     try:
-        return Ledger(address_of(url), name=name)
+        return ds.Ledger(address_of(url), name=name)
     except NoSuchLedger as problem:
         raise InvalidRequest(f"there is no ledger {problem.where}", remedy="correct the path or --name") from None
     except InvalidRequest as problem:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
 
 
@@ -28,9 +29,7 @@ def report(
     json: show.Json = False,
 ) -> None:
     """Make one private report for each row of TABLE: run it where the values are; only the reports leave."""
-    from discreet.jobs.local import law_of, reported
-
-    doc = reported(law_of(categories, bounds, epsilon), table, column, out)
+    doc = jobs.local.reported(jobs.local.law_of(categories, bounds, epsilon), table, column, out)
     if json:
         show.document(doc)
         return
@@ -43,13 +42,12 @@ def estimate(
     json: show.Json = False,
 ) -> None:
     """Estimate shares or a mean from REPORTS, with intervals for the population they were drawn from."""
-    from discreet.jobs.local import estimated
-    from discreet.report.numbers import plain
-
-    doc = estimated(files, level)
+    doc = jobs.local.estimated(files, level)
     if json:
         show.document(doc)
         return
-    rows = [[str(r["of"]), plain(r["value"]), f"{plain(r['low'])} to {plain(r['high'])}"] for r in doc["rows"]]
+    rows = [
+        [str(r["of"]), show.plain(r["value"]), f"{show.plain(r['low'])} to {show.plain(r['high'])}"] for r in doc["rows"]
+    ]
     show.table(f"{doc['reports']:,} reports by {doc['law']}", ["of", "estimate", f"{100 * level:g} % interval"], rows)
     show.say(f"Each person spent epsilon {doc['epsilon']:g}.")

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
+from discreet.cli.fit import where_of
 
 Table = Annotated[str, typer.Argument(help="The table (CSV or Parquet).", metavar="TABLE")]
 Schema = Annotated[Path, typer.Option("--schema", "-s", help="The schema of the table.")]
@@ -54,18 +56,14 @@ def tune(
     json: show.Json = False,
 ) -> None:
     """Fit several candidates to different people of TABLE, choose the best privately, publish it. It is paid for once."""
-    from discreet.cli.fit import where_of
-    from discreet.jobs import fit_file
-    from discreet.jobs.tune import grid, tuned
-
-    candidates = grid(tries)
+    candidates = jobs.tune.grid(tries)
     asked = {
         "kind": model, "target": target, "features": features, "weight": weight, "where": where_of(where),
-        "propensity": fit_file.number_or_name(propensity),
+        "propensity": jobs.fit_file.number_or_name(propensity),
     }  # fmt: skip
-    base = fit_file.base_of(table, schema, ledger, name, budget, version)
-    parameters = _price(epsilon, delta, rho) | fit_file.settings(more or [])
-    doc = tuned(fit_file.from_options(base, asked, parameters, out), candidates, show.working)
+    base = jobs.fit_file.base_of(table, schema, ledger, name, budget, version)
+    parameters = _price(epsilon, delta, rho) | jobs.fit_file.settings(more or [])
+    doc = jobs.tune.tuned(jobs.fit_file.from_options(base, asked, parameters, out), candidates, show.working)
     if json:
         show.document(doc)
         return
@@ -93,24 +91,21 @@ def judge(
     json: show.Json = False,
 ) -> None:
     """Judge MODEL on the private rows of TABLE: rates with intervals for the population, paid for by the ledger."""
-    from discreet.jobs import fit_file
-    from discreet.jobs.judge import JudgeJob, judged
-    from discreet.report.numbers import plain
-
-    base = fit_file.base_of(table, schema, ledger, name, budget, version)
-    job = JudgeJob(base, model, _price(epsilon, delta, rho), roc, level, best, false_yes, false_no)
-    doc = judged(job, show.working)
+    base = jobs.fit_file.base_of(table, schema, ledger, name, budget, version)
+    job = jobs.judge.JudgeJob(base, model, _price(epsilon, delta, rho), roc, level, best, false_yes, false_no)
+    doc = jobs.judge.judged(job, show.working)
     if json:
         show.document(doc)
         return
-    rows = [[r["rate"], plain(r["value"]), f"{plain(r['low'])} to {plain(r['high'])}"] for r in doc["rates"]]
+    rows = [[r["rate"], show.plain(r["value"]), f"{show.plain(r['low'])} to {show.plain(r['high'])}"] for r in doc["rates"]]
     show.table(f"{model.stem} on {Path(table).name}", ["rate", "value", f"{100 * level:g} % interval"], rows)
     if "area" in doc:
         low, high = doc["area_interval"]
-        show.say(f"Area under the ROC curve {plain(doc['area'])}, {plain(low)} to {plain(high)}; best threshold "
-                 f"{plain(doc['threshold'])}.")  # fmt: skip
+        area, threshold = show.plain(doc["area"]), show.plain(doc["threshold"])
+        between = f"{show.plain(low)} to {show.plain(high)}"
+        show.say(f"Area under the ROC curve {area}, {between}; best threshold {threshold}.")
     else:
-        show.say(f"Right: {plain(doc['accuracy'])} of rows.")
+        show.say(f"Right: {show.plain(doc['accuracy'])} of rows.")
     show.say(f"This cost {doc['cost']}. Spent in all: {doc['spent']}. Left: {doc['remaining']}.")
     if "written" in doc:
         show.say(f"Wrote {doc['written']}.")
@@ -123,9 +118,7 @@ def predict(
     json: show.Json = False,
 ) -> None:
     """Predict from ROWS with a published MODEL, for whoever holds them; nothing is paid."""
-    from discreet.jobs.predict import predicted
-
-    doc: dict[str, Any] = predicted(model, table, out)
+    doc: dict[str, Any] = jobs.predict.predicted(model, table, out)
     if json:
         show.document(doc)
         return

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
 
 
@@ -23,10 +24,7 @@ def plan(
 
     Errors are made up for the schema's expected_rows (1000 without it), values spread evenly between their bounds.
     """
-    from discreet.jobs.plan import planned
-    from discreet.jobs.release_file import read
-
-    doc = planned(read(file))
+    doc = jobs.plan.planned(jobs.release_file.read(file))
     if json:
         show.document(doc)
         return

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet import jobs
 from discreet.cli import protect_duties, protect_vault, show
 from discreet.cli.protect_vault import JobFile, tell
 
@@ -28,10 +29,8 @@ def register(app: typer.Typer) -> None:
 
 def pseudonymize(job: JobFile, json: show.Json = False) -> None:
     """Write the table with a partner's tokens in place of who it is about."""
-    from discreet.jobs import protect as jobs
-
     with show.counting("replacing identities") as done:
-        rows = jobs.pseudonymize(job, done)
+        rows = jobs.protect.pseudonymize(job, done)
     order = _order(job)
     tell(json, {"kind": "pseudonymized", "rows": rows, "order": order}, f"Wrote {rows:,} rows with tokens, {_WORDS[order]}.")
 
@@ -50,11 +49,9 @@ def anonymize(
     json: show.Json = False,
 ) -> None:
     """Write the k-anonymous copy with the least damage, and its report."""
-    from discreet.jobs import protect as jobs
-
     with show.counting("searching, then writing") as done:
-        made = jobs.anonymize(job, done, override=override, node=node)
-    chosen = {"keep", "drop"} & set(jobs.Job.read(job).facts)
+        made = jobs.protect.anonymize(job, done, override=override, node=node)
+    chosen = {"keep", "drop"} & set(jobs.protect.Job.read(job).facts)
     order = _order(job)
     facts, words = _told(made)
     document = {
@@ -64,7 +61,7 @@ def anonymize(
         "copied": list(made.copied),
         "order": order,
     }
-    rows = jobs.safe_harbour(made) if safe_harbour else []
+    rows = jobs.protect.safe_harbour(made) if safe_harbour else []
     tell(json, document | facts | ({"safe_harbour": rows} if rows else {}), f"{words}; the rest are {_WORDS[order]}.")
     if rows and not json:
         show.table("Identifiers of HIPAA's safe harbour", ["identifier", "columns", "what was done"], rows)
@@ -77,10 +74,8 @@ def anonymize(
 
 def check(job: JobFile, json: show.Json = False) -> None:
     """Measure k, l, t and the risks of re-identification of any table."""
-    from discreet.jobs import protect as jobs
-
     with show.working("counting groups"):
-        found = jobs.check(job).to_dict()
+        found = jobs.protect.check(job).to_dict()
     if json:
         show.document({"kind": "checked", **found})
         return
@@ -94,10 +89,8 @@ def scan(
     json: show.Json = False,
 ) -> None:
     """Find columns and texts that identify people, and propose what to do with each; no cell is shown."""
-    from discreet.jobs import protect as jobs
-
     with show.working("looking at every column"):
-        found = jobs.scan(table, plan, delimiter)
+        found = jobs.protect.scan(table, plan, delimiter)
     rows = [list(row) for row in found.safe_harbour()]
     if json:
         show.document({"kind": "scanned", **found.to_dict(), "safe_harbour": rows})
@@ -126,7 +119,5 @@ _WORDS = {"shuffled": "in a new random order", "kept": "in the order they had: c
 
 
 def _order(job: Path) -> str:
-    from discreet.jobs import protect as jobs
-
-    facts: Any = jobs.Job.read(job).facts
+    facts: Any = jobs.protect.Job.read(job).facts
     return str(facts.get("row_order", "shuffled"))

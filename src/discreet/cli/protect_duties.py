@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
 from discreet.cli.protect_vault import JobFile, Who, identity_of, missed_words, tell
 from discreet.errors import InvalidRequest
@@ -31,13 +32,11 @@ def due(
     """Remove the rows of registered tables that fell due, and print the signed receipt."""
     from datetime import date
 
-    from discreet.jobs import protect as jobs
-
     try:
         day = None if on is None else date.fromisoformat(on)
     except ValueError:
         raise InvalidRequest(f"--on must be a day such as 2026-12-31, got {on!r}") from None
-    found = jobs.due(job, day, dry_run=dry_run)
+    found = jobs.protect.due(job, day, dry_run=dry_run)
     if json:
         show.document(found)
         return
@@ -58,17 +57,13 @@ def decide(
     json: show.Json = False,
 ) -> None:
     """Record an automated decision about a person; they can contest it by its number."""
-    from discreet.jobs import protect as jobs
-
-    number = jobs.decide(job, identity_of(identity), decision, made_by)
+    number = jobs.protect.decide(job, identity_of(identity), decision, made_by)
     tell(json, {"kind": "decision", "number": number}, f"Recorded decision {number}.")
 
 
 def contest(job: JobFile, number: Number, identity: Who, reason: Reason, out: Kept = None, json: show.Json = False) -> None:
     """Record that a person contests a decision about them, and print the signed receipt."""
-    from discreet.jobs import protect as jobs
-
-    receipt = jobs.contest(job, identity_of(identity), number, reason, out)
+    receipt = jobs.protect.contest(job, identity_of(identity), number, reason, out)
     tell(json, {"kind": "contested", **receipt.facts()}, f"Recorded: {receipt.words}. Signature {receipt.signature}")
 
 
@@ -82,9 +77,7 @@ def review(
     json: show.Json = False,
 ) -> None:
     """Record what a human made of a contested decision, and print the signed receipt."""
-    from discreet.jobs import protect as jobs
-
-    receipt = jobs.review(job, number, reviewer, outcome, reason, out)
+    receipt = jobs.protect.review(job, number, reviewer, outcome, reason, out)
     tell(
         json, {"kind": "reviewed", **receipt.facts()}, f"Recorded: {receipt.words}, {outcome}. Signature {receipt.signature}"
     )
@@ -92,9 +85,7 @@ def review(
 
 def waiting(job: JobFile, json: show.Json = False) -> None:
     """The contested decisions that nobody has reviewed, and by when each must be answered."""
-    from discreet.jobs import protect as jobs
-
-    found = jobs.waiting(job)
+    found = jobs.protect.waiting(job)
     if json:
         show.document({"kind": "waiting", "contests": found})
         return
@@ -109,9 +100,7 @@ def refit(
     json: show.Json = False,
 ) -> None:
     """What erasures touched: answers that remain, models that may be refitted and their price; with --pay, refit them."""
-    from discreet.jobs import refit as jobs
-
-    found = jobs.refitted(job, fits, working=show.working) if pay else jobs.touched(job, fits)
+    found = jobs.refit.refitted(job, fits, working=show.working) if pay else jobs.refit.touched(job, fits)
     if json:
         show.document(found)
         return

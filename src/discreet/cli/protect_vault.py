@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
 from discreet.errors import InvalidRequest
 
@@ -48,12 +49,10 @@ def register_table(
     json: show.Json = False,
 ) -> None:
     """Put a table into the vault's care: its people can then ask for access and erasure."""
-    from discreet.jobs import protect as jobs
-
     parts = None if token is None else tuple(token.split(","))
     if parts is not None and len(parts) != 3:
         raise InvalidRequest(f"--token must be column,partner,data set, got {token!r}")
-    jobs.register(
+    jobs.protect.register(
         job,
         name,
         table or [],
@@ -78,9 +77,7 @@ def unregister(
     json: show.Json = False,
 ) -> None:
     """Take a table out of the vault's care; the log keeps that it was there."""
-    from discreet.jobs import protect as jobs
-
-    jobs.unregister(job, name, reason, override=override)
+    jobs.protect.unregister(job, name, reason, override=override)
     tell(json, {"kind": "unregistered", "name": name}, f"Unregistered {name}.")
 
 
@@ -91,21 +88,19 @@ def keys(
     json: show.Json = False,
 ) -> None:
     """Make a key file, see what is under each master key, or retire one that nothing is under any more."""
-    from discreet.jobs import protect as jobs
-
     if create:
-        path = jobs.create_keys(job)
+        path = jobs.protect.create_keys(job)
         tell(
             json, {"kind": "keys created", "path": str(path)}, f"Wrote {path}, readable by you only. Keep it apart and safe."
         )
         return
     if retire is not None:
-        jobs.retire(job, retire)
+        jobs.protect.retire(job, retire)
         tell(
             json, {"kind": "key retired", "version": retire}, f"Retired master key {retire}; copies of the key file keep it."
         )
         return
-    found, public_key = jobs.keys(job), jobs.public_key(job)
+    found, public_key = jobs.protect.keys(job), jobs.protect.public_key(job)
     if json:
         versions = {str(version): count for version, count in found.items()}
         show.document({"kind": "keys", "versions": versions, "public_key": public_key})
@@ -116,17 +111,13 @@ def keys(
 
 def rotate(job: JobFile, json: show.Json = False) -> None:
     """Make a new master key in the key file, and bring every key in the vault under the newest one."""
-    from discreet.jobs import protect as jobs
-
-    count, version = jobs.rotate(job)
+    count, version = jobs.protect.rotate(job)
     tell(json, {"kind": "rotated", "keys": count, "version": version}, f"Brought {count} keys under master key {version}.")
 
 
 def access(job: JobFile, identity: Who, json: show.Json = False) -> None:
     """Everything the vault's tables hold about a person, with the log of uses."""
-    from discreet.jobs import protect as jobs
-
-    found = jobs.access(job, identity_of(identity)).to_dict()
+    found = jobs.protect.access(job, identity_of(identity)).to_dict()
     if json:
         show.document({"kind": "access", **found})
         return
@@ -147,9 +138,7 @@ def erase(
     json: show.Json = False,
 ) -> None:
     """Erase a person from everything the vault looks after, and print the signed receipt."""
-    from discreet.jobs import protect as jobs
-
-    receipt = jobs.erase(job, identity_of(identity), override=override, out=out)
+    receipt = jobs.protect.erase(job, identity_of(identity), override=override, out=out)
     gone = ", ".join(f"{n} rows of {name}" for name, n in receipt.tables.items()) or "nothing was there"
     told = ", ".join(receipt.recipients) or "nobody"
     document = {
@@ -171,9 +160,7 @@ def refuse(
     json: show.Json = False,
 ) -> None:
     """Record that an erasure is refused, and on which ground."""
-    from discreet.jobs import protect as jobs
-
-    found = jobs.refuse(job, identity_of(identity), ground, note)
+    found = jobs.protect.refuse(job, identity_of(identity), ground, note)
     tell(json, {"kind": "refused", **found}, f"Recorded: erasure refused on the ground {ground!r}.")
 
 
@@ -185,10 +172,8 @@ def verify(
     json: show.Json = False,
 ) -> None:
     """Check a vault's log and its receipts, or with --public-key one receipt."""
-    from discreet.jobs import protect as jobs
-
     if public_key is not None:
-        receipt = jobs.verify_receipt(job, public_key)
+        receipt = jobs.protect.verify_receipt(job, public_key)
         document = {"kind": "verified", "receipt": receipt.document, "complete": receipt.complete}
         tell(json, document, f"The receipt is genuine: {receipt.words}.")
         return
@@ -197,7 +182,7 @@ def verify(
             f"a receipt is checked with the public key of its vault, got none for {str(job)!r}; give --public-key with the "
             "key that `discreet protect keys` shows"
         )
-    rows = jobs.verify(job)
+    rows = jobs.protect.verify(job)
     tell(json, {"kind": "verified", "rows": rows}, f"All {rows} rows of the log and every receipt are as they were written.")
 
 
@@ -207,16 +192,12 @@ def export(
     json: show.Json = False,
 ) -> None:
     """Write the record of processing to a new file."""
-    from discreet.jobs import protect as jobs
-
-    tell(json, {"kind": "exported", "path": str(jobs.export(job, path))}, f"Wrote {path}.")
+    tell(json, {"kind": "exported", "path": str(jobs.protect.export(job, path))}, f"Wrote {path}.")
 
 
 def upgrade(job: JobFile, json: show.Json = False) -> None:
     """Bring a vault that 0.1.0 wrote up to date; names the backup, which has keys in clear, so that you can destroy it."""
-    from discreet.jobs import protect as jobs
-
-    done = jobs.upgrade(job)
+    done = jobs.protect.upgrade(job)
     document = {
         "kind": "upgraded",
         "keys": done.keys,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
 
 
@@ -27,22 +29,21 @@ def release(
     All or nothing: a file with an error anywhere, a budget that is too small or an output that cannot be written charge
     nothing. A question that was answered before, of the same version of the table, is answered again for nothing.
     """
-    from discreet.jobs.release import DOCUMENT, PAGE, released
-    from discreet.jobs.release_file import read
-
     folder = out or file.with_name(f"{file.stem}-release")
-    doc = released(read(file), folder, show.working)
+    doc = jobs.release.released(jobs.release_file.read(file), folder, show.working)
     if json:
-        show.document(doc | {"written": [str(folder / DOCUMENT), str(folder / PAGE)]})
+        show.document(doc | {"written": [str(folder / jobs.release.DOCUMENT), str(folder / jobs.release.PAGE)]})
         return
     summary(doc, folder)
 
 
 def summary(doc: dict[str, Any], folder: Path) -> None:
     """What was answered, what it cost, what is left and where it is."""
-    from discreet.jobs.release import DOCUMENT, PAGE
-    from discreet.report import dates
+    from discreet.core.result import Result
+    from discreet.report import dates, meaning
+    from discreet.report.language import say
 
+    doubts = meaning.doubted(doc["asks"], [Result.from_json(json.dumps(ask["result"])) for ask in doc["asks"]])
     rows, types = [], {name: column["type"] for name, column in doc["declared"]["columns"].items()}
     for ask in doc["asks"]:
         result = ask["result"]
@@ -57,16 +58,18 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
         show.say(f"All answers are about at most {most} rows of each person; of a person with more, {most} are counted.")
     if any(ask["result"]["reading"]["name"] == "chosen" for ask in doc["asks"]):
         show.say("A quantile is right in rank; with options = { interval = true } it has an interval in values too.")
-    for ask in doc["asks"]:
+    for ask, doubt in zip(doc["asks"], doubts, strict=True):
         if "caution" in ask["result"]:
             show.say(f"Caution: {ask['title']}: {ask['result']['caution']}.")
+        elif doubt is not None:
+            show.say(f"Caution: {ask['title']}: {say('fewer_beside', title=doubt)}")
     ledger = doc["ledger"]
     show.say(f"These answers cost {ledger['price']}, of which {ledger['paid_now']} was paid now.")
     show.say(f"Spent in all: {ledger['spent']} of {ledger['budget']}.")
     show.say(f"Left: {ledger['remaining']}.")
     if doc["note"]:
         show.say(f"Note: {doc['note']}.")
-    show.say(f"Wrote {folder / DOCUMENT} and {folder / PAGE}.")
+    show.say(f"Wrote {folder / jobs.release.DOCUMENT} and {folder / jobs.release.PAGE}.")
 
 
 def _answer(result: dict[str, Any]) -> list[str]:

@@ -8,7 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
+from discreet.cli.template import column_names, delimiter_named, in_words, other_delimiter, schema_template
+from discreet.core.dialect import Dialect
+from discreet.errors import InvalidRequest, UnsupportedFormat
 
 
 def register(app: typer.Typer) -> None:
@@ -31,11 +35,6 @@ def new(
     Bounds and categories are never read off the data: a bound taken from the largest value would give that person away. A
     header line that is separated by something else than the file's ending says is asked about; no record is looked at.
     """
-    from discreet.cli.template import column_names, delimiter_named, in_words, other_delimiter, schema_template
-    from discreet.core.dialect import Dialect
-    from discreet.errors import InvalidRequest
-    from discreet.jobs.output import folder_for
-
     given = None if delimiter is None else delimiter_named(delimiter)
     dialect = Dialect(delimiter=given, encoding=encoding)
     names = column_names(table, dialect)
@@ -53,7 +52,7 @@ def new(
     target = out or table.with_name(f"{table.name.split('.')[0]}.schema.toml")
     if target.exists():
         raise InvalidRequest(f"a schema is written by hand and never overwritten, got {str(target)!r}; give another --out")
-    with folder_for(target.parent, [target.name]) as write:
+    with jobs.output.folder_for(target.parent, [target.name]) as write:
         write(target.name, schema_template(table.name, names, dialect))
     if json:
         show.document({"schema": str(target), "columns": names})
@@ -70,7 +69,6 @@ def check(
 ) -> None:
     """Check a schema and show what it declares."""
     from discreet.core.schema import Schema
-    from discreet.errors import UnsupportedFormat
 
     if not schema.is_file():
         raise UnsupportedFormat(f"the schema must be a file that exists, got {str(schema)!r}; check the path")
@@ -81,12 +79,23 @@ def check(
     rows = []
     for name, column in read.columns.items():
         doc = column.to_dict()
-        rows.append([name, doc["type"], _allowed(doc), str(doc.get("missing", ""))])
-    show.table(str(schema), ["column", "type", "bounds or categories", "missing"], rows)
+        rows.append([name, doc["type"], _allowed(doc), str(doc.get("missing", "")), _reading(doc)])
+    more = any(row[-1] for row in rows)
+    heads = ["column", "type", "bounds or categories", "missing", *(["read as"] if more else [])]
+    show.table(str(schema), heads, [row if more else row[:-1] for row in rows])
     for key, value in read.dialect.to_dict().items():
         show.say(f"{key.capitalize()}: {value!r}.")
     one = f"the rows with the same {read.person!r}, {read.max_rows} at most" if read.person else "one row"
     show.say(f"One person is {one}. Neighbouring tables: {read.neighbors}.")
+
+
+def _reading(doc: dict[str, Any]) -> str:
+    """How its cells are made or spelt, where the declaration says so: a formula, other spellings, a unit, a zone."""
+    said = [f"= {doc['formula']}"] if "formula" in doc else []
+    said += [f"{', '.join(map(repr, words))} for {label!r}" for label, words in doc.get("aliases", {}).items()]
+    said += ["letter case does not matter"] if doc.get("fold") else []
+    said += [f"{key} {doc[key]}" for key in ("unit", "format", "zone", "other") if key in doc]
+    return "; ".join(said)
 
 
 def _allowed(doc: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import show
+from discreet.errors import InvalidRequest
 
 _WORDS = ("front", "desk", "calibrate", "backup", "upgrade", "check")
 
@@ -22,15 +23,16 @@ def serve(
         list[str],
         typer.Argument(metavar="[front|desk|calibrate|backup|upgrade|check] SERVE.TOML [FOLDER]", show_default=False),
     ],
+    quick: Annotated[bool, typer.Option("--quick", help="Calibrate without models that are fitted step by step.")] = False,
     json: show.Json = False,
 ) -> None:
     """Run the service of a file, or one part of it; or look after it.
 
     `discreet serve serve.toml` starts both parts on this machine. `front` listens and can open no table; `desk` answers.
-    `calibrate` measures on made-up tables how long questions take. `backup` copies mailboxes and ledgers into FOLDER.
+    `calibrate` measures on made-up tables how long questions take; it can be stopped, and what it did not come to is
+    measured when it is first asked for. `backup` copies mailboxes and ledgers into FOLDER.
     `upgrade` brings mailboxes up to date. `check` looks whether all is as it should be.
     """
-    from discreet.errors import InvalidRequest
     from discreet.service import config
 
     action, rest = (words[0], words[1:]) if words[0] in _WORDS else ("both", words)
@@ -52,7 +54,7 @@ def serve(
         said = [f"The mailbox {name}: schema {before} is now {after}." for name, (before, after) in found.items()]
         _tell(json, {"kind": "upgraded", "mailboxes": found}, said)
     elif action == "calibrate":
-        _calibrate(settings, json)
+        _calibrate(settings, quick, json)
     else:
         results = keeping.check(settings)
         said = [f"{'ok  ' if each.fine else 'LOOK'} {each.what}" for each in results]
@@ -70,14 +72,17 @@ def _run(action: str, settings: object) -> None:
         raise typer.Exit(1)
 
 
-def _calibrate(settings: object, json: bool) -> None:
+def _calibrate(settings: object, quick: bool, json: bool) -> None:
     from discreet.service import keeping
     from discreet.service.config import Config
 
     assert isinstance(settings, Config)
-    measured = dict(keeping.calibrate(settings))
-    said = [f"{seconds:8.4f} s  {name}" for name, seconds in measured.items()]
-    _tell(json, {"kind": "weights", "seconds": measured}, [*said, f"{len(measured)} kinds of questions were measured."])
+    measured: dict[str, float] = {}
+    for name, seconds in keeping.calibrate(settings, quick=quick):
+        measured[name] = seconds
+        if not json:  # each as it is measured: a wait without a word looks like a fault
+            show.say(f"{seconds:8.4f} s  {name}")
+    _tell(json, {"kind": "weights", "seconds": measured}, [f"{len(measured)} kinds of questions were measured."])
 
 
 def _tell(json: bool, document: dict[str, object], said: list[str]) -> None:

@@ -40,6 +40,13 @@ def document(doc: Any) -> None:
     sys.stdout.write(json.dumps(doc, indent=1, ensure_ascii=False) + "\n")
 
 
+def plain(number: Any) -> str:
+    """A number as the pages of a release show it."""
+    from discreet.report import numerals
+
+    return numerals.plain(number)
+
+
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table; text in it is text, whatever brackets it holds."""
     from rich import box

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from discreet import jobs
 from discreet.cli import show
+from discreet.errors import InvalidRequest
 
 
 def register(app: typer.Typer) -> None:
@@ -31,17 +33,13 @@ def synthesize(
     All or nothing: an error in what is asked, a budget that is too small or an output that cannot be written charge nothing.
     From a releases.json tables are made that agree with it, and nothing is paid.
     """
-    from discreet.errors import InvalidRequest
-    from discreet.jobs import synthesize as job
-    from discreet.jobs.synthesize_file import read
-
     folder = out or file.with_name(f"{file.stem}-synthetic")
     if file.suffix == ".json":
-        doc = job.for_nothing(file, folder, column, rows)
+        doc = jobs.synthesize.for_nothing(file, folder, column, rows)
     elif column or rows is not None:
         raise InvalidRequest("a synthesize file says columns and rows itself; leave --column and --rows out")
     else:
-        doc = job.synthesized(read(file), folder, show.working)
+        doc = jobs.synthesize.synthesized(jobs.synthesize_file.read(file), folder, show.working)
     if json:
         show.document(doc)
         return

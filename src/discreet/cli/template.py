@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from discreet.core.dialect import Dialect
+from discreet.errors import InvalidRequest
 
 _TOP = """\
 # What is public about {table}. Fill it in from what you know without opening the table:
@@ -49,7 +50,6 @@ type = ""
 def column_names(table: Path, dialect: Dialect) -> list[str]:
     """The names in the header or footer of a file; no record is read."""
     from discreet.core.schema import Schema
-    from discreet.errors import InvalidRequest
     from discreet.sources.files import FileSource
 
     if not table.exists():

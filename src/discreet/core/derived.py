@@ -29,9 +29,14 @@ class Derivation:
         self._nodes: dict[str, Node] = {}
         self._reading: list[str] = []
         self._texts: dict[str, Node | None] = {}
+        self._refused: tuple[str, ...] = ()
         for name, column in columns.items():
             if column.formula is not None:
                 self.node(name)
+
+    def refuse(self, *operations: str) -> None:
+        """Take no text that uses one of these operations from now on; the formulas of columns may."""
+        self._refused, self._texts = operations, {}
 
     def node(self, name: str) -> Node | None:
         """The expression of a column; None where its cells are stored."""
@@ -64,6 +69,11 @@ class Derivation:
         if node is not None and node.kind not in ("label", "truth"):
             raise InvalidRequest(
                 f"expression {text!r} is a {node.kind}; declare a column with that formula and bounds, or use bins()"
+            )
+        if node is not None and any(each.op in self._refused for each in node):
+            raise InvalidRequest(
+                f"an expression from afar matches no patterns, got {text!r:.100}",
+                remedy="name labels, or declare a column",
             )
         self._texts = {**kept, text: node} if len(kept) < _MOST_TEXTS else {text: node}
         return node

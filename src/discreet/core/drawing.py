@@ -46,9 +46,9 @@ def bars(axes: Any, words: Sequence[str], value: Any, low: Any, high: Any, title
 
 
 def heat(axes: Any, names: Sequence[tuple[str, Sequence[Any]]], value: Any, title: str) -> Any:
-    """A table as colours, the numbers written into it where they fit."""
+    """A table as colours with their scale, the numbers written into it where they fit."""
     table = np.asarray(value, np.float64)
-    axes.imshow(table, cmap="Blues", aspect="auto")
+    axes.figure.colorbar(axes.imshow(table, cmap="Blues", aspect="auto"), ax=axes)
     (down, rows), (across, columns) = names
     axes.set_xticks(range(len(columns)), [str(c) for c in columns], rotation=45, ha="right")
     axes.set_yticks(range(len(rows)), [str(r) for r in rows])

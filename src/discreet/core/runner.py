@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -23,8 +23,34 @@ from discreet.errors import AccountClosed, InvalidRequest, LedgerError, NotPriva
 
 R = TypeVar("R")
 
-# What a procedure yields, what it is sent, what it returns.
-Procedure = Generator[Ask | Open | Reopen | tuple[Ask, ...], Any, R]
+Yielded = Ask | Open | Reopen | tuple[Ask, ...]
+Procedure = Generator[Yielded, Any, R]  # what it yields, what it is sent, what it returns
+
+
+def drive(procedure: Procedure[R], answer: Callable[[Yielded], Any]) -> R:
+    """What a procedure returns, sent the ``answer`` to each of its requests."""
+    sent: Any = None
+    while True:
+        try:
+            request = procedure.send(sent)
+        except StopIteration as stop:
+            result: R = stop.value
+            return result
+        sent = answer(request)
+
+
+def unpaid(request: Yielded, release: Callable[[Ask], Release]) -> Any:
+    """The answer to a request where nobody pays: accounts, all steps that are left, and the ``release`` of each ask."""
+    match request:
+        case Open():
+            accounts = [Account(0, part, request.parts) for part in range(request.parts or 1)]
+            return accounts if request.parts is not None else accounts[0]
+        case Reopen():
+            return request.steps
+        case Ask():
+            return release(request)
+        case _:
+            return tuple(map(release, request))
 
 
 class Bill(NamedTuple):
@@ -146,48 +172,41 @@ class Desk:
     def run(self, procedure: Procedure[R]) -> R:
         """Drive a procedure to its end, on one state of the table."""
         with _one_state(self.source):
-            return self._drive(procedure)
+            return drive(procedure, self._reply)
 
-    def _drive(self, procedure: Procedure[R]) -> R:
-        answer: Any = None
-        while True:
-            try:
-                request = procedure.send(answer)
-            except StopIteration as stop:
-                result: R = stop.value
-                return result
-            match request:
-                case Open():
-                    people = self._people_of(request.account)
-                    turns = request.turns or (request.plan is not None and request.plan.turns)
-                    if turns and not getattr(people, "resident", False):
-                        raise InvalidRequest("people take turns in tables in memory only; use lots='random' for others")
-                    accounts = self.ledger.open(request, self.relation, self._unit)
-                    if request.parts is not None:
-                        self._splits[accounts[0].number] = self.source.split(request.parts)
-                        answer = accounts
-                    else:
-                        answer = replace(accounts[0], version=self.source.version, of=request.account)
-                        if request.account is not None:
-                            self._plans[answer.number] = people
-                        if request.plan is not None and request.plan.turns:
-                            self._turning[answer.number] = os.getpid()
-                case Reopen():
-                    if request.account.of is not None:
-                        number = request.account.number
-                        raise AccountClosed(f"a plan on a part of the people serves the run that opened it, got {number}")
-                    if request.account.version != self.source.version:
-                        raise AccountClosed(
-                            "a run continues on the version of the data it began with, and this table is another one or has "
-                            "changed; for a table in memory give the same version= both times"
-                        )
-                    answer = self.ledger.reopen(request, self.relation)
-                case Ask() if request.account is not None and request.account.parts is None and request.rate is not None:
-                    answer = self.step(request)
-                case Ask():
-                    answer = self.answer((request,))[0]
-                case _:
-                    answer = self.answer(request)
+    def _reply(self, request: Yielded) -> Any:
+        match request:
+            case Open():
+                people = self._people_of(request.account)
+                turns = request.turns or (request.plan is not None and request.plan.turns)
+                if turns and not getattr(people, "resident", False):
+                    raise InvalidRequest("people take turns in tables in memory only; use lots='random' for others")
+                accounts = self.ledger.open(request, self.relation, self._unit)
+                if request.parts is not None:
+                    self._splits[accounts[0].number] = self.source.split(request.parts)
+                    return accounts
+                account = replace(accounts[0], version=self.source.version, of=request.account)
+                if request.account is not None:
+                    self._plans[account.number] = people
+                if request.plan is not None and request.plan.turns:
+                    self._turning[account.number] = os.getpid()
+                return account
+            case Reopen():
+                if request.account.of is not None:
+                    number = request.account.number
+                    raise AccountClosed(f"a plan on a part of the people serves the run that opened it, got {number}")
+                if request.account.version != self.source.version:
+                    raise AccountClosed(
+                        "a run continues on the version of the data it began with, and this table is another one or has "
+                        "changed; for a table in memory give the same version= both times"
+                    )
+                return self.ledger.reopen(request, self.relation)
+            case Ask() if request.account is not None and request.account.parts is None and request.rate is not None:
+                return self.step(request)
+            case Ask():
+                return self.answer((request,))[0]
+            case _:
+                return self.answer(request)
 
     @np.errstate(all="ignore")  # whether a record overflows, underflows or is no number is nobody's to know
     def answer(self, asks: tuple[Ask, ...]) -> tuple[Release, ...]:
@@ -374,27 +393,12 @@ def plan(procedure: Procedure[R], relation: Relation, rows: int) -> tuple[R, lis
     """
     noise = Random(seed=0)
     seen: list[Ask | Open | Reopen] = []
-    answer: Any = None
-    while True:
-        try:
-            request = procedure.send(answer)
-        except StopIteration as stop:
-            result: R = stop.value
-            return result, seen
-        match request:
-            case Open():
-                seen.append(request)
-                accounts = [Account(0, part, request.parts) for part in range(request.parts or 1)]
-                answer = accounts if request.parts is not None else accounts[0]
-            case Reopen():
-                seen.append(request)
-                answer = request.steps
-            case Ask():
-                seen.append(request)
-                answer = _made_up(request, relation, rows, noise)
-            case _:
-                seen.extend(request)
-                answer = tuple(_made_up(a, relation, rows, noise) for a in request)
+
+    def answer(request: Yielded) -> Any:
+        seen.extend(request if isinstance(request, tuple) else (request,))
+        return unpaid(request, lambda ask: _made_up(ask, relation, rows, noise))
+
+    return drive(procedure, answer), seen
 
 
 def _made_up(ask: Ask, relation: Relation, rows: int, noise: Random) -> Release:

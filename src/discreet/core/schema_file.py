@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 from discreet.core.boolean import Boolean
 from discreet.core.bounded import Integer, Real
 from discreet.core.categories import Categories
+from discreet.core.dates_and_times import Date, Datetime, Duration
 from discreet.core.declaring import PRIVATE
 from discreet.core.dialect import KEYS as DIALECT_KEYS
 from discreet.core.dialect import Dialect
 from discreet.core.labels import closest
-from discreet.core.moments import Date, Datetime, Duration
 from discreet.core.text import Text
 from discreet.core.toml import Place
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat

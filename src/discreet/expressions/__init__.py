@@ -10,7 +10,7 @@ text, so neighbouring tables stay neighbours under the same relation, and the cl
 it sees.
 """
 
-from discreet.expressions.reading import read
+from discreet.expressions.parsing import read
 from discreet.expressions.tree import Known, Node
 
 __all__ = ["Known", "Node", "read"]

@@ -1,9 +1,10 @@
-"""Whether two groups have the same distribution, read off the counts of public bins."""
+"""Whether two groups have the same distribution, by the largest gap or read off the counts of public bins."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from discreet.core.release import Release
 from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.draws import multinomial, noise, stream_of, uniforms
+from discreet.hypotheses.largest_gap import LargestGap, LargestGapTest
 from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
 from discreet.hypotheses.reading import LEAST_DRAWS
 from discreet.statistics.distribution import Distribution, monotone_curve, tree
@@ -20,16 +22,23 @@ from discreet.statistics.question import Question, Table, axes, statistic
 from discreet.statistics.reading import Floats
 
 _BINS = 32
+_WEIGHT = Fraction(1, 8)
 _KINDS = ("ks", "ranks")
 
 
 @statistic("ks_2samp")
 def ks_2samp(
-    table: Table, column: str, *, by: str, bins: int | Sequence[float] = _BINS, draws: int = LEAST_DRAWS
+    table: Table, column: str, *, by: str, bins: int | Sequence[float] | None = None, draws: int = LEAST_DRAWS
 ) -> Question:
-    """Whether two groups have the same distribution (Kolmogorov and Smirnov): from counts in public bins of both."""
-    table.two_groups(by, "ks_2samp")
-    query = tree(table, column, bins, by)
+    """Whether two groups have the same distribution (Kolmogorov and Smirnov), from the largest gap between their curves.
+
+    With ``bins``, or where a person may have several rows, from counts in public bins of both groups, 32 unless given.
+    """
+    groups = table.two_groups(by, "ks_2samp")
+    if bins is None and table.most_rows == 1:
+        gap = LargestGap(table.factor("level", column), groups[0], _WEIGHT)
+        return Question(gap, LargestGapTest(float(_WEIGHT), check_draws(draws)))
+    query = tree(table, column, _BINS if bins is None else bins, by)
     whole = Distribution(query.bins.edges, query.branches, query.shape[:-1], axes(query.groups), query.rows)
     return Question(query, TwoDistributions(whole, "ks", check_draws(draws)))
 

@@ -78,11 +78,11 @@ def ks_2samp(
     y: Any,
     *,
     bounds: Bounds,
-    bins: int | Sequence[float] = 32,
+    bins: int | Sequence[float] | None = None,
     draws: int = LEAST_DRAWS,
     **setting: Unpack[Setting],
 ) -> Result:
-    """Whether ``x`` and ``y`` have the same distribution, from counts in public bins over ``bounds``."""
+    """Whether ``x`` and ``y`` have the same distribution, by the largest gap of their curves; with ``bins`` from counts."""
     return ask_of_arrays(_samples((x, y), bounds), setting, "ks_2samp", "value", by="group", bins=bins, draws=draws)
 
 

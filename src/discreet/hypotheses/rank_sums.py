@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
 
 from discreet.core import numbers
 from discreet.core.cost import Distance
-from discreet.core.exact import Exact
-from discreet.core.grid import quantise
-from discreet.core.query import FineSum, Relation, queries
-from discreet.errors import InvalidRequest
-from discreet.hypotheses.tally import Integers, Runs, combined, doubled_midranks, product, tally, whole
-from discreet.statistics.cells import Factor
-
-MOST = (1 << 62) - 1
+from discreet.core.query import Relation, queries
+from discreet.hypotheses.ordered_groups import OrderedGroups
+from discreet.hypotheses.tally import Integers, doubled_midranks, product
 
 
 @queries("rank_sums")
 @dataclass(frozen=True)
-class RankSums(FineSum):
+class RankSums(OrderedGroups):
     """C_g = sum over group g of (R_i - (N + 1)/2) / N with midranks R, and ``weight`` times the size of every group.
 
-    Of two groups C_1 alone is given, because the sums add to 0; of more, all. Values are taken on the public grid of
-    ``core.grid``, one row a person. In what follows w is ``weight``.
+    Of two groups C_1 alone is given, because the sums add to 0; of more, all. In what follows w is ``weight``.
 
     ``distance``, two groups: L1 is 1/2 + w under add/remove and max(1, 1/2 + 2w) under replace and both; L2 is
     sqrt(1/4 + w**2) and max(1, sqrt(1/4 + 2w**2)). More groups: L1 is 1 + w, and 2 + 2w; L2 is sqrt(1/2 + w**2), and
@@ -49,29 +40,9 @@ class RankSums(FineSum):
     which moves each of two neighbours by half a step at most.
     """
 
-    number: Factor
-    group: Factor
-    weight: Fraction
-
-    def __post_init__(self) -> None:
-        if self.group.size < 2:
-            raise InvalidRequest(f"ranks are compared between two groups or more, got {self.group.size}")
-        if self.weight <= 0 or (self.weight / self.grid).denominator != 1:
-            raise InvalidRequest(f"weight must be positive and on a grid of {self.grid}, got {self.weight}")
-
     @property
     def sums(self) -> int:
-        """How many sums of ranks are given."""
         return 1 if self.group.size == 2 else self.group.size
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.number.column, self.group.column)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Sums of ranks, then weighted sizes."""
-        return (self.sums + self.group.size,)
 
     def distance(self, relation: Relation) -> Distance:
         w, half, one = self.weight, Fraction(1, 2), Fraction(1)
@@ -85,33 +56,12 @@ class RankSums(FineSum):
         rounding = self.sums * self.grid
         return Distance(l1 + rounding, numbers.square_root_up(square) + rounding, linf + self.grid)
 
-    def step(self, batch: Any) -> Runs:
-        codes = quantise(batch.numeric(self.number.column), self.number.lo, self.number.hi)
-        places = batch.codes(self.group.column)
-        valid = ~np.isnan(codes) & (places >= 0)
-        kept = batch.kept(self.columns)
-        valid = valid if kept is None else valid & kept
-        return tally(codes[valid].astype(np.int64), places[valid].astype(np.int64), self.group.size)
-
-    def combine(self, left: Runs, right: Runs) -> Runs:
-        return combined(left, right)
-
-    def finish(self, total: Runs) -> Exact:
-        _, counts = whole(total)
-        people = int(counts.sum())
-        ranks = doubled_midranks(counts.sum(1)) - (people + 1)
-        sums = [Fraction(product(counts[:, g], ranks), 2 * max(people, 1)) for g in range(self.sums)]
-        return self._exact(sums, [Fraction(int(n)) for n in counts.sum(0)])
-
-    def blank(self, rows: int) -> Exact:
-        """As if groups were of one size and nobody ranked higher than others."""
-        return self._exact([Fraction(0)] * self.sums, [Fraction(rows, self.group.size)] * self.group.size)
-
-    def _exact(self, sums: list[Fraction], sizes: list[Fraction]) -> Exact:
-        steps = [round(s / self.grid) for s in (*sums, *(self.weight * n for n in sizes))]
-        return Exact(held(steps), self.grid)
+    def of_order(self, counts: Integers) -> list[Fraction]:
+        return rank_sums(counts, self.sums)
 
 
-def held(steps: list[int]) -> Integers:
-    """Whole numbers of 64 bits; past a few thousand million people they stand still."""
-    return np.array([max(-MOST, min(MOST, s)) for s in steps], np.int64)
+def rank_sums(counts: Integers, groups: int) -> list[Fraction]:
+    """C of the first ``groups`` groups."""
+    people = int(counts.sum())
+    ranks = doubled_midranks(counts.sum(1)) - (people + 1)
+    return [Fraction(product(counts[:, g], ranks), 2 * max(people, 1)) for g in range(groups)]

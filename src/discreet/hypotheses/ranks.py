@@ -20,6 +20,7 @@ from discreet.core.result import readings
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.draws import noise, normals
 from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
+from discreet.hypotheses.rank_split import RankSplit, RankSplitTest
 from discreet.hypotheses.rank_sums import RankSums
 from discreet.hypotheses.reading import AT_POWER, ScoreTest, check_alternative, deviation, off_centre
 from discreet.hypotheses.signed_rank_sum import SignedRankSum
@@ -125,16 +126,23 @@ class MannWhitney(ScoreTest):
 
 @statistic("kruskal")
 def kruskal(table: Table, column: str, *, by: str, draws: int = DRAWS) -> Question:
-    """Whether values of three groups or more have the same distribution, by their ranks."""
+    """Whether values of three groups or more have the same distribution, by their ranks.
+
+    Under replace and both the sums of all groups would take 2 in L1, the largest over the ways to split them in two 1: it
+    is released instead (``rank_split``).
+    """
     one_row_each(table, "kruskal")
     groups = table.groups(by)
     if len(groups) != 1 or groups[0].size < 3:
         raise InvalidRequest(
             f"kruskal compares three groups or more; {by!r} must be one category of so many labels (two: mannwhitneyu)"
         )
-    weight = Fraction(1, 4)
-    query = RankSums(table.factor("level", column), groups[0], weight)
-    return Question(query, KruskalWallis(groups[0].size, float(weight), check_draws(draws)))
+    number, size = table.factor("level", column), groups[0].size
+    if _is_add_remove(table):
+        weight = Fraction(1, 4)
+        return Question(RankSums(number, groups[0], weight), KruskalWallis(size, float(weight), check_draws(draws)))
+    weight = Fraction(1, 16)
+    return Question(RankSplit(number, groups[0], weight), RankSplitTest(size, float(weight), check_draws(draws)))
 
 
 @readings("kruskal")

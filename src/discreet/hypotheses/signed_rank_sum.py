@@ -14,7 +14,7 @@ from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import FineSum, Relation, queries
 from discreet.errors import InvalidRequest
-from discreet.hypotheses.rank_sums import held
+from discreet.hypotheses.ordered_groups import held
 from discreet.hypotheses.tally import Runs, combined, doubled_midranks, product, tally, whole
 from discreet.statistics.cells import Factor
 

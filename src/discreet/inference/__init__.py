@@ -28,26 +28,4 @@ if TYPE_CHECKING:
     from discreet.inference.models.rows import UniformRows as UniformRows
     from discreet.inference.outputs.posterior import Posterior as Posterior
 
-_HOMES = {
-    "BetaBernoulli": "discreet.inference.models.beta_bernoulli",
-    "DataModel": "discreet.inference.models.base",
-    "DirichletMultinomial": "discreet.inference.models.dirichlet_multinomial",
-    "GammaPoisson": "discreet.inference.models.gamma_poisson",
-    "LinearRegression": "discreet.inference.models.linear_regression",
-    "LogDensity": "discreet.inference.evidence.laws",
-    "LogisticRegression": "discreet.inference.models.logistic_regression",
-    "Normal": "discreet.inference.models.normal",
-    "OwnModel": "discreet.inference.models.own",
-    "OwnRows": "discreet.inference.models.rows",
-    "PoissonRows": "discreet.inference.models.rows",
-    "Posterior": "discreet.inference.outputs.posterior",
-    "PrivacyModel": "discreet.inference.models.privacy_model",
-    "SAMPLERS": "discreet.inference.inferring",
-    "UniformRows": "discreet.inference.models.rows",
-    "infer": "discreet.inference.inferring",
-    "translation": "discreet.inference.evidence.statistic",
-}
-
-__all__ = list(_HOMES)
-
-__getattr__, __dir__ = lazy("discreet.inference", _HOMES)
+__getattr__, __dir__, __all__ = lazy("discreet.inference")

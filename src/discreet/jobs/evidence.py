@@ -20,15 +20,15 @@ from discreet.core import toml
 from discreet.core.budget import Budget
 from discreet.core.schema import Schema
 from discreet.errors import DiscreetError, InvalidRequest, NoSuchLedger
-from discreet.jobs import proof_index, registry
+from discreet.jobs import deployments, proof_index
+from discreet.jobs.deployments import NAMES
 from discreet.jobs.output import Writer, as_csv
-from discreet.jobs.registry import NAMES
 from discreet.jobs.release_file import ReleaseFile, check_keys
 from discreet.ledger import Ledger
 from discreet.ledger.events import Event, canonical, digest
-from discreet.report import people
+from discreet.report import for_people
 from discreet.report.meaning import best_guess, whole
-from discreet.report.numbers import percent
+from discreet.report.numerals import percent
 
 REGISTRY, PROOFS, PEOPLE, AUDIT = "registry.yaml", "proofs.csv", "people.html", "audit.csv"
 HEAD, KEY, GUIDE = "ledger_head.json", "public_key.txt", "README.md"
@@ -147,10 +147,10 @@ def written(
     """
     book = read_book(file)
     document = describe(file, about, book)
-    registry.check(document)
+    deployments.check(document)
     texts = {
-        REGISTRY: registry.to_yaml(document),
-        PEOPLE: people.render(file.title, about, book, file.schema),
+        REGISTRY: deployments.to_yaml(document),
+        PEOPLE: for_people.render(file.title, about, book, file.schema),
         AUDIT: as_csv(_AUDITED, ([row.get(name, "") for name in _AUDITED] for row in audit)),
         PROOFS: proof_index.to_csv(proof_index.entries()),
     }

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.core.budget import Budget
+from discreet.core.labels import closest
+from discreet.core.schema import Schema
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.jobs import release_file
 from discreet.jobs.release_file import ReleaseFile
@@ -77,7 +80,6 @@ class FitJob:
 def model_of(kind: str, parameters: Mapping[str, Any]) -> Any:
     """The model that a word of ``KINDS`` stands for, with these parameters."""
     import discreet
-    from discreet.core.labels import closest
 
     if kind not in KINDS:
         raise UnknownName(f"no model is called {kind!r}{closest(kind, KINDS)}")
@@ -109,8 +111,6 @@ def from_file(path: Path, out: Path | None) -> FitJob:
 
 def base_of(table: str, schema: Path, ledger: str, name: str | None, budget: str | None, version: str | None) -> ReleaseFile:
     """The table, its schema and who pays, as options say. Paths are taken from the folder the command is run in."""
-    from discreet.core.schema import Schema
-
     if not schema.is_file():
         raise UnsupportedFormat(f"the schema must be a file that exists, got {str(schema)!r}; see `discreet schema new`")
     return ReleaseFile(
@@ -158,8 +158,6 @@ def _fit(base: ReleaseFile, asked: Mapping[str, Any], parameters: Mapping[str, A
 
 def _budget(text: str) -> Any:
     """``1``, or ``epsilon=1,delta=1e-6``, or ``rho=0.5``."""
-    from discreet.core.budget import Budget
-
     parts: dict[str, Any] = {}
     for part in text.split(","):
         key, equals, value = (word.strip() for word in part.partition("="))

@@ -10,7 +10,7 @@ from discreet.core.cost import Cost
 from discreet.core.result import Result
 from discreet.jobs import asking
 from discreet.jobs.release_file import ReleaseFile
-from discreet.report.numbers import plain
+from discreet.report.numerals import plain
 
 
 def planned(file: ReleaseFile) -> dict[str, Any]:

@@ -29,18 +29,20 @@ from discreet.core import toml
 from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.protect.access import Access
-from discreet.protect.anonymous import Anonymized
+from discreet.protect.anonymous import Anonymized, listed
 from discreet.protect.hierarchies import Hierarchy, read_columns
 from discreet.protect.keys import EnvironmentKeys, FileKeys, KeyStore
 from discreet.protect.local_recoding import LocalCopy
 from discreet.protect.methods import method_named
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.receipts import Receipt
+from discreet.protect.report import write
 from discreet.protect.risk import Check
 from discreet.protect.risk import check as _check
 from discreet.protect.scanning import Scan
 from discreet.protect.scanning import scan as _scan
 from discreet.protect.tables import Delimited, Progress, open_table
+from discreet.protect.treatment import safe_harbour as told
 from discreet.protect.upgrading import Upgraded
 from discreet.protect.upgrading import upgrade as _upgrade
 from discreet.protect.vault import Vault
@@ -51,7 +53,7 @@ _WANTED = (
     "disclosure", "insiders", "presence",
 )  # fmt: skip
 _LONGEST = 255  # bytes of the name of a file
-_KINDS = {"sensitive": str, "metric": str, "diversity": str, "likeness": str, "weights": dict, "at_most": dict}
+_KINDS = {"metric": str, "diversity": str, "likeness": str, "weights": dict, "at_most": dict}
 
 
 @dataclass(frozen=True)
@@ -146,21 +148,9 @@ def pseudonymize(source: str | Path, progress: Progress | None = None) -> int:
     and ``same_format`` list columns whose dates are moved and whose numbers become others.
     """
     known = (
-        "table",
-        "output",
-        "partner",
-        "data_set",
-        "column",
-        "columns",
-        "keep",
-        "row_order",
-        "identity",
-        "receives",
-        "delimiter",
-        "shift_dates",
-        "days",
-        "same_format",
-    )
+        "table", "output", "partner", "data_set", "column", "columns", "keep", "row_order", "identity", "receives",
+        "delimiter", "shift_dates", "days", "same_format",
+    )  # fmt: skip
     job = Job.read(source).only(*known)
     return job.pseudonymizer().write(
         job.table(),
@@ -192,22 +182,9 @@ def anonymize(
     ``node`` chooses another safe node: ``age=1,zip=2``.
     """
     known = (
-        "table",
-        "delimiter",
-        "output",
-        "report",
-        "quasi_identifiers",
-        "hierarchies",
-        "keep",
-        "drop",
-        "row_order",
-        "method",
-        "population",
-        "order",
-        "target",
-        "positive",
-        *_WANTED,
-    )
+        "table", "delimiter", "output", "report", "quasi_identifiers", "hierarchies", "keep", "drop", "row_order", "method",
+        "population", "order", "target", "positive",
+    )  # fmt: skip
     job = Job.read(source)
     registered = "vault" in job.facts
     job.only(*known, *_WANTED, *(("vault", "identity", "recipient") if registered else ()))
@@ -220,9 +197,11 @@ def anonymize(
     for key, kind in _KINDS.items():
         if key in options:
             job.get(key, kind)
+    if not isinstance(options.get("sensitive", ""), str):
+        job.names("sensitive")
     options |= _declared(job)
     names = job.names("quasi_identifiers")
-    used = [*names, *([options["sensitive"]] if "sensitive" in options else [])]
+    used = [*names, *listed(options.get("sensitive"))]
     order = job.get("row_order", str, "shuffled")
     method = job.get("method", str, "full_domain")
     if node is not None and (registered or method != "full_domain"):
@@ -235,29 +214,37 @@ def anonymize(
     if registered:
         with job.vault() as vault:
             name = job.get("table", str)
-            drop = _dropped(job, used, vault.paths(name))
+            where = vault.paths(name)
+            drop = _dropped(job, used, where)
+            _check_target(job, names, where)
             options |= {"drop": drop, "row_order": order, "progress": progress, "override": override, "method": method}
             k, to = options.pop("k"), job.get("recipient", str)
             result = vault.anonymize(name, job.path("output"), names, hierarchies, k, recipient=to, **options)
     else:
+        _check_target(job, names, job.table())
         result = make(job.table(), names, hierarchies, drop=_dropped(job, used, job.table()), **options)
         if node is not None:
             result = _at(result, node)
         if "output" in job.facts:
             result.write(job.path("output"), progress, order=order)
     if "report" in job.facts and isinstance(result, Anonymized):
-        from discreet.protect.report import write
-
         target = job.get("target", str) if "target" in job.facts else None
         title = f"Anonymous copy of {Path(job.get('table', str)).name}"
         write(result, job.path("report"), title, target, job.facts.get("positive"))
     return result
 
 
+def _check_target(job: Job, names: Sequence[str], where: Path | Delimited | list[Path]) -> None:
+    """What the report is to predict is looked at before a copy is written: else it would have left without its report."""
+    if "target" in job.facts or "positive" in job.facts:
+        from discreet.protect.analyses import check_target
+
+        job.path("report")
+        check_target(open_table(where), names, job.get("target", str), job.facts.get("positive"))
+
+
 def safe_harbour(copy: Anonymized | LocalCopy) -> list[list[str]]:
     """What a copy did to each of the eighteen identifiers of HIPAA's safe harbour: identifier, columns, words."""
-    from discreet.protect.treatment import safe_harbour as told
-
     return [list(row) for row in told(copy)]
 
 

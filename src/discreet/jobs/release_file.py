@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.core import toml
+from discreet.core.budget import Budget
 from discreet.core.labels import closest
 from discreet.core.toml import Place
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
+from discreet.report.language import LANGUAGES, say, says, spoken
 
 if TYPE_CHECKING:
     from discreet.core.budget import Budget
@@ -98,8 +100,6 @@ class ReleaseFile:
 
 def read(path: Path) -> ReleaseFile:
     """The release file at ``path``."""
-    from discreet.report.language import spoken
-
     base, doc, place = read_with(path, {"ask": (list,)}, "release file")
     if not doc.get("ask"):
         raise UnsupportedFormat(f"{place()}a release file needs 'ask', got none; add it, as in `discreet demo`")
@@ -159,8 +159,6 @@ def _text(value: str, name: str, place: str) -> str:
 
 
 def _language(value: str, place: str) -> str:
-    from discreet.report.language import LANGUAGES
-
     if value not in LANGUAGES:
         raise InvalidRequest(
             f"{place}language must be one of {', '.join(LANGUAGES)}, got {value!r}; leave it out for English"
@@ -200,8 +198,6 @@ def ledger_at(url: str, folder: Path, place: str, other: Path | None = None) -> 
 
 
 def _budget(value: dict[str, Any] | None, place: Place) -> Budget | None:
-    from discreet.core.budget import Budget
-
     if value is None:
         return None
     check_keys(value, _BUDGET, place, "budget")
@@ -242,8 +238,7 @@ def item_of(number: int, doc: Any, place: Place) -> Item:
 
 def plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any] | str) -> str:
     """What is asked, in plain words of the language that is spoken, where the file gives no title."""
-    from discreet.report.language import say, says
-    from discreet.report.numbers import in_words
+    from discreet.report.numerals import in_words
 
     key, joint = f"statistic.{statistic}", say("and")
     words = [say(key) if says(key) else statistic.replace("_", " ").capitalize()]

@@ -17,6 +17,7 @@ from discreet.jobs.synthesize_file import SynthesizeFile
 from discreet.report import synthetic as page
 from discreet.session import Session
 from discreet.synthetic.released import from_releases
+from discreet.synthetic.synthesizing import asked
 from discreet.synthetic.tables import Synthetic
 
 DOCUMENT, PAGE = "synthetic.json", "synthetic.html"
@@ -65,8 +66,6 @@ def _names(kind: str) -> list[str]:
 
 def _checked(wanted: SynthesizeFile, ledger: Any) -> None:
     """Refuse what is wrong in the request before a ledger is made for it."""
-    from discreet.synthetic.synthesizing import asked
-
     session = Session(wanted.base.table, wanted.base.schema, ledger=ledger, version=wanted.base.version)
     options = {key: value for key, value in wanted.options.items() if key not in ("epsilon", "delta", "rho", "where")}
     if any(column.private for column in session.schema.columns.values()):

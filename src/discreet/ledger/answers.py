@@ -50,7 +50,7 @@ from discreet.ledger import tables, tally, told
 from discreet.ledger.books import Books, on_account
 from discreet.ledger.events import Draft, canonical, read_cost
 from discreet.ledger.journal import Journal
-from discreet.ledger.releases import StoredRow, seal, stored
+from discreet.ledger.stored_releases import StoredRow, seal, stored
 from discreet.ledger.told import Told
 from discreet.ledger.work import Work
 

@@ -16,7 +16,7 @@ from discreet.core.cost import Cost
 from discreet.core.query import Relation
 from discreet.core.unit import Unit
 from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt, NoSuchLedger, UnsupportedFormat
-from discreet.ledger import beside, keys, tables
+from discreet.ledger import beside, digest_key, tables
 from discreet.ledger.database import Database
 from discreet.ledger.events import canonical, founded, origin, write_cost
 from discreet.ledger.journal import now
@@ -45,7 +45,7 @@ def find_or_create(
         # Another process may have made it since we looked; whoever was first decides, and the caller compares.
         found = _find(connection, name, database)
         if found is None:
-            keyed = keys.fingerprint(keys.find_or_make(database, connection))
+            keyed = digest_key.fingerprint(digest_key.for_another(database, connection))
             connection.execute(tables.ledgers.insert(), _facts(name or DEFAULT, budget, relation, unit, keyed, test=test))
             found = _find(connection, name or DEFAULT, database)
             assert found is not None

@@ -9,7 +9,7 @@ from discreet.core.ask import Account, Ask
 from discreet.core.cost import Cost, Distance
 from discreet.core.query import Relation
 from discreet.core.runner import Bill
-from discreet.ledger import checks, keys
+from discreet.ledger import checks, digest_key
 from discreet.ledger.answers import Wanted
 from discreet.ledger.database import Database
 from discreet.ledger.events import Draft, canonical, digest
@@ -54,10 +54,10 @@ class Drafting:
         The digest is of ``canonical([ask.question, relation, source.version])``, put together from what is written already.
         """
         if self._key is None:
-            self._key = keys.find(self.database, self.keyed)
+            self._key = digest_key.find(self.database, self.keyed)
         end = canonical([draft.relation, source.version])
         text = f'[{{"mechanism":{draft.law},"query":{draft.question}}},{end[1:]}'
-        keyed = keys.digest_with(self._key, text)
+        keyed = digest_key.digest_with(self._key, text)
         return [keyed, digest(text)] if self.founded == 1 else [keyed]
 
     def want(self, bill: Bill, relation: Relation) -> Wanted:

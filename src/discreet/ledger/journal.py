@@ -17,7 +17,7 @@ from discreet.ledger import beside, tables
 from discreet.ledger.books import PARTS, PLAN, Books, Standing
 from discreet.ledger.database import Database
 from discreet.ledger.events import Draft, Terms, read_cost, write_cost, write_row
-from discreet.ledger.releases import StoredRow
+from discreet.ledger.stored_releases import StoredRow
 from discreet.ledger.work import Work
 
 

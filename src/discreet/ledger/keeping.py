@@ -24,7 +24,7 @@ from sqlalchemy import Connection, select
 from discreet.core import files
 from discreet.core.cost import Cost
 from discreet.errors import InvalidRequest, LedgerCorrupt, LedgerUnavailable
-from discreet.ledger import checks, keys, tables
+from discreet.ledger import checks, digest_key, tables
 from discreet.ledger.beside import write_private
 from discreet.ledger.creation import check_layout, names_at
 from discreet.ledger.database import Database
@@ -53,7 +53,7 @@ def backup(url: str, copy: Path) -> list[str]:
             keyed = connection.execute(select(tables.ledgers.c.keyed)).scalars().all()
         _copy(database, copy)
         key = database.beside.read_key()
-        if key is not None and keys.fits(database, keyed):
+        if key is not None and digest_key.fits(database, keyed):
             write_private(its_key, key)
     finally:
         database.close()
@@ -128,10 +128,10 @@ def _adopt(ledger: Ledger) -> int:
     beside = database.beside
     assert beside is not None
     with database.transaction(write=True) as connection:
-        key = keys.find_or_make(database, connection)
+        key = digest_key.find_or_make(database, connection)
     with database.work(write=True) as work:
         books = journal.read_books(work)  # not held against the head: that is what is to be set
-        work.write(tables.set_key, {"of_ledger": journal.id, "new_keyed": keys.fingerprint(key)})
+        work.write(tables.set_key, {"of_ledger": journal.id, "new_keyed": digest_key.fingerprint(key)})
         waiting = work.write(tables.delete_all_pending, {"of_ledger": journal.id})
         question = canonical({"name": "adopt", "given_up": waiting})
         work.after.append(lambda: beside.forget(journal.id))
@@ -162,7 +162,7 @@ def upgrade(url: str, copy: Path | None) -> list[str]:
             _copy(database, copy)
         with database.transaction(write=True) as connection:
             create_tables(connection)
-            keyed = keys.fingerprint(keys.find_or_make(database, connection))
+            keyed = digest_key.fingerprint(digest_key.find_or_make(database, connection))
             old = connection.execute(select(tables.ledgers).where(tables.ledgers.c.schema < tables.SCHEMA)).mappings().all()
             for row in old:
                 _upgrade(connection, database, dict(row), keyed)

@@ -209,6 +209,9 @@ class Ledger:
         It is made on all of them or on none.
         """
         self._check_whole("redeem")
+        if not numbers or not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
+            got = ", ".join(map(repr, numbers)) or "none"
+            raise InvalidRequest(f"redeem takes the numbers of entries, got {got}; ledger.unanswered() lists them")
         return self._answers.forgo(numbers) if forgo else self._answers.redeem(numbers)
 
     def unanswered(self) -> list[tuple[int, str]]:

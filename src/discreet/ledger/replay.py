@@ -20,7 +20,7 @@ from discreet.errors import DiscreetError, LedgerCorrupt, UnsupportedFormat
 from discreet.ledger import tables
 from discreet.ledger.books import Books
 from discreet.ledger.events import Event, founding, hash_of, origin, read_cost, write_cost
-from discreet.ledger.releases import is_paid, seal, stored
+from discreet.ledger.stored_releases import is_paid, seal, stored
 
 
 def read_filter(text: str | None) -> Filter | None:

@@ -21,12 +21,12 @@ from discreet.local.one_coordinate import OneCoordinate
 from discreet.local.optimized_unary import OptimizedUnary
 from discreet.local.piecewise import Piecewise
 from discreet.local.priv_unit import PrivUnit
-from discreet.local.questions import distribution, frequencies, histogram, mean, quantile, vector_mean
 from discreet.local.randomized_response import RandomizedResponse
+from discreet.local.report_tables import estimate_table
 from discreet.local.reports import Reports
 from discreet.local.sgd import Client, Plan, Server, Task, local_sgd, logistic_gradient
 from discreet.local.subset_selection import SubsetSelection
-from discreet.local.tables import estimate_table
+from discreet.local.surveys import distribution, frequencies, histogram, mean, quantile, vector_mean
 from discreet.local.truncated_laplace import TruncatedLaplace
 
 __all__ = [

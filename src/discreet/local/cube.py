@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from discreet.core.random import Random
-from discreet.local.draws import Weights, odds, subsets, tilted
+from discreet.local.exact_draws import Weights, odds, subsets, tilted
 from discreet.local.frequency import counted, packed, unpacked
 from discreet.local.law import Tally, local_mechanisms
 from discreet.local.reports import Column, Columns

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.random import Random
-from discreet.local.draws import bits, tilted
+from discreet.local.exact_draws import bits, tilted
 from discreet.local.law import Tally, local_mechanisms
 from discreet.local.reports import Column, Columns
 from discreet.local.scalar import ScalarLaw

@@ -13,8 +13,8 @@ import numpy as np
 
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.local.draws import bits
 from discreet.local.estimate import Estimate, deviation
+from discreet.local.exact_draws import bits
 from discreet.local.hadamard import entry, walsh
 from discreet.local.law import LocalMechanism, Tally, local_mechanisms
 from discreet.local.reports import Column, Columns, Reports

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.core.random import Random
-from discreet.local.draws import bits
+from discreet.local.exact_draws import bits
 from discreet.local.frequency import FrequencyOracle
 from discreet.local.law import local_mechanisms
 from discreet.local.reports import Column, Columns

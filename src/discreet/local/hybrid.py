@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core.random import Random
-from discreet.local.draws import bits, odds
 from discreet.local.duchi import Duchi
+from discreet.local.exact_draws import bits, odds
 from discreet.local.law import Tally, local_mechanisms
 from discreet.local.piecewise import MOST_CELLS, Piecewise
 from discreet.local.reports import Column, Columns

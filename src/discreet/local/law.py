@@ -20,7 +20,7 @@ from discreet.core.cost import Cost
 from discreet.core.random import Random, chosen
 from discreet.core.registry import Named, Registry
 from discreet.errors import GridOverflow, InvalidRequest
-from discreet.local import draws
+from discreet.local import exact_draws
 from discreet.local.estimate import Estimate
 from discreet.local.reports import Column, Columns, Reports, fingerprint
 
@@ -49,12 +49,12 @@ class LocalMechanism(Named, ABC):
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", draws.read_epsilon(self.epsilon))
+        object.__setattr__(self, "epsilon", exact_draws.read_epsilon(self.epsilon))
 
     @property
     def odds(self) -> Fraction:
         """The largest ratio of probabilities: a rational just below e^epsilon."""
-        return draws.odds(self.epsilon)
+        return exact_draws.odds(self.epsilon)
 
     @property
     @abstractmethod

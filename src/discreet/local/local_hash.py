@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
-from discreet.local.draws import below, bits
+from discreet.local.exact_draws import below, bits
 from discreet.local.frequency import FrequencyOracle
 from discreet.local.law import blocks, local_mechanisms
 from discreet.local.reports import Column, Columns

@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
-from discreet.local.draws import bits, odds, tilted
+from discreet.local.exact_draws import bits, odds, tilted
 from discreet.local.law import Tally, local_mechanisms
 from discreet.local.reports import Column, Columns
 from discreet.local.scalar import ScalarLaw, quadratic_noise

@@ -14,8 +14,8 @@ import numpy as np
 from discreet.core import numbers
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.local.draws import Weights, fair, odds, tilted, uniforms
 from discreet.local.estimate import Estimate, deviation
+from discreet.local.exact_draws import Weights, fair, odds, tilted, uniforms
 from discreet.local.law import LocalMechanism, Tally, local_mechanisms
 from discreet.local.reports import Column, Columns, Reports
 from discreet.local.vector import read_dimension, read_rows

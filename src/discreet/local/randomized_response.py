@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.core.price import Price
 from discreet.core.random import Random
-from discreet.local.draws import below, bits
+from discreet.local.exact_draws import below, bits
 from discreet.local.frequency import FrequencyOracle
 from discreet.local.law import local_mechanisms
 from discreet.local.reports import Column, Columns

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from discreet.core.random import Random
 from discreet.errors import UnsupportedFormat
-from discreet.local.draws import below, bits, subsets_around
+from discreet.local.exact_draws import below, bits, subsets_around
 from discreet.local.frequency import FrequencyOracle, counted, packed, unpacked
 from discreet.local.law import local_mechanisms
 from discreet.local.reports import Column, Columns

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.random import Random
-from discreet.local.draws import Weights, tilted
+from discreet.local.exact_draws import Weights, tilted
 from discreet.local.law import Tally, local_mechanisms
 from discreet.local.reports import Column, Columns
 from discreet.local.scalar import ScalarLaw

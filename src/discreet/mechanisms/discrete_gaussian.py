@@ -19,7 +19,7 @@ from discreet.core.random import Random
 from discreet.mechanisms.additive import how_many, some
 from discreet.mechanisms.gaussian import squared_shift
 from discreet.mechanisms.lattice import Lattice, on_lattice
-from discreet.mechanisms.sampling import normal
+from discreet.mechanisms.sampling import normal_draws
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
 _WIDE = 10_000.0  # from here on a sum over steps and the normal integral agree to 1e-9
@@ -66,7 +66,7 @@ class DiscreteGaussian(Lattice):
         return Cost.zcdp(rho)
 
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
-        return normal.discrete_gaussian(random, scales[0], size)
+        return normal_draws.discrete_gaussian(random, scales[0], size)
 
     def _log_mass(self, steps: Any, scale: Floats, xp: Any) -> Any:
         return on_lattice(steps, -0.5 * (steps / scale) ** 2 - math.log(total_weight(float(scale[0]))), xp)

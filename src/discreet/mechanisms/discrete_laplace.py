@@ -16,7 +16,7 @@ from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.mechanisms.additive import how_many, some
 from discreet.mechanisms.lattice import Lattice, on_lattice
-from discreet.mechanisms.sampling import exponential
+from discreet.mechanisms.sampling import exponential_draws
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
 
@@ -45,8 +45,8 @@ class DiscreteLaplace(Lattice):
 
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
         if size == 1:
-            return np.array([exponential.one_discrete_laplace(random, scales[0])], np.int64)
-        return exponential.discrete_laplace(random, scales[0], size)
+            return np.array([exponential_draws.one_discrete_laplace(random, scales[0])], np.int64)
+        return exponential_draws.discrete_laplace(random, scales[0], size)
 
     def _log_mass(self, steps: Any, scale: Floats, xp: Any) -> Any:
         """(1 - q) / (1 + q) q^|k| with q = e^(-1/s)."""

@@ -20,7 +20,7 @@ from discreet.core.random import Random
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.additive import Additive, Scale, how_many, one_per_coordinate, scales_by_block, shared, some
 from discreet.mechanisms.hockey_stick import analytic_ratio, epsilon_at, hockey_stick
-from discreet.mechanisms.sampling import normal
+from discreet.mechanisms.sampling import normal_draws
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
 Calibration = Literal["analytic", "classical", "probabilistic"]
@@ -129,7 +129,7 @@ class Gaussian(Additive):
         return self._log_density(d) + log_sinhc + curved + np.log(2 * h)
 
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
-        return normal.gaussian(random, scales, size, offset)
+        return normal_draws.gaussian(random, scales, size, offset)
 
     def _quantile(self, p: float, scale: float) -> float:
         from scipy.special import ndtri

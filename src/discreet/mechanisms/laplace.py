@@ -17,7 +17,7 @@ from discreet.core.mechanism import Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.mechanisms.additive import Additive, how_many, one_per_coordinate, scales_by_block, shared, some
-from discreet.mechanisms.sampling import exponential
+from discreet.mechanisms.sampling import exponential_draws
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
 
@@ -75,10 +75,10 @@ class Laplace(Additive):
         return xp.where(d >= h, away, around)
 
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
-        return exponential.laplace(random, scales, size, offset)
+        return exponential_draws.laplace(random, scales, size, offset)
 
     def _one_noise(self, random: Random, offset: float) -> int:
-        return exponential.one_laplace(random, *self._one_scale, offset)
+        return exponential_draws.one_laplace(random, *self._one_scale, offset)
 
     @cached_property
     def _one_scale(self) -> tuple[Fraction, float]:

@@ -19,7 +19,7 @@ from discreet.core.numbers import Number
 from discreet.core.price import Price
 from discreet.core.random import Random, chosen
 from discreet.errors import InvalidRequest
-from discreet.mechanisms.keys import exp, moved_keys, precise, price, settled, together
+from discreet.mechanisms.finding_keys import exp, moved_keys, precise, price, settled, together
 
 _BITS = 128
 _ONE = 1 << _BITS

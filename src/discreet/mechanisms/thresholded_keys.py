@@ -19,8 +19,8 @@ from discreet.core.price import Price
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.finding_keys import ONE, each, exp, precise, together
 from discreet.mechanisms.gaussian import Gaussian
-from discreet.mechanisms.keys import ONE, each, exp, precise, together
 from discreet.mechanisms.sampling import digits
 
 _FINE = Fraction(1, 1 << 30)

@@ -19,8 +19,8 @@ from discreet.core.numbers import Number
 from discreet.core.price import Price
 from discreet.core.random import Random, chosen
 from discreet.errors import InvalidRequest
-from discreet.mechanisms.keys import ONE, exp, moved_keys, precise, price, settled, together
-from discreet.mechanisms.sampling import digits, exponential
+from discreet.mechanisms.finding_keys import ONE, exp, moved_keys, precise, price, settled, together
+from discreet.mechanisms.sampling import digits, exponential_draws
 from discreet.mechanisms.sampling.uniform import Floats, Integers
 
 _MOST = 1 << 20
@@ -96,9 +96,9 @@ class TruncatedKeys(Mechanism):
     def _noise(self, random: Random, size: int) -> Integers:
         """Draws of X; those beyond t are drawn again, however often: how often does not depend on the counts."""
         scale, reach = 1 / self.epsilon, self.reach
-        noise = exponential.discrete_laplace(random, scale, size)
+        noise = exponential_draws.discrete_laplace(random, scale, size)
         while (far := np.flatnonzero(np.abs(noise) > reach)).size:
-            noise[far] = exponential.discrete_laplace(random, scale, far.size)
+            noise[far] = exponential_draws.discrete_laplace(random, scale, far.size)
         return noise
 
     @cached_property

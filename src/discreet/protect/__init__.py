@@ -38,36 +38,4 @@ if TYPE_CHECKING:
     from discreet.protect.upgrading import upgrade as upgrade
     from discreet.protect.vault import Vault as Vault
 
-_HOMES = {
-    "Anonymized": "discreet.protect.anonymous",
-    "CallableKeys": "discreet.protect.keys",
-    "Check": "discreet.protect.risk",
-    "Delimited": "discreet.protect.tables",
-    "EnvironmentKeys": "discreet.protect.keys",
-    "Field": "discreet.protect.names",
-    "FileKeys": "discreet.protect.keys",
-    "Hierarchy": "discreet.protect.hierarchies",
-    "LocalCopy": "discreet.protect.local_recoding",
-    "Pseudonymizer": "discreet.protect.pseudonyms",
-    "Receipt": "discreet.protect.receipts",
-    "SameFormat": "discreet.protect.same_format",
-    "Scan": "discreet.protect.scanning",
-    "Upgraded": "discreet.protect.upgrading",
-    "Utility": "discreet.protect.analyses",
-    "Vault": "discreet.protect.vault",
-    "anonymize": "discreet.protect.anonymous",
-    "check": "discreet.protect.risk",
-    "microaggregate": "discreet.protect.local_recoding",
-    "mondrian": "discreet.protect.local_recoding",
-    "scan": "discreet.protect.scanning",
-    "shift_dates": "discreet.protect.date_shift",
-    "together": "discreet.protect.trade_off",
-    "upgrade": "discreet.protect.upgrading",
-    "utility": "discreet.protect.analyses",
-}
-
-_MODULES = ("report",)
-
-__all__ = [*_HOMES, *_MODULES]  # noqa: PLE0604
-
-__getattr__, __dir__ = lazy("discreet.protect", _HOMES, _MODULES)
+__getattr__, __dir__, __all__ = lazy("discreet.protect")

@@ -29,6 +29,7 @@ from discreet.protect.histogram import Floats, Histogram, Ints, distinct, encode
 from discreet.protect.incognito import Node
 from discreet.protect.local_recoding import METHODS, LocalCopy
 from discreet.protect.scales import Scale
+from discreet.protect.tables import Table
 from discreet.sources.cells import label
 
 Bools = npt.NDArray[np.bool_]
@@ -73,17 +74,26 @@ class Cells:
         return np.asarray(shares[self.which], np.float64)
 
 
+def check_target(table: Table, names: Sequence[str], target: str, positive: object) -> None:
+    """Refuse a target that nothing can be predicted of: a quasi-identifier, or one that never has its positive value."""
+    table.check([target])
+    if target in names or label(positive) is None:
+        raise InvalidRequest(
+            f"a target is no quasi-identifier and comes with its positive value, got {target!r} and {positive!r}"
+        )
+    if label(positive) not in encode(table.counted([target])[0][0])[0]:
+        raise InvalidRequest(
+            f"some row must have the positive value, and {target!r} is never {positive!r}; check its spelling"
+        )
+
+
 class Analyses:
     """The analyses of a table, made once, beside which copies of it are laid."""
 
     def __init__(self, copy: Copy, target: str | None = None, positive: object = None) -> None:
         names = list(copy.columns)
         if target is not None:
-            copy.source.check([target])
-            if target in names or label(positive) is None:
-                raise InvalidRequest(
-                    f"a target is no quasi-identifier and comes with its positive value, got {target!r} and {positive!r}"
-                )
+            check_target(copy.source, names, target, positive)
         columns, found = copy.source.counted([*names, *([] if target is None else [target])])
         encoded = [encode(column) for column in columns]
         rows = np.ones(len(encoded[0][1]), np.int64) if found is None else found

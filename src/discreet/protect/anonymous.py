@@ -6,44 +6,27 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from discreet.core.labels import closest
 from discreet.core.numbers import Number, rational
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.protect.diversity import Demand
-from discreet.protect.ground import Ranking, arranged
+from discreet.protect.anonymous_copy import AnonymousCopy, Without
+from discreet.protect.diversity import Demand, Forms
+from discreet.protect.ground import Ranking, ranked
 from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.histogram import Histogram, Ints
 from discreet.protect.incognito import Node, Safe, View, incognito
 from discreet.protect.metrics import METRICS, Chosen, choose, metric_named
 from discreet.protect.presence import Presence, checked, people
 from discreet.protect.recode import Recode
-from discreet.protect.shuffle import Order, Shuffle
-from discreet.protect.tables import Change, Changed, Progress, Table, open_table
+from discreet.protect.tables import Table, open_table
 
 
-@dataclass(frozen=True, eq=False)
-class Without:
-    """A change after which some columns are gone."""
-
-    change: Change
-    drop: tuple[str, ...]
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return self.change.needs
-
-    def __call__(self, columns: Mapping[str, Any]) -> Changed:
-        done = self.change(columns)
-        return Changed(done.columns, done.keep, self.drop)
-
-
-@dataclass(frozen=True, eq=False)
-class Anonymized:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Anonymized(AnonymousCopy):
     """An anonymous copy, the levels it was made with, and what it cost.
 
     ``levels`` gives the level of each quasi-identifier; ``suppressed`` is how many rows were left out; ``loss`` is what the
@@ -53,49 +36,22 @@ class Anonymized:
 
     levels: dict[str, int]
     suppressed: int
-    rows: int
     metric: str
     loss: float
     limit: int
     tested: int
-    demand: Demand
+    presence: tuple[Number, Number] | None = None
     base: Histogram = field(repr=False)
     safe: Safe = field(repr=False)
-    source: Table = field(repr=False)
-    change: Change = field(repr=False)
-    hierarchies: Mapping[str, Hierarchy] = field(repr=False)
-    copied: tuple[str, ...] = ()
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The quasi-identifiers."""
-        return tuple(self.levels)
+    def kept(self) -> int:
+        return self.rows - self.suppressed
 
     @property
     def node(self) -> Node:
         """The levels in the order of the quasi-identifiers."""
         return tuple(self.levels.values())
-
-    @cached_property
-    def table(self) -> Any:
-        """The anonymous copy, of the kind that was given; an Arrow table for files, a new DataFrame for Spark.
-
-        Its rows are in a new random order: two copies of one table cannot be joined by position. Suppressed rows are left
-        out. A column above level 0 holds text. What could carry a suppressed value does not come along: a pandas index
-        (rows are counted from 0), categories that no row has, and notes in a schema.
-        """
-        return self.copy()
-
-    def copy(self, order: Order = "shuffled", seed: int | None = None) -> Any:
-        """``table``, with ``order="kept"`` in the order of the original; ``seed`` fixes the random order, for tests."""
-        return self.source.rewrite(self.change, Shuffle(order, seed))
-
-    def write(
-        self, path: str | Path, progress: Progress | None = None, *, order: Order = "shuffled", seed: int | None = None
-    ) -> Path:
-        """The anonymous copy as a CSV or Parquet file, streamed; it appears whole or not at all, in a new random order."""
-        self.source.write(self.change, path, Shuffle(order, seed), progress, expected=self.rows - self.suppressed)
-        return Path(path)
 
     @cached_property
     def losses(self) -> dict[str, float]:
@@ -137,7 +93,6 @@ class Anonymized:
                 f"these levels are not safe, got {dict(zip(self.levels, node, strict=True))}; take one of .nodes"
             )
         change, gone = Recode.at(self.view, node)
-        drop = self.change.drop if isinstance(self.change, Without) else ()
         loss = metric_named("precision", self.base).score(node, self.view)[0]
         return replace(
             self,
@@ -145,7 +100,7 @@ class Anonymized:
             suppressed=gone,
             metric="precision",
             loss=loss,
-            change=Without(change, drop) if drop else change,
+            change=Without.of(change, self.dropped),
         )
 
     @property
@@ -186,19 +141,13 @@ def anonymize(
     suppression: Number = 0.0,
     metric: Chosen = "precision",
     *,
-    diversity: str = "distinct",
-    c: Number | None = None,
-    order: Ranking = None,
-    beta: Number | None = None,
-    likeness: str = "enhanced",
-    disclosure: Number | None = None,
-    insiders: int = 0,
     presence: tuple[Number, Number] | None = None,
     population: Any = None,
     weights: Mapping[str, float] | None = None,
     at_most: Mapping[str, int | str] | None = None,
     drop: Sequence[str] = (),
     spark: Any = None,
+    **rules: Unpack[Forms],
 ) -> Anonymized:
     """The copy of ``table`` in which every released row shares its quasi-identifiers with at least ``k - 1`` others.
 
@@ -223,38 +172,33 @@ def anonymize(
     a group whose rows share one sensitive value gives that value away (ask for ``l``), and whoever can rule values out
     learns more. Two k-anonymous copies of one table together need not be k-anonymous.
     """
-    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure, insiders)
+    demand = Demand.of(k, {**rules, "l": l, "t": t})
     source = open_table(table, spark)
-    names = listed(quasi_identifiers)
-    hidden = listed(sensitive)
-    if len(set(hidden)) < len(hidden) or (len(hidden) > 1 and (order is not None or suppression != 0)):
-        raise InvalidRequest(
-            f"several sensitive columns are different ones, without order= and suppression=, got {hidden}; make one column "
-            "of them, or ask for one of them"
-        )
+    names, hidden = listed(quasi_identifiers), listed(sensitive)
     if presence is not None:
         checked(presence)
     if (presence is None) != (population is None) or (presence is not None and suppression != 0):
         raise InvalidRequest(
             "presence and population are given together, and without suppression: whoever is left out is known to be absent"
         )
+    if len(hidden) > 1 and suppression != 0:
+        raise InvalidRequest(f"several sensitive columns are held to rules without suppression=, got {hidden}; ask for one")
+    check_columns(source, names, hierarchies, hidden, demand)
     first = hidden[0] if hidden else None
-    for place in range(max(1, len(hidden))):
-        check_columns(source, names, hierarchies, hidden[place] if hidden else None, demand)
     copied, dropped = others(source, [*names, *hidden], drop)
     share = rational(suppression, "suppression")
     if not 0 <= share < 1:
         raise InvalidRequest(f"suppression must lie in [0, 1), got {suppression}; it is a share of the rows")
-    base = histogram_of(source, names, hierarchies, first if demand.needs_sensitive else None, order)
+    base = histogram_of(source, names, hierarchies, first if demand.needs_sensitive else None, demand.order)
     if k > base.rows:
         raise InvalidRequest(f"k must not be larger than the table, got k={k} for {base.rows} rows; lower k")
     caps = [_cap(name, hierarchies[name], at_most or {}) for name in names]
     limit = math.floor(share * base.rows)
-    rules = demand.rules(base.shares() if base.sensitive is not None else None, base.values)
+    wanted = demand.rules(base.shares() if base.sensitive is not None else None, base.values)
     chooser = metric_named(metric, base, weights)
     shape = [cap + 1 for cap in caps]
-    view = View(base, rules)
-    safe = incognito(base, shape, rules, limit)
+    view = View(base, wanted)
+    safe = incognito(base, shape, wanted, limit)
     for other in hidden[1:] if demand.needs_sensitive else ():
         more = histogram_of(source, names, hierarchies, other, None)
         safe = safe.both(incognito(more, shape, demand.rules(more.shares(), more.values), limit))
@@ -267,11 +211,24 @@ def anonymize(
             raise InvalidRequest("no levels that satisfy the other rules satisfy presence; widen it, or raise at_most")
     node, loss = choose(chooser, safe.mask, view, limit)
     change, gone = Recode.at(view, node)
-    levels = dict(zip(names, node, strict=True))
-    whole: Change = Without(change, dropped) if dropped else change
-    name = metric if isinstance(metric, str) else getattr(metric, "__name__", "own")
-    facts = (levels, gone, base.rows, name, loss, limit, safe.tested, demand, base, safe, source, whole)
-    return Anonymized(*facts, {column: hierarchies[column] for column in names}, copied)
+    return Anonymized(
+        rows=base.rows,
+        demand=demand,
+        source=source,
+        change=Without.of(change, dropped),
+        hierarchies={column: hierarchies[column] for column in names},
+        sensitive=tuple(hidden),
+        copied=copied,
+        levels=dict(zip(names, node, strict=True)),
+        suppressed=gone,
+        metric=metric if isinstance(metric, str) else getattr(metric, "__name__", "own"),
+        loss=loss,
+        limit=limit,
+        tested=safe.tested,
+        presence=presence,
+        base=base,
+        safe=safe,
+    )
 
 
 def listed(names: str | Sequence[str] | None) -> list[str]:
@@ -303,23 +260,21 @@ def histogram_of(
     base = Histogram.of(names, columns, hierarchies, counts, secret)
     if base.sensitive is None or order is None:
         return base
-    places = arranged(base.values, order)
-    ranks = np.empty(len(places), np.int64)
-    ranks[places] = np.arange(len(places))
-    values = tuple(base.values[place] for place in places)
-    return Histogram(
-        base.columns, base.which, base.levels, base.codes, base.counts, ranks[base.sensitive], values, base.rows
-    )
+    values, ranks = ranked(base.values, order)
+    return replace(base, sensitive=ranks[base.sensitive], values=values)
 
 
 def check_columns(
-    source: Table, names: Sequence[str], hierarchies: Mapping[str, Hierarchy], sensitive: str | None, demand: Demand
+    source: Table, names: Sequence[str], hierarchies: Mapping[str, Hierarchy], sensitive: Sequence[str], demand: Demand
 ) -> None:
+    """Refuse columns that are not there, without a hierarchy, or held to rules that do not go together."""
     if not names:
         raise InvalidRequest("quasi_identifiers must name at least one column, got none")
-    if sensitive is None and demand.needs_sensitive:
+    if not sensitive and demand.needs_sensitive:
         raise InvalidRequest("l, t, beta and disclosure need a sensitive column, got none; pass sensitive='...'")
-    source.check([*names, *([] if sensitive is None else [sensitive])])
+    source.check([*names, *sensitive])
+    if len(sensitive) > 1 and demand.order is not None:
+        raise InvalidRequest(f"several sensitive columns have no one order, got {list(sensitive)}; leave order out")
     for name in names:
         if name not in hierarchies:
             raise UnknownName(f"every quasi-identifier needs a hierarchy, and {name!r} has none{closest(name, hierarchies)}")
@@ -338,7 +293,8 @@ def _blocked(view: View, caps: Sequence[int], limit: int, sensitive: str | None)
     start = f"no levels satisfy the rules with at most {limit} rows suppressed"
     if view.suppressed(tops) > limit:
         return (
-            f"{start}, not even with every quasi-identifier at the top: the column {sensitive!r} blocks; lower l or raise c"
+            f"{start}, not even with every quasi-identifier at the top: the column {sensitive!r} blocks; ask for less "
+            "(a lower l, or a larger t, beta, disclosure or c)"
         )
     capped = [p for p, (cap, top) in enumerate(zip(caps, tops, strict=True)) if cap < top]
     alone = []

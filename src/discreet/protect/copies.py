@@ -9,7 +9,12 @@ quasi-identifiers alone, or is not in it. What someone who knows a person's quas
 together, even if every row of one could be linked to itself in another, are the rows with the same (c_1, ..., c_m): if each
 such set of rows that is not left out of all copies has k rows, the person is one of k. A column that is a quasi-identifier
 of any copy can be found elsewhere, whatever another copy calls it: where that one shows it as it is, its cell is a part of
-c_j.
+c_j. What is told of the person's sensitive value are the values of those rows: if each such set that a copy shows the
+column of satisfies every rule that a copy was asked to keep for it, nobody learns more than the strictest copy allows.
+
+Proof of delta-presence: it bounds a share of a population that is not here any more, so it is kept only where the other
+copies add nothing. A copy at the same hierarchies' levels or higher ones, on some of the same quasi-identifiers and showing
+none of the others as it is, is a function of the class in the first copy, also in what it leaves out.
 """
 
 from __future__ import annotations
@@ -24,11 +29,11 @@ import numpy as np
 
 from discreet.errors import DiscreetError, InvalidRequest
 from discreet.protect.anonymous import Anonymized, histogram_of, listed
-from discreet.protect.diversity import Demand
-from discreet.protect.ground import Ranking
+from discreet.protect.diversity import Demand, Fails
+from discreet.protect.ground import Ranking, ranked
 from discreet.protect.hierarchies import Hierarchy, read_columns
 from discreet.protect.histogram import Ints, encode
-from discreet.protect.incognito import View
+from discreet.protect.incognito import View, judge
 from discreet.protect.local_recoding import METHODS, Counted, LocalCopy, LocalRecode, made_of
 from discreet.protect.recode import Recode
 from discreet.protect.tables import Table
@@ -38,7 +43,10 @@ Copy = Anonymized | LocalCopy
 
 @dataclass(frozen=True)
 class Joint:
-    """The classes of several copies together: how many, the smallest, how many are smaller than ``k``, and single rows."""
+    """The classes of several copies together: how many, the smallest, how many are smaller than ``k``, and single rows.
+
+    ``broken`` is how many break a rule on a sensitive column.
+    """
 
     k: int
     copies: int
@@ -46,13 +54,35 @@ class Joint:
     smallest: int
     below: int
     single: int
+    broken: int
 
     def to_dict(self) -> dict[str, int]:
         """As JSON says it."""
         return dict(vars(self))
 
 
-def described(made: Copy, hierarchies: Mapping[str, Any], sensitive: str | Sequence[str] | None) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class _Left:
+    """A copy as far as others have to know it; ``levels`` is None where its classes have words of their own."""
+
+    recode: Recode | LocalRecode
+    demand: Demand
+    sensitive: Sequence[str]
+    shown: Sequence[str]
+    presence: Any
+    levels: Mapping[str, int] | None
+    hierarchies: Mapping[str, Hierarchy]
+
+    def adds_nothing_to(self, other: _Left) -> bool:
+        """Whether all that this copy shows of anybody's quasi-identifiers is a function of the class in another one."""
+        if self.levels is None or other.levels is None or not set(self.levels) <= set(other.levels):
+            return False
+        same = all(self.hierarchies[name] == other.hierarchies[name] for name in self.levels)
+        higher = all(level >= other.levels[name] for name, level in self.levels.items())
+        return same and higher and not set(self.shown) & set(other.levels)
+
+
+def described(made: Copy) -> dict[str, Any]:
     """What a log keeps of a copy: how it was made, and nothing that the table holds.
 
     Where classes have words of their own, a salted digest of them tells whether they can be made again.
@@ -70,16 +100,17 @@ def described(made: Copy, hierarchies: Mapping[str, Any], sensitive: str | Seque
         for name in ("l", "t", "c", "beta", "disclosure")
     }
     facts = {
-        "hierarchies": {name: hierarchies[name].to_dict() for name in made.columns},
-        "sensitive": sensitive,
-        "shown": _shown(made),
+        "hierarchies": {name: hierarchy.to_dict() for name, hierarchy in made.hierarchies.items()},
+        "sensitive": list(made.sensitive),
+        "shown": list(made.shown),
         "demand": plain | numbers,
         "rows": made.rows,
     }
     if isinstance(made, LocalCopy):
         salt = os.urandom(16).hex()
         return facts | {"method": made.method, "salt": salt, "digest": _digest(made.recode, salt)}
-    return facts | {"levels": made.levels, "suppressed": made.suppressed}
+    presence = None if made.presence is None else [str(share) for share in made.presence]
+    return facts | {"levels": made.levels, "suppressed": made.suppressed, "presence": presence}
 
 
 def _said(order: Ranking) -> Any:
@@ -96,37 +127,61 @@ def _demand(said: Mapping[str, Any]) -> Demand:
 
 def joint(source: Table, made: Copy, earlier: Sequence[dict[str, Any]]) -> Joint:
     """The joint classes of a new copy of a table and earlier ones, computed on the table as it is now."""
-    recodes = [_change(made), *(_again(source, copy) for copy in earlier)]
-    known = {name for recode in recodes for name in recode.needs}
-    as_they_are: list[list[str]] = [_shown(made), *(copy["shown"] for copy in earlier)]
-    names = list(dict.fromkeys(name for recode in recodes for name in recode.needs))
+    left = [_now(made), *(_again(source, copy) for copy in earlier)]
+    _check_presence(left)
+    known = list(dict.fromkeys(name for copy in left for name in copy.recode.needs))
+    asked = list(dict.fromkeys(name for copy in left if copy.demand.needs_sensitive for name in copy.sensitive))
+    names = list(dict.fromkeys([*known, *asked]))
     columns, found = source.counted(names)
     cells = dict(zip(names, columns, strict=True))
     counts = np.ones(len(columns[0]), np.int64) if found is None else found
     classes = [
-        _finer(recode.classes({name: cells[name] for name in recode.needs}), [cells[name] for name in same if name in known])
-        for recode, same in zip(recodes, as_they_are, strict=True)
+        _finer(
+            copy.recode.classes({name: cells[name] for name in copy.recode.needs}),
+            [cells[name] for name in copy.shown if name in known],
+        )
+        for copy in left
     ]
-    shown = np.any([part >= 0 for part in classes], axis=0)
-    sizes = _sizes([part[shown] for part in classes], counts[shown])
-    k = max([made.demand.k, *(int(copy["demand"]["k"]) for copy in earlier)])
+    seen = np.any([part >= 0 for part in classes], axis=0)
+    ids = _ids([part[seen] for part in classes])
+    sizes = np.bincount(ids, counts[seen]).astype(np.int64)
+    broken = np.zeros(len(sizes), bool)
+    for name in asked:
+        telling = np.any([part[seen] >= 0 for part, copy in zip(classes, left, strict=True) if name in copy.shown], axis=0)
+        told = np.bincount(ids, telling, len(sizes)) > 0
+        for copy in left:
+            if name in copy.sensitive:
+                broken |= told & _breaks(copy.demand, cells[name], counts, seen, ids, len(sizes))
+    k = max(copy.demand.k for copy in left)
     smallest = int(sizes.min()) if len(sizes) else 0
-    return Joint(k, len(recodes), len(sizes), smallest, int((sizes < k).sum()), int((sizes == 1).sum()))
+    below, single = int((sizes < k).sum()), int((sizes == 1).sum())
+    return Joint(k, len(left), len(sizes), smallest, below, single, int(broken.sum()))
 
 
-def _shown(made: Copy) -> list[str]:
-    """The columns that a copy shows as they are."""
-    gone = getattr(made.change, "drop", ())
-    return [name for name in made.source.columns if name not in made.columns and name not in gone]
+def _breaks(demand: Demand, column: Any, counts: Ints, seen: Fails, ids: Ints, groups: int) -> Fails:
+    """Which joint classes break a rule of one copy on a sensitive column; shares are those of the whole table."""
+    values, places = encode(column)
+    texts, ranks = ranked(values, demand.order)
+    codes = ranks[places]
+    shares = np.bincount(codes, counts, len(texts)) / max(1, int(counts.sum()))
+    rules = [rule for rule in demand.rules(shares, texts) if rule.sensitive]
+    return judge(rules, ids, groups, counts[seen], codes[seen], len(texts))[1]
+
+
+def _check_presence(left: Sequence[_Left]) -> None:
+    for copy in left:
+        others = [other for other in left if other is not copy and copy.presence is not None]
+        if not all(other.adds_nothing_to(copy) for other in others):
+            raise InvalidRequest(
+                "a copy that bounds presence stands beside coarser ones only, and another copy of this table adds to what "
+                "it shows; make both from the same hierarchies, the other at the same levels or higher ones, or override it "
+                "(override=True, --override) if nobody can hold both"
+            )
 
 
 def _finer(classes: Ints, columns: Sequence[Any]) -> Ints:
     """Classes split by the cells that are shown beside them; what is left out stays so."""
     return np.where(classes < 0, -1, _ids([classes, *(encode(column)[1] for column in columns)]))
-
-
-def _sizes(classes: Sequence[Ints], counts: Ints) -> Ints:
-    return np.bincount(_ids(classes), counts).astype(np.int64)
 
 
 def _ids(parts: Sequence[Ints]) -> Ints:
@@ -138,10 +193,12 @@ def _ids(parts: Sequence[Ints]) -> Ints:
     return ids
 
 
-def _change(made: Copy) -> Recode | LocalRecode:
+def _now(made: Copy) -> _Left:
     change: Any = getattr(made.change, "change", made.change)  # below the columns that are left out
-    assert isinstance(change, Recode | LocalRecode)
-    return change
+    facts = (change, made.demand, made.sensitive, made.shown)
+    if isinstance(made, LocalCopy):
+        return _Left(*facts, None, None, made.hierarchies)
+    return _Left(*facts, made.presence, made.levels, made.hierarchies)
 
 
 def _digest(recode: LocalRecode, salt: str) -> str:
@@ -152,38 +209,39 @@ def _digest(recode: LocalRecode, salt: str) -> str:
     return said.hexdigest()
 
 
-def _again(source: Table, copy: Mapping[str, Any]) -> Recode | LocalRecode:
-    """The change that an earlier copy was made with."""
-    return _again_locally(source, copy) if "method" in copy else _again_by_level(source, copy)
-
-
-def _again_locally(source: Table, copy: Mapping[str, Any]) -> LocalRecode:
+def _again(source: Table, copy: Mapping[str, Any]) -> _Left:
+    """An earlier copy, made again from the table as it is now."""
     try:
         demand = _demand(copy["demand"])
         hierarchies = read_columns(copy["hierarchies"])
         hidden = listed(copy["sensitive"]) if demand.needs_sensitive else []
         source.check([*hierarchies, *hidden])
-        counted = Counted.of(source, list(hierarchies), hierarchies, hidden, demand.order)
-        recode, _, _ = made_of(counted, demand, METHODS[copy["method"]])
+        make = _again_locally if "method" in copy else _again_by_level
+        recode = make(source, copy, demand, hierarchies, hidden)
     except DiscreetError as problem:
         raise _cannot(str(problem)) from None
+    return _Left(recode, demand, hidden, copy["shown"], copy.get("presence"), copy.get("levels"), hierarchies)
+
+
+def _again_locally(
+    source: Table, copy: Mapping[str, Any], demand: Demand, hierarchies: Mapping[str, Hierarchy], hidden: Sequence[str]
+) -> LocalRecode:
+    counted = Counted.of(source, list(hierarchies), hierarchies, hidden, demand.order)
+    recode, _, _ = made_of(counted, demand, METHODS[copy["method"]])
     if _digest(recode, copy["salt"]) != copy["digest"]:
-        raise _cannot("its classes hang on all rows, and the table has changed since it left")
+        raise InvalidRequest("its classes hang on all rows, and the table has changed since it left")
     return recode
 
 
-def _again_by_level(source: Table, copy: Mapping[str, Any]) -> Recode:
-    try:
-        levels: dict[str, int] = copy["levels"]
-        demand = _demand(copy["demand"])
-        hierarchies = read_columns(copy["hierarchies"])
-        secret = copy["sensitive"] if demand.needs_sensitive else None
-        source.check([*levels, *([] if secret is None else [secret])])
-        base = histogram_of(source, list(levels), hierarchies, secret, demand.order)
-        rules = demand.rules(base.shares() if base.sensitive is not None else None, base.values)
-        return Recode.at(View(base, rules), tuple(levels.values()))[0]
-    except DiscreetError as problem:
-        raise _cannot(str(problem)) from None
+def _again_by_level(
+    source: Table, copy: Mapping[str, Any], demand: Demand, hierarchies: Mapping[str, Hierarchy], hidden: Sequence[str]
+) -> Recode:
+    """Where nothing was left out nothing is now; else there is one sensitive column at most."""
+    levels: dict[str, int] = copy["levels"]
+    secret = hidden[0] if hidden and copy["suppressed"] else None
+    base = histogram_of(source, list(levels), hierarchies, secret, demand.order)
+    rules = demand.rules(base.shares() if secret is not None else None, base.values) if copy["suppressed"] else []
+    return Recode.at(View(base, rules), tuple(levels.values()))[0]
 
 
 def _cannot(problem: str) -> InvalidRequest:

@@ -11,13 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.core.labels import closest
 from discreet.core.numbers import Number, positive, rational
-from discreet.errors import InvalidRequest
+from discreet.errors import InvalidRequest, UnknownName
 from discreet.protect.ground import Ground, Ranking, ground
 from discreet.protect.histogram import Floats, Ints
 
@@ -189,6 +190,25 @@ def entropy(sizes: Ints, matrix: Ints) -> Floats:
         return np.where(sizes > 0, np.log(np.maximum(sizes, 1)) - logs / np.maximum(sizes, 1), 0.0)
 
 
+class Forms(TypedDict, total=False):
+    """How the rules on sensitive columns are meant, and those that few ask for: see ``discreet.protect.anonymize``."""
+
+    diversity: str
+    c: Number | None
+    order: Ranking
+    beta: Number | None
+    likeness: str
+    disclosure: Number | None
+    insiders: int
+
+
+class Rules(Forms, total=False):
+    """The keywords of every rule on sensitive columns."""
+
+    l: Number | None  # noqa: E741
+    t: Number | None
+
+
 @dataclass(frozen=True)
 class Demand:
     """The rules as a user asks for them, before the table is known."""
@@ -203,6 +223,14 @@ class Demand:
     likeness: str = "enhanced"
     disclosure: Number | None = None
     insiders: int = 0
+
+    @staticmethod
+    def of(k: int, rules: Rules) -> Demand:
+        """The demand of some keywords; refuses one that is no rule."""
+        for name in rules:
+            if name not in Rules.__annotations__:
+                raise UnknownName(f"no rule is called {name!r}{closest(name, Rules.__annotations__)}")
+        return Demand(k, **rules)
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:

@@ -87,6 +87,14 @@ def arranged(values: Sequence[str | None], order: Ranking) -> list[int]:
     return sorted(range(len(values)), key=lambda i: ranks[values[i]])
 
 
+def ranked(values: Sequence[str | None], order: Ranking) -> tuple[tuple[str | None, ...], Ints]:
+    """The values in their order, and the place in it of each as they were given."""
+    places = arranged(values, order)
+    ranks = np.empty(len(places), np.int64)
+    ranks[places] = np.arange(len(places))
+    return tuple(values[place] for place in places), ranks
+
+
 def _way(value: str | None, hierarchy: Hierarchy) -> tuple[str | None, ...]:
     return hierarchy.missing if value is None else hierarchy.path(value)
 

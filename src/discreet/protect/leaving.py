@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,7 @@ from discreet.protect.copies import Copy, Joint, described, joint
 from discreet.protect.erasure import Register, holding
 from discreet.protect.facts import text
 from discreet.protect.finding import find_now
-from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.holding_files import Files
-from discreet.protect.methods import method_named
 from discreet.protect.reach import Reached
 from discreet.protect.vault_log import VaultLog
 
@@ -27,27 +25,17 @@ class Leaving:
     register: Register
 
     def check(
-        self,
-        name: str,
-        path: str | Path,
-        quasi_identifiers: Sequence[str],
-        hierarchies: Mapping[str, Hierarchy],
-        k: int,
-        *,
-        recipient: str,
-        override: bool,
-        method: str,
-        **options: Any,
+        self, name: str, path: str | Path, make: Callable[[list[Path]], Copy], *, recipient: str, override: bool
     ) -> Copy:
-        """The copy, found and written down as one that left, but not written yet.
+        """The copy that ``make`` makes of the table's files, written down as one that left, but not written yet.
 
         It is in the log first: a copy that left unseen would be worse than one that never arrived.
         """
         if Path(path).exists():
             raise InvalidRequest(f"the file to write must not exist yet, got {str(path)!r}; choose another name")
         facts = {"table": name, "recipient": text(recipient, "recipient"), "purpose": "anonymous copy", "override": override}
-        made: Copy = method_named(method, options)(self.paths(name), quasi_identifiers, hierarchies, k, **options)
-        facts |= described(made, hierarchies, options.get("sensitive"))
+        made = make(self.paths(name))
+        facts |= described(made)
         while True:
             earlier = [row.document for row in self.log.rows(("copy",)) if row.document["table"] == name]
             found = self._together(made, earlier, override=override)
@@ -70,6 +58,12 @@ class Leaving:
                 f"a copy must leave {found.k} rows alike together with those that left before, and with {len(earlier)} of "
                 f"them {found.below} of {found.classes} joint classes are smaller ({found.single} of a single row); make it "
                 "from the same levels as before, or override it (override=True, --override) if nobody can hold both"
+            )
+        if found.broken and not override:
+            raise InvalidRequest(
+                f"a copy must keep every rule on a sensitive column together with those that left before, and with "
+                f"{len(earlier)} of them {found.broken} of {found.classes} joint classes break one; make it from the same "
+                "levels as before, drop the column, or override it (override=True, --override) if nobody can hold both"
             )
         return found
 

@@ -8,30 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.core.numbers import Number
 from discreet.errors import InvalidRequest
-from discreet.protect.anonymous import Without, check_columns, listed, others
+from discreet.protect.anonymous import check_columns, listed, others
+from discreet.protect.anonymous_copy import AnonymousCopy, Without
 from discreet.protect.boxes import Entries, Fail, boxes
 from discreet.protect.clusters import clusters
-from discreet.protect.diversity import Demand, Fails, Rule
-from discreet.protect.ground import Ranking, arranged
+from discreet.protect.diversity import Demand, Fails, Rule, Rules
+from discreet.protect.ground import Ranking, ranked
 from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.histogram import Floats, Ints, distinct, encode, keys_of, mixed
 from discreet.protect.incognito import judge
 from discreet.protect.scales import Scale
-from discreet.protect.shuffle import Order, Shuffle
-from discreet.protect.tables import Change, Changed, Progress, Table, open_table
+from discreet.protect.tables import Changed, Table, open_table
 
 Groups = Callable[["Counted", int, Fail | None], tuple[Ints, int]]
 Written = Callable[["Counted", Ints, int], list[list[str | None]]]
+
+
+class Options(Rules, total=False):
+    """The rules on sensitive columns, the columns to leave out, and the Spark session that reads a path."""
+
+    drop: Sequence[str]
+    spark: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +110,9 @@ class Counted:
         entry = np.searchsorted(keys, keys_of(coded, sizes))
         secrets = []
         for values, place in encoded[len(names) :]:
-            arrangement = arranged(values, order)
-            ranks = np.empty(len(values), np.int64)
-            ranks[arrangement] = np.arange(len(values))
+            texts, ranks = ranked(values, order)
             (which, value), many = distinct([entry, ranks[place]], [len(counts), len(values)], rows)
             by_entry = np.argsort(which, kind="stable")
-            texts = tuple(values[p] for p in arrangement)
             secrets.append((which[by_entry], value[by_entry], many[by_entry], texts))
         return Counted(tuple(scales), tuple(combined), counts, tuple(secrets))
 
@@ -161,8 +162,8 @@ class _Secret:
         return bad
 
 
-@dataclass(frozen=True, eq=False)
-class LocalCopy:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LocalCopy(AnonymousCopy):
     """An anonymous copy whose classes have words of their own.
 
     ``groups`` is how many classes there are, ``sizes`` how many rows each has, and ``copied`` names the columns that stand
@@ -170,42 +171,18 @@ class LocalCopy:
     """
 
     method: str
-    columns: tuple[str, ...]
-    rows: int
-    sizes: Ints = field(repr=False)
     metrics: dict[str, float]
-    demand: Demand
-    source: Table = field(repr=False)
+    sizes: Ints = field(repr=False)
     recode: LocalRecode = field(repr=False)
-    hierarchies: Mapping[str, Hierarchy] = field(repr=False)
-    dropped: tuple[str, ...] = ()
-    copied: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> int:
+        return self.rows
 
     @property
     def groups(self) -> int:
         """How many classes the copy shows."""
         return len(self.sizes)
-
-    @property
-    def change(self) -> Change:
-        """What makes the copy of the table."""
-        return Without(self.recode, self.dropped) if self.dropped else self.recode
-
-    @cached_property
-    def table(self) -> Any:
-        """The copy, of the kind that was given, in a new random order; quasi-identifiers are text."""
-        return self.copy()
-
-    def copy(self, order: Order = "shuffled", seed: int | None = None) -> Any:
-        """``table``, with ``order="kept"`` in the order of the original; ``seed`` fixes the random order, for tests."""
-        return self.source.rewrite(self.change, Shuffle(order, seed))
-
-    def write(
-        self, path: str | Path, progress: Progress | None = None, *, order: Order = "shuffled", seed: int | None = None
-    ) -> Path:
-        """The copy as a CSV or Parquet file, streamed; it appears whole or not at all, in a new random order."""
-        self.source.write(self.change, path, Shuffle(order, seed), progress, expected=self.rows)
-        return Path(path)
 
 
 def mondrian(
@@ -214,26 +191,15 @@ def mondrian(
     hierarchies: Mapping[str, Hierarchy],
     k: int,
     sensitive: str | Sequence[str] | None = None,
-    *,
-    l: Number | None = None,  # noqa: E741
-    t: Number | None = None,
-    diversity: str = "distinct",
-    c: Number | None = None,
-    order: Ranking = None,
-    beta: Number | None = None,
-    likeness: str = "enhanced",
-    disclosure: Number | None = None,
-    insiders: int = 0,
-    drop: Sequence[str] = (),
-    spark: Any = None,
+    **options: Unpack[Options],
 ) -> LocalCopy:
     """The copy in which every class is a box of at least ``k`` rows: strict Mondrian on mixed columns.
 
     A cell says the stretch that its class spans: ``[31, 36]`` for numbers and days, and for categories up to five values or
-    their lowest common ancestor. Rules on ``sensitive`` columns are those of ``discreet.protect.anonymize``.
+    their lowest common ancestor. Rules on ``sensitive`` columns, ``drop`` and ``spark`` are those of
+    ``discreet.protect.anonymize``.
     """
-    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure, insiders)
-    return _copy("mondrian", table, quasi_identifiers, hierarchies, demand, sensitive, drop, spark)
+    return _copy("mondrian", table, quasi_identifiers, hierarchies, k, sensitive, **options)
 
 
 def microaggregate(
@@ -242,26 +208,14 @@ def microaggregate(
     hierarchies: Mapping[str, Hierarchy],
     k: int,
     sensitive: str | Sequence[str] | None = None,
-    *,
-    l: Number | None = None,  # noqa: E741
-    t: Number | None = None,
-    diversity: str = "distinct",
-    c: Number | None = None,
-    order: Ranking = None,
-    beta: Number | None = None,
-    likeness: str = "enhanced",
-    disclosure: Number | None = None,
-    insiders: int = 0,
-    drop: Sequence[str] = (),
-    spark: Any = None,
+    **options: Unpack[Options],
 ) -> LocalCopy:
     """The copy in which every class is a cluster of at least ``k`` rows that lie close together: k-member microaggregation.
 
-    A cell says the middle of its class: the mean of numbers and days, the most frequent category. Rules on ``sensitive``
-    columns are those of ``discreet.protect.anonymize``.
+    A cell says the middle of its class: the mean of numbers and days, the most frequent category. The options are those of
+    ``mondrian``.
     """
-    demand = Demand(k, l, t, diversity, c, order, beta, likeness, disclosure, insiders)
-    return _copy("microaggregation", table, quasi_identifiers, hierarchies, demand, sensitive, drop, spark)
+    return _copy("microaggregation", table, quasi_identifiers, hierarchies, k, sensitive, **options)
 
 
 def _copy(
@@ -269,32 +223,31 @@ def _copy(
     table: Any,
     quasi_identifiers: Sequence[str],
     hierarchies: Mapping[str, Hierarchy],
-    demand: Demand,
+    k: int,
     sensitive: str | Sequence[str] | None,
-    drop: Sequence[str],
-    spark: Any,
+    drop: Sequence[str] = (),
+    spark: Any = None,
+    **rules: Unpack[Rules],
 ) -> LocalCopy:
+    demand = Demand.of(k, rules)
     source = open_table(table, spark)
     names, hidden = listed(quasi_identifiers), listed(sensitive)
-    for place in range(max(1, len(hidden))):
-        check_columns(source, names, hierarchies, hidden[place] if hidden else None, demand)
-    if len(set(hidden)) < len(hidden) or (len(hidden) > 1 and demand.order is not None):
-        raise InvalidRequest(f"several sensitive columns are different ones, without order=, got {hidden}; ask for one")
+    check_columns(source, names, hierarchies, hidden, demand)
     copied, dropped = others(source, [*names, *hidden], drop)
     counted = Counted.of(source, names, hierarchies, hidden if demand.needs_sensitive else [], demand.order)
     recode, sizes, metrics = made_of(counted, demand, METHODS[method])
     return LocalCopy(
-        method,
-        tuple(names),
-        counted.rows,
-        sizes,
-        metrics,
-        demand,
-        source,
-        recode,
-        {name: hierarchies[name] for name in names},
-        tuple(dropped),
-        tuple(copied),
+        rows=counted.rows,
+        demand=demand,
+        source=source,
+        change=Without.of(recode, dropped),
+        hierarchies={name: hierarchies[name] for name in names},
+        sensitive=tuple(hidden),
+        copied=copied,
+        method=method,
+        metrics=metrics,
+        sizes=sizes,
+        recode=recode,
     )
 
 
@@ -308,7 +261,10 @@ def made_of(counted: Counted, demand: Demand, method: Method) -> tuple[LocalReco
     fails = counted.fails(demand)
     every = np.arange(len(counted.counts))
     if fails is not None and fails(np.zeros(len(every), np.int64), 1, every).any():
-        raise InvalidRequest("not even the whole table satisfies the rules on the sensitive column; lower l or raise c")
+        raise InvalidRequest(
+            "not even the whole table satisfies the rules on the sensitive column; ask for less (a lower l, or a larger t, "
+            "beta, disclosure or c)"
+        )
     classes, many = method.grouped(counted, demand.k, fails)
     words = method.written(counted, classes, many)
     _, numbers = np.unique(_word_keys(words), return_inverse=True)

@@ -13,10 +13,32 @@ from dataclasses import dataclass
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _SHORT = "jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec"
 _MONTH = rf"(?:{_MONTHS}|{_SHORT})\.?"
-_WORD = r"[A-ZÀ-ÖØ-ÞŁŚŽŠČ][\w'’]+(?:-[A-ZÀ-ÖØ-Þ][\w'’]+)?"
+_LETTERS = r"(?:[^\W\d_]|['’](?!s\b))+"  # "O'Hara", and not the end of "Hara's"
+_WORD = rf"[A-ZÀ-ÖØ-ÞŁŚŽŠČ]{_LETTERS}(?:-{_LETTERS})?(?!\w)"
 _TITLE = r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Sir|Herr|Frau|Mme|Sra|Sr)\.?"
-# Words that are written large and are nobody's name: days, months, and what institutions and units are called.
-_WRITTEN_LARGE = {
+# Words that are written large and are nobody's name: days, months, what institutions and units are called, and the
+# headings of a record.
+_WRITTEN_LARGE = set(
+    """
+    monday tuesday wednesday thursday friday saturday sunday the a an this that he she they we it i no yes in on at by for
+    from with and or but if when after before hospital clinic infirmary hospice pharmacy surgery center centre institute
+    institution college school academy university church bank company society association foundation service services
+    department division ward unit street avenue road lane square park bridge station airport room building floor house
+    office lab laboratory city county state district region country republic kingdom union north south east west northern
+    southern eastern western central new old saint mount lake river royal national international federal regional local
+    general public private emergency red cross blue shield medical medicine medication medications health care nursing
+    patient doctor nurse physician surgeon consultant therapist therapy blood heart type stage grade class group level phase
+    pressure rate count score index scale test tests result results report summary review assessment examination diagnosis
+    treatment procedure plan problem problems history family social past present current previous known unknown allergy
+    allergies symptoms signs disease disorder syndrome condition intensive acute chronic primary secondary tertiary physical
+    mental clinical surgical mri ct ecg eeg bp hiv dna usa uk english french german spanish italian
+    """.split()  # noqa: SIM905
+)
+# What ends so is a noun of a field or an adjective, and hardly anybody's name.
+_ENDINGS = (
+    "tion", "sion", "ology", "itis", "osis", "emia", "therapy", "ectomy", "scopy", "graphy", "ical", "iatric", "ness", "ism",
+)  # fmt: skip
+_LARGE = {
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "hospital", "clinic", "center",
     "centre", "department", "ward", "unit", "street", "avenue", "road", "university", "general", "emergency", "mri", "ct",
     "ecg", "bp", "hiv", "dna", "usa", "uk", "the", "a", "an", "this", "that", "he", "she", "they", "we", "it", "i", "no",
@@ -34,13 +56,16 @@ DATE = re.compile(
     rf"\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}})(?![\w/])",
     re.IGNORECASE,
 )
-TELEPHONE = re.compile(r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,5}\)[ .-]?)?\d{2,5}(?:[ ./-]\d{2,7}){1,4}(?![\w-]|\.\d)")
+TELEPHONE = re.compile(
+    r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\d[ .-])?|1[ .-])?(?:\(\d{1,5}\)[ .-]?)?\d{2,5}(?:[ ./-]\d{2,7}){1,4}(?![\w-]|\.\d)"
+)
 CODE = re.compile(
     r"(?<![\w-])(?:[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|(?<=[A-Z]{2} )\d{5}(?:-\d{4})?|"
     r"\d{5}(?= [A-ZÀ-Þ][a-zà-ÿ]{2,})|(?:(?<=[Zz]ip )|(?<=ZIP )|(?<=PLZ )|(?<=code ))\d{4,5}(?:-\d{4})?)(?![\w-])"
 )
 NAMED = re.compile(
-    rf"(?:(?<=\b){_TITLE} |(?:named|called|name is|name:|signed by|contact|spouse|wife|husband) )((?:{_WORD}\s?){{1,3}})"
+    rf"(?:(?<=\b){_TITLE} |(?:named|called|name is|name:|signed by|contact|spouse|wife|husband) )"
+    rf"((?:[A-Z]\. ?){{0,2}}(?:{_WORD}\s?){{1,3}})"
 )
 NAMES = re.compile(rf"{_WORD}(?: (?:van|von|de|der|la|di|da|al|bin|[A-Z]\.))?(?: {_WORD}){{1,2}}")
 
@@ -84,7 +109,7 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
     for match in NAMED.finditer(text):
         start, stop = match.span(1)
         words = match.group(1).split()
-        if words and words[0].lower() not in _LARGE:
+        if words and not _common(words[0]):
             taken.append((start, start + len(match.group(1).rstrip())))
     for match in NAMES.finditer(text):
         start, stop = match.span()
@@ -93,18 +118,28 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
         words = match.group().split()
         if _opens(text, start) and len(words) == 2 and words[0].lower() in _OPENERS:
             continue
-        while words and (words[0].lower() in _LARGE or words[0].lower() in _OPENERS):
+        while words and (_common(words[0]) or words[0].lower() in _OPENERS):
             start += len(words.pop(0)) + 1
-        if len(words) >= 2 and not any(word.lower().strip(".") in _LARGE for word in words):
+        if len(words) >= 2 and not any(_common(word) for word in words if not word.endswith(".")):
             taken.append((start, stop))
     yield from sorted(taken)
 
 
-_OPENERS = {
-    "dear", "hello", "today", "yesterday", "please", "seen", "reviewed", "called", "saw", "met", "spoke", "admitted",
-    "discharged", "referred", "told", "asked", "reports", "reported", "denies", "follow", "plan", "history", "mother",
-    "father", "brother", "sister", "daughter", "son", "his", "her", "their", "our", "my", "your", "note",
-}  # fmt: skip
+# Words that open a sentence before a word that is written large.
+_OPENERS = set(
+    """
+    dear hello today yesterday please seen reviewed called saw met spoke admitted discharged referred told asked reports
+    reported denies denied follow plan history mother father brother sister daughter son his her their our my your note took
+    takes taken gave given has had was is uses used started stopped began continues needs wants wanted says said feels felt
+    came went sent got wrote reads speaks lives lived works worked moved visited born allergic due likes prefers awaiting
+    """.split()  # noqa: SIM905
+)
+
+
+def _common(word: str) -> bool:
+    """Whether a word is written large and is nobody's name."""
+    plain = word.lower()
+    return plain in _LARGE or plain.endswith(_ENDINGS)
 
 
 def _opens(text: str, start: int) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.errors import InvalidRequest
 from discreet.protect.diversity import entropy, told
 from discreet.protect.diversity import values as different
-from discreet.protect.ground import Ranking, arranged, ground
+from discreet.protect.ground import Ranking, ground, ranked
 from discreet.protect.histogram import Floats, Ints, encode, mixed, numbered
 from discreet.protect.incognito import matrices
 from discreet.protect.tables import open_table
@@ -129,12 +129,10 @@ def _diversity(
         whole: Floats = np.array([stated[value] for value in texts], float)
     else:
         whole = np.bincount(codes, counts, len(texts)) / counts.sum()
-    places = arranged(texts, order)
-    ranks = np.empty(len(places), np.int64)
-    ranks[places] = np.arange(len(places))
-    whole, width = whole[places], len(texts)
+    arrangement, ranks = ranked(texts, order)
+    whole, width = whole[np.argsort(ranks)], len(texts)
     gap = int(ranks[texts.index(None)]) if None in texts else None
-    apart = ground([texts[place] for place in places], order)
+    apart = ground(arrangement, order)
     least, low, ratio, far = width, np.inf, 0.0, 0.0
     for start, stop, matrix in matrices(ids, len(sizes), ranks[codes], width, counts):
         part = sizes[start:stop]

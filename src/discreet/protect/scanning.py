@@ -115,7 +115,12 @@ def scan(table: Any, spark: Any = None) -> Scan:
 def looked_at(source: Table) -> Scan:
     """The scan of a table that is open."""
     findings, clear = [], []
-    for name in source.columns:
+    for place, name in enumerate(source.columns, 1):
+        if any(_FORMS[kind](name) for kind in _NO_NAMES):
+            raise InvalidRequest(
+                f"a table must begin with the names of its columns, and number {place} looks like a cell of somebody (it is "
+                "not shown); write a header, or rename the column"
+            )
         columns, counts = source.counted([name])
         texts, index = texts_of(columns[0])
         cells = Counter(dict(zip(*_totals(index, counts), strict=True)))
@@ -183,6 +188,7 @@ _FORMS = {
     "telephone number": lambda cell: _whole(patterns.TELEPHONE)(cell) and 7 <= sum(map(str.isdigit, cell)) <= 15,
     "name": _whole(patterns.NAMES),
 }
+_NO_NAMES = ("e-mail", "social security number", "telephone number")  # a first row without a header would be quoted
 
 
 def _quoted(name: str) -> str:

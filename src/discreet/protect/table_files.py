@@ -19,6 +19,7 @@ from discreet.sources import cells, duck
 from discreet.sources.files import DELIMITERS, PARQUET, describe_files, find_files
 
 _ROWS = 1 << 17
+_USUAL = (",", ";", "\t", "|")  # what cells of a CSV file are separated by
 _PARTS = (1, 8, 64)  # in how many passes groups are counted when they do not fit in one
 
 
@@ -147,6 +148,12 @@ def _describe(paths: Sequence[Path], separated: str | None) -> tuple[str, list[s
     for path, names in zip(paths, headers, strict=True):
         if names != headers[0] or len(set(names)) != len(names) or not names:
             raise UnsupportedFormat(f"the files of a table need one header of different names, {path.name!r} has {names}")
+    other = next((mark for mark in _USUAL if len(headers[0]) == 1 and mark in headers[0][0]), None)
+    if separated is None and kind not in PARQUET and other is not None:
+        raise UnsupportedFormat(
+            f"a table of one column must not have {other!r} in its header, and {paths[0].name!r} has: its cells seem to be "
+            "separated by that; say so (--delimiter, delimiter in a job file, protect.Delimited)"
+        )
     folded: dict[str, str] = {}
     for name in headers[0]:
         other = folded.setdefault(name.casefold(), name)

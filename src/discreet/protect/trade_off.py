@@ -126,9 +126,7 @@ def utility_figure(named: Mapping[str, Point]) -> Any:
         if measure == "auc":
             of_table = next(utility.auc_of_table for _, utility in found.values())
             axes.axhline(of_table, color="#718096", linewidth=1, linestyle="--")
-            axes.annotate(
-                "the table itself", (1, of_table), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=7
-            )
+            axes.annotate("the table itself", (0.02, of_table), xycoords=("axes fraction", "data"), va="bottom", fontsize=7)
         risks = [risk for risk, _ in found.values()]
         if max(risks) > 20 * min(risks):
             axes.set_xscale("log")

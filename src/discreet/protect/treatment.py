@@ -6,7 +6,7 @@ anyone, and a column that was found and is copied unchanged is said to be.
 
 from __future__ import annotations
 
-from discreet.protect.anonymous import Anonymized, Without
+from discreet.protect.anonymous import Anonymized
 from discreet.protect.local_recoding import LocalCopy
 from discreet.protect.scanning import looked_at
 
@@ -16,8 +16,7 @@ _LOCAL = {"mondrian": "replaced by the stretch of its class", "microaggregation"
 
 def treatment(copy: Anonymized | LocalCopy) -> dict[str, str]:
     """For every column of the table what the copy shows of it."""
-    gone = copy.change.drop if isinstance(copy.change, Without) else ()
-    done = dict.fromkeys(copy.source.columns, UNTOUCHED) | dict.fromkeys(gone, "left out")
+    done = dict.fromkeys(copy.source.columns, UNTOUCHED) | dict.fromkeys(copy.dropped, "left out")
     for name in copy.columns:
         if isinstance(copy, LocalCopy):
             done[name] = _LOCAL[copy.method]

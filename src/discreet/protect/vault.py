@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.holdings import Found
 from discreet.protect.leaving import Leaving
 from discreet.protect.local_recoding import LocalCopy
+from discreet.protect.methods import method_named
 from discreet.protect.names import check_new, partner_name, public_name
 from discreet.protect.private import open_private
 from discreet.protect.pseudonyms import Pseudonymizer
@@ -373,14 +375,14 @@ class Vault:
         """Write an anonymous copy of a registered table for a recipient, unless it breaks what earlier copies promised.
 
         Before a copy leaves, its classes are joined with those of every copy of the table that left before: where a joint
-        class has fewer than k rows, for the largest k that was promised, it is refused; ``override`` lets it leave, and the
-        log says so. What left is kept in the log as how it was made, and computed again on the table as it is. ``method`` is
-        full_domain (``discreet.protect.anonymize``), mondrian or microaggregation, and ``options`` are those of its
-        function; ``row_order`` and ``seed`` say the order of its rows.
+        class has fewer than k rows, for the largest k that was promised, or breaks a rule on a sensitive column, it is
+        refused; ``override`` lets it leave, and the log says so. What left is kept in the log as how it was made, and
+        computed again on the table as it is. ``method`` is full_domain (``discreet.protect.anonymize``), mondrian or
+        microaggregation, and ``options`` are those of its function; ``row_order`` and ``seed`` say the order of its rows.
         """
-        made = Leaving(self._log, self._register).check(
-            name, path, quasi_identifiers, hierarchies, k, recipient=recipient, override=override, method=method, **options
-        )
+        options |= {"quasi_identifiers": quasi_identifiers, "hierarchies": hierarchies, "k": k}
+        make = partial(method_named(method, options), **options)
+        made = Leaving(self._log, self._register).check(name, path, make, recipient=recipient, override=override)
         made.write(path, progress, order=row_order, seed=seed)
         return made
 

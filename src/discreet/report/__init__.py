@@ -19,7 +19,7 @@ from discreet.core.schema import Schema
 from discreet.errors import UnsupportedFormat
 from discreet.report import dates, meaning, pictures
 from discreet.report.language import LANGUAGES, priced, say, spoken
-from discreet.report.numbers import in_words, percent, shown
+from discreet.report.numerals import in_words, percent, shown
 from discreet.statistics.top import Ranking
 
 _MOST_ROWS = 120  # numbers of one answer that are drawn and listed; all of them are in releases.json
@@ -65,7 +65,7 @@ def _render(doc: Mapping[str, Any], results: Sequence[Result] | None, language: 
         guesses=meaning.guesses(budget, total, price),
         beliefs=meaning.beliefs(total),
         guess_picture=pictures.guesses([(g.what, g.chance) for g in meaning.guesses(budget, total, price)]),
-        answers=answers(doc["asks"], results, {name: column.type for name, column in schema.columns.items()}),
+        answers=answers(doc["asks"], results, dates.kinds(schema)),
         laws=meaning.law_glossary({_law(ask) for ask in doc["asks"]}),
         columns=[(name, _declared(column.to_dict())) for name, column in schema.columns.items()],
         most_rows=schema.max_rows,
@@ -80,13 +80,17 @@ def _law(ask: Mapping[str, Any]) -> str:
 def answers(
     asks: Sequence[Mapping[str, Any]], results: Sequence[Result] | None = None, types: Mapping[str, str] | None = None
 ) -> list[dict[str, Any]]:
-    """What a page shows of every question; tests are corrected for one another. ``types``: those of declared columns."""
+    """What a page shows of every question; tests are corrected for one another. ``types``: ``dates.kinds``."""
     if results is None:
         results = [Result.from_json(json.dumps(ask["result"])) for ask in asks]
     shown = []
-    for number, (ask, result) in enumerate(zip(asks, results, strict=True), 1):
+    doubts = meaning.doubted(asks, results)
+    for number, (ask, result, doubt) in enumerate(zip(asks, results, doubts, strict=True), 1):
         with dates.about(ask, types or {}):
-            shown.append(_answer(number, ask, result))
+            made = _answer(number, ask, result) | {"title": dates.title(ask, types or {})}
+            if doubt is not None:
+                made |= {"caution": say("fewer_beside", title=doubt), "sentence": meaning.alone(result)}
+            shown.append(made)
     corrected = meaning.corrections(results)
     return [answer | {"corrected": words} for answer, words in zip(shown, corrected, strict=True)]
 
@@ -151,5 +155,5 @@ def _kind(doc: Mapping[str, Any]) -> str:
 
 
 def _between(phrase: str, ends: Sequence[Any], **words: str) -> str:
-    low, high = (end if isinstance(end, str) else shown(end) for end in ends)
+    low, high = (dates.in_language(end) if isinstance(end, str) else shown(end) for end in ends)
     return say(phrase, low=low, high=high, **words)

@@ -1,19 +1,25 @@
-"""Answers about a column of dates or times, whose numbers a page shows as dates."""
+"""Answers about a column of dates, times or lengths of time, whose numbers a page shows as dates or says the unit of."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.core.dates_and_times import Duration
+from discreet.core.schema import Schema
 from discreet.expressions import calendar
 from discreet.report.language import say, spelt
-from discreet.report.numbers import in_words, shown
+from discreet.report.numerals import in_words, shown
 
 _VALUES = ("mean", "median", "quantile", "bounds", "distribution")  # statistics whose answers are values of the column
+
+
+_IN_ITS_UNIT = (*_VALUES, "sum", "std", "people_sum", "people_mean")
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,25 @@ class _About:
 
 _NUMBERS = _About()
 _about: ContextVar[_About] = ContextVar("about", default=_NUMBERS)
+
+
+def kinds(schema: Schema) -> dict[str, str]:
+    """The types of declared columns; of a length of time the phrase of its unit."""
+    return {name: f"unit.{c.unit}" if isinstance(c, Duration) else c.type for name, c in schema.columns.items()}
+
+
+def title(ask: Mapping[str, Any], types: Mapping[str, str]) -> str:
+    """What was asked, and in which unit its answer is where that is a length of time."""
+    kind = types.get(next(iter(ask.get("columns", ())), ""), "")
+    if not kind.startswith("unit.") or ask["statistic"] not in _IN_ITS_UNIT or ask.get("options", {}).get("each") == "count":
+        return str(ask["title"])
+    return say("in_unit", title=ask["title"], unit=say(kind))
+
+
+def in_language(iso: str) -> str:
+    """An ISO date, or one with a time after it, as the language writes dates."""
+    found = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)(.*)", iso)
+    return iso if found is None else say("day", year=found[1], month=found[2], day=found[3]) + found[4]
 
 
 @contextmanager
@@ -77,6 +102,7 @@ def _written(kind: str, number: float) -> str:
     if not math.isfinite(number):
         return shown(number)
     try:
-        return calendar.written(round(number)) if kind == "date" else calendar.written_time(60 * round(number / 60))[:16]
+        day = calendar.written(round(number)) if kind == "date" else calendar.written_time(60 * round(number / 60))[:16]
     except OverflowError:  # beyond the calendar
         return shown(number)
+    return in_language(day)

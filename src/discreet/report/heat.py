@@ -11,7 +11,7 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from discreet.report.language import say
-from discreet.report.numbers import in_words, shown
+from discreet.report.numerals import in_words, shown
 from discreet.report.svg import BAR, SOFT, rect, svg, text
 
 _ROW = 24  # pixels of one line
@@ -19,6 +19,7 @@ _GUTTER = 22.0  # per cent that the names of the lines take
 _MOST_LINES = 60
 _MOST_WITH_NUMBERS = 10  # columns in which a number fits into its cell
 _DARKEST = 0.6  # of the way from white to the colour of bars: dark letters can be read on it
+_SHADES = 9  # of the scale
 _WHITE = "#ffffff"
 
 
@@ -44,7 +45,16 @@ def heat(key: str, title: str, labels: Sequence[tuple[str, Sequence[Any]]], valu
                 parts.append(text(f"{_GUTTER + (j + 0.5) * width:.3f}%", y + 16, shown(value), "middle", "cell"))
     low, high = shown(float(table.min())), shown(float(table.max()))
     told = say("heat", title=title, rows=len(lines), columns=len(columns), low=low, high=high)
-    return svg(key, told, 46 + len(table) * _ROW, parts)
+    below = 42 + len(table) * _ROW
+    return svg(key, told, below + _ROW + 16, [*parts, *_scale(below + 10, float(table.max()))])
+
+
+def _scale(y: float, most: float) -> list[str]:
+    """What the colours stand for: from nothing to the largest number."""
+    width = (100 - 2 * _GUTTER) / _SHADES
+    shades = [rect(_GUTTER + i * width, y, width, _ROW - 8, shade(i / (_SHADES - 1)), SOFT) for i in range(_SHADES)]
+    least, largest = (f"{place:g}%" for place in (_GUTTER - 1, 101 - _GUTTER))
+    return [text(least, y + 13, "0", "end", "small"), *shades, text(largest, y + 13, shown(max(most, 0.0)), kind="small")]
 
 
 def shade(share: float) -> str:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from discreet.report import dates
 from discreet.report.language import say
-from discreet.report.numbers import shown
+from discreet.report.numerals import shown
 from discreet.report.svg import BAR, Triple, line, rect, step, svg, text
 
 _PLOT = 190  # pixels of a histogram

@@ -24,7 +24,7 @@ from discreet.hypotheses.words import Speech, p_in_words
 from discreet.report import dates
 from discreet.report.dates import told
 from discreet.report.language import localised, say, says
-from discreet.report.numbers import percent, shown
+from discreet.report.numerals import percent, shown
 from discreet.statistics.bounds import FoundBounds
 from discreet.statistics.categories import FoundKeys
 from discreet.statistics.distribution import Distribution
@@ -261,6 +261,29 @@ def caution(result: Result) -> str | None:
     return say(found.kind, seen=shown(seen), expected=shown(found.expected))
 
 
+def doubted(asks: Sequence[Mapping[str, Any]], results: Sequence[Result]) -> list[str | None]:
+    """Of answers that give no sign themselves, the title of another one that says their column could hardly be read.
+
+    A sum, say, does not tell how many rows it is of; a mean of the same column of all rows does.
+    """
+    unread: dict[str, str] = {}
+    for ask, result in zip(asks, results, strict=True):
+        plain = len(ask.get("columns", ())) == 1 and not ask.get("by") and not ask.get("where")
+        if plain and result.caution is not None and result.caution.kind == "fewer":
+            unread.setdefault(ask["columns"][0], ask["title"])
+    return [
+        None if result.caution else next((unread[name] for name in ask.get("columns", ()) if name in unread), None)
+        for ask, result in zip(asks, results, strict=True)
+    ]
+
+
+def alone(result: Result) -> str:
+    """An answer of which nothing is promised."""
+    if result.labels:
+        return say("answer_many_alone", count=np.size(result.value))
+    return say("answer_alone", value=told(result.value))
+
+
 def sentence(ask: Mapping[str, Any], result: Result) -> str:
     """The answer in one sentence; a hypothesis test in its own words. Nothing is promised of an answer with a caution."""
     asked_share = {"median": "0.5"}.get(ask["statistic"], ask.get("options", {}).get("q", "0.5"))
@@ -279,9 +302,7 @@ def _told(result: Result) -> str:
         return own
     many = bool(result.labels)
     if result.caution is not None or not has_interval(result):
-        return (
-            say("answer_many_alone", count=np.size(result.value)) if many else say("answer_alone", value=told(result.value))
-        )
+        return alone(result)
     if many:
         return say("answer_many", count=np.size(result.value))
     low, high = map(told, result.interval(0.95))

@@ -15,7 +15,7 @@ from discreet.report.heat import heat
 from discreet.report.histogram import histograms
 from discreet.report.language import say
 from discreet.report.meaning import axes, has_interval, lines
-from discreet.report.numbers import percent, shown
+from discreet.report.numerals import percent, shown
 from discreet.report.svg import BAR, EARLIER, MARK, SOFT, Triple, line, rect, step, svg, text
 from discreet.statistics.top import Ranking
 

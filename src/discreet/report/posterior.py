@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet import __version__
 from discreet.errors import InvalidRequest
 from discreet.inference.outputs.diagnostics import PoorSampling
 from discreet.inference.outputs.posterior import Posterior
-from discreet.report.numbers import percent, shown
+from discreet.report.numerals import percent, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,8 +29,6 @@ _FEWER_DOTS = 80  # for traces, which no compression makes small
 def render(posterior: Posterior, title: str, *, level: float = 0.95, draws_file: str = "draws.nc") -> str:
     """One file, no network, readable by a non-expert."""
     from jinja2 import Environment, StrictUndefined
-
-    from discreet import __version__
 
     here = files("discreet.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

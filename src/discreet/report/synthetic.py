@@ -9,7 +9,8 @@ import datetime
 from importlib.resources import files
 from itertools import combinations
 
-from discreet.report.numbers import shown
+from discreet import __version__
+from discreet.report.numerals import shown
 from discreet.report.posterior import image
 from discreet.synthetic import pictures
 from discreet.synthetic.tables import Synthetic
@@ -21,8 +22,6 @@ _MOST_PAIRS = 40
 def render(synthetic: Synthetic, title: str, written: tuple[str, ...] = ()) -> str:
     """One file, no network, readable by a non-expert; ``written`` are the files beside it."""
     from jinja2 import Environment, StrictUndefined
-
-    from discreet import __version__
 
     here = files("discreet.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter as TallyOf
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -16,6 +17,7 @@ from discreet.service.calls import Call, Refused, Reply, attempt, endpoint, json
 from discreet.service.counter import HELD, Counter, View
 from discreet.service.described import description
 from discreet.service.outbox import Identity
+from discreet.service.tokens import reference_of
 from discreet.service.visitors import Visitors
 
 _LONGEST_WAIT = 25.0  # seconds that a call with wait=1 is kept; proxies give up after 30 or 60
@@ -28,6 +30,7 @@ class Api:
     def __init__(self, counter: Counter, visitors: Visitors) -> None:
         self._counter, self._visitors = counter, visitors
         self._most = counter.limits.body
+        self._waits: TallyOf[int] = TallyOf()  # how many calls of each analyst are kept waiting
 
     def routes(self) -> list[Route]:
         """For the server."""
@@ -60,7 +63,9 @@ class Api:
             return json_reply(self._counter.rehearse(who, call.body))
         if call.query:
             raise Refused(422, "a question is sent plainly, or with preview=1 or rehearse=1", remedy="correct the address")
-        ref = call.found["ref"] = self._counter.send(who, call.body, call.headers.get("idempotency-key"))
+        key = call.headers.get("idempotency-key")
+        named = None if key is None else reference_of(call.headers["authorization"].partition(" ")[2].strip(), key)
+        ref = call.found["ref"] = self._counter.send(who, call.body, key, named)
         return json_reply({"request": ref, "state": "sent"}, 202, {"location": f"/v1/requests/{ref}"})
 
     def _waiting(self, route: str) -> Callable[[Request], Awaitable[Response]]:
@@ -83,13 +88,18 @@ class Api:
 
             while True:
                 reply = await to_thread.run_sync(attempt, work, told_in_json, call, refused)
-                left = until - time.monotonic()
-                if reply.code != 200 or found[0].is_final or left <= 0 or await request.is_disconnected():
+                left, who = until - time.monotonic(), call.found.get("analyst", 0)
+                kept = reply.code == 200 and not found[0].is_final and self._waits[who] < self._counter.limits.queued
+                if not kept or left <= 0 or await request.is_disconnected():
                     note(request.scope, route=route, **call.found)
                     return reply.response()
                 due = found[0].due
                 rest = _LOOKED if due is None else max(due + HELD - time.time(), 0.02)
-                await anyio.sleep(min(rest, left, 1.0))
+                self._waits[who] += 1  # nobody's waiting calls take all connections
+                try:
+                    await anyio.sleep(min(rest, left, 1.0))
+                finally:
+                    self._waits[who] -= 1
 
         return answered
 

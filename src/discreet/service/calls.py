@@ -81,9 +81,9 @@ def padded(body: bytes, least: int = 0) -> bytes:
     return body.ljust(-(-max(len(body), least) // PAD) * PAD)
 
 
-def json_reply(document: Any, code: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+def json_reply(document: Any, code: int = 200, headers: Mapping[str, str] | None = None, indent: int | None = None) -> Reply:
     """A JSON document, padded."""
-    body = json.dumps(document, allow_nan=False, ensure_ascii=False).encode()
+    body = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=indent).encode()
     return Reply(padded(body, even_length(body)), code, headers=headers or {})
 
 
@@ -142,5 +142,6 @@ async def received(request: Request, most: int) -> tuple[Call, Refused | None]:
         refused = Refused(422, "the body ended too early", remedy="send it again")
     headers = dict(request.headers.items())
     named = {key: str(value) for key, value in request.path_params.items()}
-    call = Call(request.method, request.url.path, dict(request.query_params), headers, request.cookies, body, named)
+    path = str(request.scope["path"])  # of ``request.url`` a caller's Host would be a part
+    call = Call(request.method, path, dict(request.query_params), headers, request.cookies, body, named)
     return call, refused

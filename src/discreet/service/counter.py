@@ -91,19 +91,19 @@ class Counter:
     def rehearse(self, who: Identity, body: bytes) -> dict[str, Any]:
         """An answer from a table made up from the schema: for nothing, and worth as much."""
         self._rate.take(who.analyst)
-        return self._rehearsing.do(self._job("rehearse", who, body), self._declared()[1])
+        return self._rehearsing.do(self._job("rehearse", who, body), self._declared()[1], who.analyst)
 
-    def send(self, who: Identity, body: bytes, key: str | None) -> str:
-        """Put a question into the inbox, durably; the reference that it is asked for by."""
+    def send(self, who: Identity, body: bytes, key: str | None, ref: str | None = None) -> str:
+        """Put a question into the inbox, durably; the reference that it is asked for by: ``ref``, or a new one."""
         if key is not None and not (0 < len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
             raise Refused(422, f"an idempotency key has 1 to {_LONGEST_KEY} plain characters", key="idempotency-key")
         self._rate.take(who.analyst)
-        made = self._priced(who, body)
+        made = self._priced(who, body, told=False)
         table, _ = self.table(who, made["table"])
         if not table.is_open:
             raise Refused(422, f"the table {table.name!r} is closed", remedy="ask the custodian to open it again")
         self._check_queue(who)
-        ref = self.inbox.submit(who.token, made["text"], time.time(), key)
+        ref = self.inbox.submit(who.token, made["text"], time.time(), key, ref)
         with self._turn:
             mine = self._waiting.setdefault(who.analyst, [])
             if ref not in mine:
@@ -123,18 +123,18 @@ class Counter:
         states = self.outbox.states([each.ref for each in sent])
         return [self._view(each, states.get(each.ref), bare=True) for each in sent]
 
-    def shown(self, view: View) -> list[dict[str, Any]]:
+    def shown(self, who: Identity, view: View) -> list[dict[str, Any]]:
         """The parts of an answer, for a page."""
         assert view.answer is not None
         job = {"do": "show", "text": view.sent.body, "document": view.answer[0], "limits": self._limits}
-        parts: list[dict[str, Any]] = self._rehearsing.do(job, self._declared()[1])["parts"]
+        parts: list[dict[str, Any]] = self._rehearsing.do(job, self._declared()[1], who.analyst)["parts"]
         return parts
 
-    def scored(self, view: View) -> dict[str, Any]:
+    def scored(self, who: Identity, view: View) -> dict[str, Any]:
         """What the question for the score of a fitted model is about."""
         assert view.answer is not None
         job = {"do": "scored", "text": view.sent.body, "document": view.answer[0], "limits": self._limits}
-        return self._rehearsing.do(job, self._declared()[1])
+        return self._rehearsing.do(job, self._declared()[1], who.analyst)
 
     def statistics(self) -> dict[str, Any]:
         """The statistics and models of the registry, with the fields of their forms."""
@@ -171,9 +171,12 @@ class Counter:
         granted = [grant.table for grant in self._grants(who)]
         return {"do": do, "body": text, "granted": granted, "limits": self._limits}
 
-    def _priced(self, who: Identity, body: bytes) -> dict[str, Any]:
-        """The price of a question, remembered for the one who asked: what others asked must not be told by the time."""
-        job = self._job("price", who, body)
+    def _priced(self, who: Identity, body: bytes, *, told: bool = True) -> dict[str, Any]:
+        """The price of a question, remembered for the one who asked: what others asked must not be told by the time.
+
+        With ``told`` also the expected errors, which take as long again.
+        """
+        job = self._job("price", who, body) | {"told": told}
         tables = self._declared()[1]
         name = digest(json.dumps([job, digest(tables)]))
         with self._turn:
@@ -181,7 +184,7 @@ class Counter:
             if name in mine:
                 mine.move_to_end(name)
                 return mine[name]
-        made = self._pricing.do(job, tables)
+        made = self._pricing.do(job, tables, who.analyst)
         with self._turn:
             mine[name] = made
             if len(mine) > _REMEMBERED:

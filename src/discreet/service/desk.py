@@ -35,10 +35,10 @@ from discreet.service.log import Log
 from discreet.service.outbox import Outbox
 from discreet.service.question import parse
 from discreet.service.register import ledger_of, register
-from discreet.service.schedule import MOST_SLOTS, Turn, Waiting, next_turn, schedule, slots
+from discreet.service.schedule import MOST_SLOTS, Turn, Waiting, longest, next_turn, schedule, slots
 from discreet.service.signing import Signer
 from discreet.service.taking import Taken, Taker
-from discreet.service.weights import Weights
+from discreet.service.weights import NEVER, Weights
 
 _APPROVAL = 14 * 24 * 3600.0  # seconds that a request waits for the custodian
 _AT_ONCE = 500  # rows looked at in one tick
@@ -175,25 +175,25 @@ class Office:
             self._begin(now)
 
     def _begin(self, now: float) -> None:
-        """Give the hand its next turn, or something to measure first.
+        """Give the hand its next turn, or something to measure first, for which turns go round in the same way.
 
         What it does before may have taken a part of this slot: slots are counted from the next one then, so that a turn is
         never shorter than its weight was given.
         """
         rows = self._waiting()
-        for row in rows:
-            if row.weight < 0 and not self._weigh(row):
-                return
         slot = self.config.slot
         here = math.ceil(self.clock() / float(slot) - _LATE_START)
-        waiting = [Waiting(r.ref, r.analyst, int(r.at / float(slot)), r.weight) for r in rows if r.weight >= 0]
+        waiting = [Waiting(r.ref, r.analyst, int(r.at / float(slot)), max(r.weight, 0.0)) for r in rows]
         turn = next_turn(waiting, self.served, here, slot)
         if turn is None:
             return
         chosen = {row.ref: row for row in rows if row.ref in turn.refs}
+        if chosen[turn.refs[0]].weight < 0:
+            self._weigh(chosen[turn.refs[0]], here)
+            return
+        chosen = {ref: row for ref, row in chosen.items() if row.weight >= 0}
         orders, refused = [], {}
-        for ref in turn.refs:
-            row = chosen[ref]
+        for ref, row in chosen.items():
             word = self.delivery.stopped(row, now)
             if word is not None:
                 refused[ref] = word
@@ -212,7 +212,7 @@ class Office:
                 ref = order["ref"]
                 first = began[ref] if chosen[ref].began is None else chosen[ref].began
                 connection.execute(r.update().where(r.c.ref == ref).values(state="scheduled", due=due, began=first))
-            for later in schedule([w for w in waiting if w.ref not in turn.refs], slot, turn.due, self.served):
+            for later in schedule([w for w in waiting if w.ref not in chosen], slot, turn.due, self.served):
                 for ref in later.refs:
                     connection.execute(r.update().where(r.c.ref == ref).values(due=later.due * float(slot)))
         self.turn = Turn(tuple(order["ref"] for order in orders), turn.start, turn.due)
@@ -237,26 +237,25 @@ class Office:
 
     # Measuring
 
-    def _weigh(self, row: Any) -> bool:
-        """Give a request its weight, or have a part that was never measured measured first; whether turns may go on."""
+    def _weigh(self, row: Any, here: int) -> None:
+        """Give a request its weight, or have a part that was never measured measured first: a turn of its analyst."""
         table = self.outbox.table(row.table_name)
         if table is None or row.table_name not in self.config.tables:
             self.delivery.finish({row.ref: "closed"})
-            return False
+            return
         question = parse(row.question, self.config.limits)
         weighed = self.taker.weighed(Taken(row.ref, row.n, "queued", question=question), table)
         if weighed.unknown:
             part = weighed.unknown[0]
-            self._measuring = row.ref
-            self.errands.measure(part.name, part.question.text, table.rows)
-            return False
+            self._measuring, self.served[row.analyst] = row.ref, here
+            self.errands.measure(part.name, part.question.text, table.rows, longest(self.config.slot))
+            return
         if slots(weighed.weight, self.config.slot) > MOST_SLOTS:
             self.delivery.finish({row.ref: "denied"})
-            return False
+            return
         r = self.outbox.t.requests
         with self.outbox.box.writing() as connection:
             connection.execute(r.update().where(r.c.ref == row.ref).values(weight=weighed.weight))
-        return False
 
     def _measured(self) -> None:
         if self._measuring is None:
@@ -265,10 +264,9 @@ class Office:
         if found is None:
             return
         name, seconds = found
-        if seconds is None:  # it cannot even be asked of a made-up table
-            self.delivery.finish({self._measuring: "denied"})
-        else:
-            self.taker.weights.note(name, seconds)
+        if seconds is None:  # it cannot even be asked of a made-up table, or takes longer than any turn
+            self.log.alarm(f"this class of questions cannot be measured and is refused from now on: {name}")
+        self.taker.weights.note(name, NEVER if seconds is None else seconds)
         self._measuring = None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.categories import Categories
-from discreet.core.moments import Date
+from discreet.core.dates_and_times import Date
 from discreet.core.random import Random
 from discreet.core.schema import Schema
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -95,10 +96,12 @@ def application(config: Config, helpers: tuple[Helper, Helper] | None = None) ->
     """The front as an ASGI application; ``helpers`` of another front, one for prices and one for the rest, can be shared."""
     inbox, outbox = Inbox(config.front_boxes, write=True), Outbox(config.front_boxes, write=False)
     pricing, rehearsing = helpers or (Helper(), Helper())
-    counter, visitors = Counter(inbox, outbox, config.limits, pricing, rehearsing), Visitors(outbox)
+    counter = Counter(inbox, outbox, config.limits, pricing, rehearsing)
+    visitors = Visitors(outbox, config.limits.per_minute)
 
     @asynccontextmanager
     async def alive(_: Starlette) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = config.limits.connections  # no call waits for another's
         await asyncio.gather(*(asyncio.to_thread(helper.start) for helper in (pricing, rehearsing)))
         try:
             yield

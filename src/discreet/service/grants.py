@@ -60,12 +60,13 @@ def share(ledger: Ledger, grant: Grant) -> Ledger:
     return ledger.drawing(Account(grant.account), who(grant.analyst))
 
 
-def amounts(of: Cost | Remaining) -> dict[str, str | None]:
-    """An amount as mailboxes carry it: epsilon, delta and rho as text, None where nothing is said in that currency."""
+def amounts(of: Cost | Remaining, budget: Budget) -> dict[str, str | None]:
+    """An amount as mailboxes carry it: epsilon, delta and rho as text, None where the budget's shares are not in it."""
+    in_rho = budget.rho is not None or budget.composition == "renyi"
     return {
         "epsilon": None if of.epsilon is None else numbers.write(of.epsilon),
         "delta": numbers.write(of.delta),
-        "rho": None if of.rho is None else numbers.write(of.rho),
+        "rho": None if of.rho is None or not in_rho else numbers.write(of.rho),
     }
 
 
@@ -73,7 +74,9 @@ def write_statement(connection: Connection, outbox: Outbox, ledger: Ledger, numb
     """What was spent of a share and what is left of it, for its analyst to read."""
     held = ledger.reserved(Account(account))
     left = Remaining.of(held.terms.cap, held.drawn)
-    values = {"spent": json.dumps(amounts(held.drawn)), "left_json": json.dumps(amounts(left))}
+    budget = ledger.budget
+    assert budget is not None
+    values = {"spent": json.dumps(amounts(held.drawn, budget)), "left_json": json.dumps(amounts(left, budget))}
     s = outbox.t.statements
     if not connection.execute(s.update().where(s.c.grant_id == number).values(**values)).rowcount:
         connection.execute(s.insert(), {"grant_id": number, **values})

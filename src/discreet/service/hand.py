@@ -25,6 +25,7 @@ from discreet.core.runner import Desk, NoLedger, Procedure
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest
 from discreet.ledger import Ledger
 from discreet.ledger.events import canonical
+from discreet.models.publish.document import document
 from discreet.service import calibrate, config, grants
 from discreet.service.config import Config, Served
 from discreet.service.question import Question, parse
@@ -93,8 +94,6 @@ class Hand:
         model = question.kind.model(returned)
         if question.kind.replays:
             return {"releases": [release.to_dict() for release in kept], "model": None}
-        from discreet.models.publish.document import document
-
         return {"releases": [], "model": document(model)}
 
     def measure(self, order: dict[str, Any]) -> float:

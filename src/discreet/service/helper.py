@@ -12,14 +12,14 @@ import os
 import selectors
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from discreet import errors
+from discreet.service.turns import Turns
 
-_STARTING = 60.0  # seconds that a new process may take until it is ready
+_STARTING = 300.0  # seconds that a new process may take until it is ready, on a machine that is busy otherwise
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _CHUNK = 1 << 16
 
@@ -29,22 +29,22 @@ class TakesTooLong(errors.InvalidRequest):
 
 
 class Helper:
-    """One process for jobs; threads of the front take turns."""
+    """One process for jobs; those who ask take turns."""
 
     def __init__(self, seconds: float = 2.0) -> None:
         self.seconds = seconds
-        self._turn = threading.Lock()
+        self._turn = Turns()
         self._process: subprocess.Popen[bytes] | None = None
         self._told: str | None = None
 
     def start(self) -> None:
         """Start the process and wait until it is ready."""
-        with self._turn:
+        with self._turn.of():
             self._started()
 
-    def do(self, job: Mapping[str, Any], tables: str = "{}") -> dict[str, Any]:
-        """What a job comes to; a refusal is raised as the error it is. ``tables`` is what is public about them, as JSON."""
-        with self._turn:
+    def do(self, job: Mapping[str, Any], tables: str = "{}", who: int = 0) -> dict[str, Any]:
+        """What somebody's job comes to; a refusal is raised as the error it is. ``tables`` is what is public about them."""
+        with self._turn.of(who):
             process = self._started()
             jobs = [] if self._told == tables else [f'{{"do":"tables","tables":{tables}}}']
             try:
@@ -63,7 +63,7 @@ class Helper:
 
     def close(self) -> None:
         """End the process."""
-        with self._turn:
+        with self._turn.of():
             self._end()
 
     def _started(self) -> subprocess.Popen[bytes]:

@@ -20,10 +20,10 @@ from discreet.errors import DiscreetError, InvalidRequest, UnknownName
 from discreet.service import dummy
 from discreet.service.limits import Limits
 from discreet.service.pages import fields, shown
-from discreet.service.question import Question, parse, price
+from discreet.service.question import ROWS_WITHOUT_A_GUESS, Question, parse, price
 from discreet.sources import open_source
 
-REHEARSED = 1000  # rows of a made-up table
+REHEARSED = 10_000  # rows of a made-up table at most
 _MEMORY = 2 << 30
 
 
@@ -42,7 +42,7 @@ class Helping:
         """Check a question and say what it costs."""
         question, limits = self._question(job)
         schema, rows = self._tables[question.table]
-        made = price(question, schema, rows, limits)
+        made = price(question, schema, rows, limits, told=job["told"])
         said = {"question": question.digest, "text": question.text, "table": question.table, "kind": question.kind.word}
         return said | made.to_dict() | {"numbers": made.numbers, "titles": question.kind.titles()}
 
@@ -51,10 +51,12 @@ class Helping:
         question, limits = self._question(job)
         schema, rows = self._tables[question.table]
         price(question, schema, rows, limits)
-        made_up = Schema.from_dict(schema.to_dict())
-        source = open_source(dummy.table(made_up, REHEARSED), made_up, version="made up")
-        public = REHEARSED if rows is not None else None
-        desk = Desk(question.narrowed(source), NoLedger(), Random(seed=REHEARSED), schema.neighbors)
+        count = min(rows or schema.expected_rows or ROWS_WITHOUT_A_GUESS, REHEARSED)
+        guess = {} if schema.expected_rows is None else {"expected_rows": count}
+        made_up = Schema.from_dict(schema.to_dict() | guess)
+        source = open_source(dummy.table(made_up, count), made_up, version="made up")
+        public = count if rows is not None else None
+        desk = Desk(question.narrowed(source), NoLedger(), Random(seed=count), schema.neighbors)
         returned = desk.run(question.kind.procedure(desk.source, public, limits))
         return {"question": question.digest, "rehearsal": True, "parts": shown.parts(question, returned)}
 

@@ -92,12 +92,12 @@ class Inbox:
     def close(self) -> None:
         self.box.close()
 
-    def submit(self, token: int, body: str, at: float, key: str | None = None) -> str:
+    def submit(self, token: int, body: str, at: float, key: str | None = None, ref: str | None = None) -> str:
         """Put a request in, durably, and return its reference; with a ``key`` used before, the reference of then.
 
         Whoever waits for the disk carries the others along: all that came meanwhile are written in one transaction.
         """
-        mine = _Waiting({"ref": tokens.reference(), "token": token, "body": body, "at": at, "key": key})
+        mine = _Waiting({"ref": ref or tokens.reference(), "token": token, "body": body, "at": at, "key": key})
         self._waiting.append(mine)
         with self._turn:
             if mine.done is None:

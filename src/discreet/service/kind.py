@@ -11,7 +11,7 @@ from discreet.core.result import Result
 from discreet.core.runner import Procedure
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.expressions.reading import MATCHES
+from discreet.expressions.parsing import MATCHES
 from discreet.jobs.release_file import SPENDING
 from discreet.service.limits import Limits
 from discreet.sources.base import BaseSource
@@ -37,6 +37,10 @@ class Kind(ABC):
     def names(self) -> Iterator[str]:
         """The columns, and expressions that stand for columns, that it is about."""
 
+    def words(self) -> Iterator[str]:
+        """Other texts that may name a column, as the strata of a test do, or a label."""
+        yield from ()
+
     @abstractmethod
     def procedure(self, source: BaseSource, rows: int | None, limits: Limits) -> Procedure[Any]:
         """What is asked of a table that ``where`` was applied to; ``rows`` is its number of rows, where it is public."""
@@ -55,20 +59,29 @@ class Kind(ABC):
 
 
 def check_names(kind: Kind, schema: Schema) -> None:
-    """Refuse columns that are yet to be found, and expressions that match patterns: those are the custodian's to declare."""
+    """Refuse columns that are yet to be found, wherever they are named, and patterns: those are the custodian's to declare.
+
+    A pattern is refused where the schema reads it, whatever the place in a question: so no place can be forgotten.
+    """
+    schema.derivation.refuse(*MATCHES)
     for name in kind.names():
-        if name in schema.columns:
-            if schema[name].private:
-                raise InvalidRequest(
-                    f"the bounds or labels of column {name!r} are private", key=name,
-                    remedy="ask for its bounds or categories; the custodian may then declare what was found",
-                )  # fmt: skip
-            continue
-        node = schema.derivation.of_text(name)
-        if node is not None and any(each.op in MATCHES for each in node):
+        if name not in schema.columns:
+            schema.derivation.of_text(name)
+    for name in (*kind.names(), *kind.words()):
+        if name in schema.columns and schema[name].private:
             raise InvalidRequest(
-                f"a question matches no patterns, got {name!r:.100}", remedy="name labels, or declare a column"
-            )
+                f"the bounds or labels of column {name!r} are private", key=name,
+                remedy="ask for its bounds or categories; the custodian may then declare what was found",
+            )  # fmt: skip
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Every text in the value of an option."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from texts(each)
 
 
 def nowhere(*path: Any) -> str:

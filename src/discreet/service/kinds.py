@@ -17,13 +17,14 @@ from discreet.core.runner import Procedure
 from discreet.errors import UnsupportedFormat
 from discreet.jobs import asking, release_file
 from discreet.jobs.release_file import Item, check_keys
-from discreet.service.kind import PRICE, SPEND, Kind, check_options, named_in, nowhere, spent
+from discreet.service.kind import PRICE, SPEND, Kind, check_options, named_in, nowhere, spent, texts
 from discreet.service.limits import Limits
 from discreet.service.model_kinds import Fitted, Scored, Tuned
 from discreet.sources.base import BaseSource
 from discreet.statistics import discovery
 from discreet.statistics.joint import ask_together, taken_apart
 from discreet.statistics.question import Table, build
+from discreet.synthetic.synthesizing import asked
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,10 @@ class Asked(Kind):
                 yield from item.columns
             yield from [item.by] if isinstance(item.by, str) else item.by or ()
             yield from named_in(item.where)
+
+    def words(self) -> Iterator[str]:
+        for item in self.items:
+            yield from texts([*item.options.values()])
 
     def procedure(self, source: BaseSource, rows: int | None, limits: Limits) -> Procedure[list[Result]]:
         made = []
@@ -107,6 +112,10 @@ class Together(Kind):
             yield from [*columns, *([by] if isinstance(by, str) else by)]
         yield from named_in(self.where)
 
+    def words(self) -> Iterator[str]:
+        for _, _, options in self.questions:
+            yield from texts([*options.values()])
+
     def procedure(self, source: BaseSource, rows: int | None, limits: Limits) -> Procedure[list[Result]]:
         table = Table(source.schema, None if self.where else rows)
         asked = [build(name, table, *columns, **options) for name, columns, options in self.questions]
@@ -147,8 +156,6 @@ class Synthesized(Kind):
         yield from named_in(self.where)
 
     def procedure(self, source: BaseSource, rows: int | None, limits: Limits) -> Procedure[Any]:
-        from discreet.synthetic.synthesizing import asked
-
         public = None if self.where else rows
         return asked(schema=source.schema, public_rows=public, **self.options).procedure(Price(**self.spend))
 

@@ -14,6 +14,10 @@ from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.jobs.fit_file import STEPWISE, UNSUPERVISED, model_of
 from discreet.jobs.release_file import check_keys
+from discreet.models.design import Design
+from discreet.models.evaluate.accuracy import score_of
+from discreet.models.evaluate.coded_table import check_declared
+from discreet.models.protocol import Columns
 from discreet.service.kind import PRICE, Kind, named_in, nowhere, spent
 from discreet.service.limits import Limits
 from discreet.sources.base import BaseSource
@@ -28,6 +32,8 @@ _COLUMNS = {
 # Parameters of models that name a file or are about a run beside the table.
 _BESIDE = ("checkpoint", "checkpoint_every", "data_version")
 WIDEST = 1000  # neurons of a layer, and random features
+# Numbers that size nothing; every other one, of models yet to come too, is at most ``limits.steps``.
+_FREE = ("expected_rows", "lot_size", "epsilon", "delta", "rho", "ridge", "weight_bound", "radius", "clip", "key", "start")
 _LAYERS = 8
 
 
@@ -47,8 +53,6 @@ class _OfColumns(Kind):
         yield from named_in(self.where)
 
     def columns(self, schema: Schema, rows: int | None) -> Any:
-        from discreet.models.protocol import Columns
-
         goal = schema[self.target] if self.target else None
         if isinstance(goal, Categories) and goal.private:
             raise InvalidRequest(f"the classes of a target must be known, got {self.target!r}, whose labels are private")
@@ -176,8 +180,6 @@ class Scored(Kind):
 
     @classmethod
     def read(cls, doc: Any, limits: Limits) -> Self:
-        from discreet.models.design import Design
-
         check_keys(doc, {"design": (dict,), "theta": (list,), "where": (dict, str), **PRICE}, nowhere, "score")
         theta = doc.get("theta")
         if not isinstance(theta, list) or not all(isinstance(t, int | float) and not isinstance(t, bool) for t in theta):
@@ -194,9 +196,6 @@ class Scored(Kind):
         yield from named_in(self.where)
 
     def procedure(self, source: BaseSource, rows: int | None, limits: Limits) -> Procedure[Result]:
-        from discreet.models.evaluate.accuracy import score_of
-        from discreet.models.evaluate.coded_table import check_declared
-
         schema = source.schema
         check_declared(self.design, schema)
         design = replace(self.design, rows=schema.max_rows or 1)
@@ -228,9 +227,11 @@ def _check_parameters(parameters: Mapping[str, Any], limits: Limits) -> None:
             raise InvalidRequest(f"{name!r} is for fits beside the table", key=name, remedy="leave it out")
         if isinstance(value, dict) and name != "reference":  # the reference level of each category
             raise UnsupportedFormat(f"the parameter {name!r} is a number, a text or a list, got an object", key=name)
-        most = {"components": WIDEST, "steps": limits.steps, "epochs": limits.steps}.get(name)
-        if most is not None and isinstance(value, int | float) and value > most:
+        most = WIDEST if name == "components" else limits.steps
+        if name not in _FREE and isinstance(value, int | float) and not isinstance(value, bool) and value > most:
             raise InvalidRequest(f"{name} must be at most {most}, got {value}", key=name)
+        if isinstance(value, list) and len(value) > WIDEST:
+            raise InvalidRequest(f"{name} has at most {WIDEST} entries, got {len(value)}", key=name)
         if name == "hidden_layer_sizes":
             _check_layers(value)
 

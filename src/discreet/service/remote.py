@@ -23,6 +23,7 @@ from discreet.core.schema import Schema
 from discreet.errors import BudgetExceeded, InvalidRequest, UnsupportedFormat, Withheld
 from discreet.fitting import Fitting
 from discreet.ledger.ledger import Preview as Afterwards
+from discreet.models.publish.predictor import read
 from discreet.questions import Questions
 from discreet.request import Request, Where
 from discreet.service.amounts import WORDS, after, remaining
@@ -123,8 +124,6 @@ class Remote(Questions, Fitting, Synthesis):
         procedure = request.make(table)
         document = self._asked(text, question.digest)
         if not question.kind.replays:
-            from discreet.models.publish.predictor import read
-
             made: R = read(document["model"])
             return made
         releases = [Release.from_dict(each) for each in document["releases"]]
@@ -136,15 +135,18 @@ class Remote(Questions, Fitting, Synthesis):
 
     def _asked(self, text: str, digest: str) -> dict[str, Any]:
         """Send a question, wait for its moment, and check what came back."""
-        sent = self._wire.post("/v1/requests", text, {"Idempotency-Key": secrets.token_urlsafe(24)})
-        ref = str(sent["request"])
-        while (reply := self._wire.get(f"/v1/requests/{ref}?wait=1"))["state"] in _WAITING:
+        key = secrets.token_urlsafe(24)
+        ref = self._wire.reference(key)  # new, so that no earlier answer can be played again
+        if self._wire.post("/v1/requests", text, {"Idempotency-Key": key}).get("request") != ref:
+            raise UnsupportedFormat("a request is named by its key, and this one has another name; tell the custodian")
+        while (reply := self._wire.get(f"/v1/requests/{ref}?wait=1")).get("state") in _WAITING:
             pass
-        if reply["state"] != "answered":
-            made, words = _ENDS.get(reply["state"], (ServiceRefused, f"the service ended it as {reply['state']!r}"))
+        state, answer, signature = (str(reply.get(word)) for word in ("state", "answer", "signature"))
+        if state != "answered":
+            made, words = _ENDS.get(state, (ServiceRefused, f"the service ended it as {state!r}"))
             raise made(words)
-        verify(self.key, reply["answer"], reply["signature"])
-        document: dict[str, Any] = json.loads(reply["answer"])
+        verify(self.key, answer, signature)
+        document: dict[str, Any] = json.loads(answer)
         if document.get("ref") != ref or document.get("question") != digest:
             raise UnsupportedFormat("an answer names the question it is to, and this one names another; tell the custodian")
         return document

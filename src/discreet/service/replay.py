@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from discreet.core.ask import Account, Ask, Open, Reopen
+from discreet.core.ask import Ask
 from discreet.core.query import Relation
 from discreet.core.release import Release
-from discreet.core.runner import Procedure
+from discreet.core.runner import Procedure, drive, unpaid
 from discreet.errors import UnsupportedFormat
 from discreet.ledger.events import canonical
 
@@ -23,25 +23,10 @@ Restriction = tuple[tuple[str, tuple[Any, ...]], ...]
 def replay(procedure: Procedure[R], releases: Sequence[Release], relation: Relation, rows: Restriction = ()) -> R:
     """What a procedure returns, sent these releases in their order; ``rows`` is what the whole of it is restricted to."""
     left = iter(releases)
-    answer: Any = None
-    while True:
-        try:
-            request = procedure.send(answer)
-        except StopIteration as stop:
-            if next(left, None) is not None:
-                raise _other("more releases than were asked for") from None
-            result: R = stop.value
-            return result
-        match request:
-            case Open():
-                accounts = [Account(0, part, request.parts) for part in range(request.parts or 1)]
-                answer = accounts if request.parts is not None else accounts[0]
-            case Reopen():
-                answer = request.steps
-            case Ask():
-                answer = _matching(request, left, relation, rows)
-            case _:
-                answer = tuple(_matching(ask, left, relation, rows) for ask in request)
+    result = drive(procedure, lambda request: unpaid(request, lambda ask: _matching(ask, left, relation, rows)))
+    if next(left, None) is not None:
+        raise _other("more releases than were asked for")
+    return result
 
 
 def _matching(ask: Ask, left: Iterator[Release], relation: Relation, rows: Restriction) -> Release:

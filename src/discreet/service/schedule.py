@@ -45,6 +45,11 @@ def slots(weight: float, slot: Fraction) -> int:
     return max(1, math.ceil(MARGIN * Fraction(weight) / slot))
 
 
+def longest(slot: Fraction) -> float:
+    """The seconds that a question may weigh at most."""
+    return float(MOST_SLOTS * slot / MARGIN)
+
+
 def next_turn(waiting: Sequence[Waiting], served: Mapping[int, int], now: int, slot: Fraction) -> Turn | None:
     """Who has the turn that begins with slot ``now``; ``served`` says in which slot each analyst was last served."""
     first: dict[int, Waiting] = {}

@@ -29,6 +29,14 @@ def reference() -> str:
     return secrets.token_hex(16)
 
 
+def reference_of(token: str, key: str) -> str:
+    """The name of the request that the holder of a token sends under a key.
+
+    Who chose a new key knows that nothing was called so before: an answer under this name is no earlier one, played again.
+    """
+    return digest(f"{token} {key}")[:32]
+
+
 def is_reference(text: str) -> bool:
     """Whether a text looks like the name of a request."""
     return re.fullmatch(r"[0-9a-f]{32}", text) is not None

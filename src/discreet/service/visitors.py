@@ -11,13 +11,15 @@ from discreet.service.calls import Call, Refused
 from discreet.service.outbox import Identity, Outbox
 
 _MINUTE = 60.0
+_CALLS = 10  # calls of any kind for each question that may be sent
 
 
 class Visitors:
     """Looks visitors up in the outbox; an unknown, expired or revoked token is refused with the same bytes."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: Outbox, per_minute: int) -> None:
         self._outbox = outbox
+        self._rate = Rate(_CALLS * per_minute)
 
     def of_header(self, call: Call) -> Identity:
         """Who sent a token in the header ``Authorization``."""
@@ -27,7 +29,12 @@ class Visitors:
             raise Refused(
                 401, "a token of this service is needed", remedy="send Authorization: Bearer and a token that holds"
             )
+        return self.noted(call, who)
+
+    def noted(self, call: Call, who: Identity) -> Identity:
+        """Count a call of somebody who was found, for the log too; refused where it is one of too many."""
         call.found["analyst"] = who.analyst
+        self._rate.take(who.analyst)
         return who
 
     def of_token(self, token: str) -> Identity | None:
@@ -49,5 +56,5 @@ class Rate:
         with self._turn:
             mine = self._seen.setdefault(who, deque(maxlen=self._most))
             if len(mine) == self._most and at - mine[0] < _MINUTE:
-                raise Refused(429, f"at most {self._most} questions a minute", remedy="wait a minute")
+                raise Refused(429, f"at most {self._most} calls of this kind a minute", remedy="wait a minute")
             mine.append(at)

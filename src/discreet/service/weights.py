@@ -17,15 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from discreet.core import files
+from discreet.core.schema import Categories
 from discreet.errors import DiscreetError
+from discreet.jobs.fit_file import KINDS, STEPWISE, UNSUPERVISED
 from discreet.ledger.events import canonical
 from discreet.service.kinds import Asked
 from discreet.service.limits import Limits
 from discreet.service.outbox import Published
 from discreet.service.question import Question, parse, price
+from discreet.statistics.question import names
 
 # What does not make an answer take longer.
 _LIGHT = ("title", "epsilon", "delta", "rho", "selection_epsilon", "mechanism", "calibration", "target", "weight", "where")
+NEVER = 1e6  # seconds of what cannot be measured: it is refused until its line is taken out of the file
 _STEADY = 0.002  # seconds for what every request costs besides: the ledger's two commits
 
 
@@ -110,12 +114,11 @@ def _four(number: float) -> int:
     return 0 if number < 1 else int(4 ** math.ceil(math.log(number, 4)))
 
 
-def usual(table: Published, limits: Limits) -> Iterator[Question]:
-    """A question of every statistic that the table's columns allow, and a fit of each kind: what is calibrated ahead."""
-    from discreet.core.schema import Categories
-    from discreet.jobs.fit_file import KINDS, STEPWISE, UNSUPERVISED
-    from discreet.statistics.question import names
+def usual(table: Published, limits: Limits, *, quick: bool = False) -> Iterator[Question]:
+    """A question of every statistic that the table's columns allow, and a fit of each kind: what is calibrated ahead.
 
+    Models that are fitted step by step come last, for they take longest; ``quick`` leaves them out.
+    """
     known = [(name, column) for name, column in table.schema.columns.items() if not column.private]
     labels = [name for name, column in known if isinstance(column, Categories)]
     numbers = [name for name, column in known if not isinstance(column, Categories)]
@@ -124,7 +127,8 @@ def usual(table: Published, limits: Limits) -> Iterator[Question]:
         for columns in ([], numbers[:1], numbers[:2], labels[:1], labels[:2], [*numbers[:1], *labels[:1]]):
             item = {"statistic": statistic, "columns": columns, "epsilon": 1}
             tried += [{"ask": [item]}, {"ask": [item | {"by": labels[-1]}]}] if labels else [{"ask": [item]}]
-    for kind in KINDS:
+    stepwise = () if quick else STEPWISE
+    for kind in (*(each for each in KINDS if each not in STEPWISE), *stepwise):
         for target in ("",) if kind in UNSUPERVISED else (*labels[:1], *numbers[:1]):
             features = [name for name in (*numbers, *labels) if name != target][: limits.features]
             spend = {"epsilon": 1, "delta": 1e-6} if kind in STEPWISE else {"epsilon": 1}
@@ -133,7 +137,7 @@ def usual(table: Published, limits: Limits) -> Iterator[Question]:
     for doc in tried:
         try:
             question = parse(canonical({"table": table.name, **doc}), limits)
-            price(question, table.schema, table.rows, limits)
+            price(question, table.schema, table.rows, limits, told=False)
         except DiscreetError:
             continue  # the columns do not allow it
         yield question

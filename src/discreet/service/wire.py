@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from discreet.core.documents import parsed
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat, named
+from discreet.service.tokens import is_token, reference_of
 
 TOKEN = "DISCREET_TOKEN"  # noqa: S105  the name of the variable, not a token
 TOKEN_FILE = Path("~/.config/discreet/token")
@@ -47,12 +48,18 @@ class Wire:
             raise InvalidRequest(f"url is where the service is, such as https://ask.example, got {url!r}", key="url")
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._token = _token(token)
+        if not is_token(self._token):
+            raise InvalidRequest("a token is discreet_ and 43 letters, digits, - and _; copy all of it", key="token")
         # A proxy of the environment is for other machines; on this one it would see the token in the open.
         proxies: dict[str, str] | None = None if parts.scheme == "https" else {}
         self._opener = urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler(proxies))
 
     def __repr__(self) -> str:
         return f"Wire({self.url!r})"
+
+    def reference(self, key: str) -> str:
+        """The name that a request of this token's has under a key."""
+        return reference_of(self._token, key)
 
     def get(self, path: str) -> dict[str, Any]:
         """The document at an address."""
@@ -116,8 +123,13 @@ def _refusal(code: int, raw: bytes) -> DiscreetError:
     """The refusal that a reply words; what is no such reply is said by its code alone."""
     try:
         told = json.loads(raw)["error"]
-        kind, rule, key, remedy = (str(told[word])[:2000] for word in ("kind", "rule", "key", "remedy"))
+        kind, rule, key, remedy = (_plain(str(told[word])[:2000]) for word in ("kind", "rule", "key", "remedy"))
     except (ValueError, LookupError, TypeError):
         return ServiceRefused(f"the service replied with code {code} and without words", remedy="ask the custodian")
     made = named(kind) if code == 422 else ServiceRefused
     return made(rule, key=key, remedy=remedy)
+
+
+def _plain(words: str) -> str:
+    """Without what would command a terminal: a service that was broken into words refusals too."""
+    return "".join(mark for mark in words if mark.isprintable())

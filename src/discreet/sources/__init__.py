@@ -10,8 +10,8 @@ from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
 from discreet.sources.base import BATCH_ROWS, BaseSource, LocalSource
 from discreet.sources.batch import Batch
+from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.joining import Join
-from discreet.sources.people import DEFAULT_SALT
 
 __all__ = ["Batch", "open_source"]
 
@@ -83,7 +83,7 @@ def _open(table: Any, schema: Schema, spark: Any, salt: int, batch_rows: int | N
 
         return SparkSource(table, schema, spark, salt, batch_rows or BATCH_ROWS)
     if is_address(table):
-        from discreet.sources.database import DatabaseSource
+        from discreet.sources.database_table import DatabaseSource
 
         return DatabaseSource(table, schema, salt, batch_rows or BATCH_ROWS, memory)
     if isinstance(table, str) and "://" in table:

@@ -20,8 +20,8 @@ from discreet.core.random import Random, chosen
 from discreet.core.schema import Categories, Column, Schema
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.sources.batch import Batch, Rules
+from discreet.sources.choosing import ALL, DEFAULT_SALT, Choice, divide, public_key
 from discreet.sources.ids import Identities, Words
-from discreet.sources.people import ALL, DEFAULT_SALT, Choice, divide, public_key
 from discreet.sources.threads import combined
 
 S = TypeVar("S")

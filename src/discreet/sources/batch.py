@@ -13,17 +13,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from discreet.core.dates_and_times import Date, Duration
 from discreet.core.grid import quantise
 from discreet.core.labels import canonical, fold
-from discreet.core.moments import Date, Duration
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.core.text import Text
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.expressions import Node, evaluating
-from discreet.sources import cells, moments
+from discreet.sources import cells, dates_and_times
 from discreet.sources.cells import Codes, Column, Floats, Labels
+from discreet.sources.choosing import Mask, Values, row_hashes, smallest_rows
 from discreet.sources.ids import NO_ID, Identities, Keys, Words, identities
-from discreet.sources.people import Mask, Values, row_hashes, smallest_rows
 
 Rows = slice | npt.NDArray[np.intp]
 _MISSING = np.int64(2**62)  # the code of a missing number: no quantised value reaches it
@@ -58,9 +58,9 @@ class Rules:
         """The cells of a column of numbers, dates or lengths of time as doubles."""
         declared, dialect = self.schema.columns[name], self.schema.dialect
         if isinstance(declared, Date):
-            return moments.moments(column, declared, dialect)
+            return dates_and_times.moments(column, declared, dialect)
         return (
-            moments.durations(column, declared, dialect)
+            dates_and_times.durations(column, declared, dialect)
             if isinstance(declared, Duration)
             else cells.numbers(column, dialect)
         )

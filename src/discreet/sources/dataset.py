@@ -17,8 +17,8 @@ from typing import Any
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.sources.base import BATCH_ROWS
+from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.files import named_once
-from discreet.sources.people import DEFAULT_SALT
 from discreet.sources.resting import RestingFiles
 
 _SHOWN = "the dataset"

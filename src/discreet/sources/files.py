@@ -18,9 +18,9 @@ import pyarrow as pa
 from discreet.core.dialect import Dialect
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.sources import cells, csv_lines
+from discreet.sources import cells, csv_lines, stream
 from discreet.sources.base import BATCH_ROWS
-from discreet.sources.people import DEFAULT_SALT
+from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.resting import RestingFiles
 
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
@@ -55,7 +55,7 @@ class FileSource(RestingFiles):
         return _describe(self._paths, self.schema.dialect)
 
     def _arrived(self, read: Sequence[str], types: Any, *, coded: bool) -> Iterator[Any]:
-        return _read(self._records(read, types, coded), self._paths)
+        return stream.guarded(self._records(read, types, coded), lambda: _damaged(self._paths))
 
     def _records(self, read: Sequence[str], types: Any, coded: bool) -> Iterator[Any]:
         if _suffix(self._paths[0]) in DELIMITERS:
@@ -72,18 +72,6 @@ class FileSource(RestingFiles):
 
     def _content(self) -> str:
         return describe_files(self._paths)
-
-
-def _read(arrived: Any, paths: Sequence[Path]) -> Iterator[Any]:
-    """The record batches of a reader; what goes wrong in it is the file's fault, not a record's."""
-    while True:
-        try:
-            found = next(arrived)
-        except StopIteration:
-            return
-        except Exception:
-            raise _damaged(paths) from None
-        yield found
 
 
 def record_batches(stored: Any, rows: int, read: list[str]) -> Iterator[Any]:

@@ -20,9 +20,9 @@ from discreet.core.text import Text
 from discreet.errors import InvalidRequest
 from discreet.sources.base import LocalSource
 from discreet.sources.batch import Batch, Rules
+from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.ids import Identities, Keys, whole_names
 from discreet.sources.joining import Join, Lookup
-from discreet.sources.people import DEFAULT_SALT
 
 Places = npt.NDArray[np.intp]
 Arrays = dict[str, Any]

@@ -18,8 +18,8 @@ from discreet.sources import cells, threads
 from discreet.sources.base import LocalSource, check_columns
 from discreet.sources.batch import Batch, Rules
 from discreet.sources.cells import Codes, Column
+from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.ids import Identities, identities
-from discreet.sources.people import DEFAULT_SALT
 
 _NUMBERS_AT_ONCE = 1 << 23  # in all batches at work together, with every label in a column of its own
 # Large arrays, because threads meet between one operation and the next; people are sorted, and that is better kept small.

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from discreet.errors import InvalidRequest
 from discreet.sources import cells
-from discreet.sources.database import Address, Connection, unreachable
+from discreet.sources.database_table import Address, Connection, unreachable
 
 _LEVELS = ("REPEATABLE READ", "SNAPSHOT", "SERIALIZABLE")  # in each, all reads of a transaction see one state
 _KINDS: list[tuple[type[Any], Any]] = [

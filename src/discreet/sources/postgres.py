@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.errors import InvalidRequest
-from discreet.sources.database import Address, Connection, unreachable
+from discreet.sources.database_table import Address, Connection, unreachable
 
 # One state of the table for the whole transaction, and its rows in the order in which they are stored.
 _BEGIN = (

@@ -12,8 +12,8 @@ from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.sources import cells
 from discreet.sources.base import BATCH_ROWS
+from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.files import PARQUET, named_once, record_batches
-from discreet.sources.people import DEFAULT_SALT
 from discreet.sources.resting import RestingFiles
 
 SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs", "file")

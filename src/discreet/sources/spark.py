@@ -23,9 +23,9 @@ from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.sources import spark_workers, stream
 from discreet.sources.base import BATCH_ROWS, BaseSource, Selection, check_columns
 from discreet.sources.batch import Batch
+from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.files import DELIMITERS, PARQUET, describe_files
 from discreet.sources.parcels import pack, unpack
-from discreet.sources.people import DEFAULT_SALT
 
 S = TypeVar("S")
 _JAVA = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1", "mac-roman": "x-MacRoman", "koi8-r": "KOI8-R"} | {

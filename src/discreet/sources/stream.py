@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,18 @@ def whole_people(arrived: Iterable[Any], rules: Rules, rows: int) -> Iterator[Ba
     if count:
         table = pa.Table.from_batches(held).combine_chunks()
         yield Batch(rules, _columns(table), count)
+
+
+def guarded(arrived: Iterator[Any], refusal: Callable[[], Exception]) -> Iterator[Any]:
+    """What a reader hands out; whatever goes wrong in it is not a record's fault, and is told in our own words alone."""
+    while True:
+        try:
+            found = next(arrived)
+        except StopIteration:
+            return
+        except Exception:
+            raise refusal() from None
+        yield found
 
 
 def _columns(found: Any) -> dict[str, Any]:

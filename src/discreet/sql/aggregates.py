@@ -7,7 +7,7 @@ from typing import Any
 
 from discreet.core.schema import Schema
 from discreet.sql.conditions import Writer, number, written
-from discreet.sql.reading import refused
+from discreet.sql.statements import refused
 
 _OF_ONE = {
     "Avg": "mean", "Sum": "sum", "Stddev": "std", "StddevSamp": "std", "Variance": "variance", "Median": "median",

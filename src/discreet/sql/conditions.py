@@ -7,13 +7,14 @@ without cutting off, ``%`` has the sign of the divisor, and a column is read wit
 from __future__ import annotations
 
 import keyword
+import math
 from collections.abc import Callable
 from typing import Any
 
 from discreet.core.labels import closest
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.sql.reading import refused
+from discreet.sql.statements import refused
 
 _INFIX = {
     "EQ": "==", "NEQ": "!=", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "Add": "+", "Sub": "-", "Mul": "*", "Div": "/",
@@ -68,15 +69,12 @@ class Writer:
             "functions such as YEAR(d), or declare a column with a formula"))  # fmt: skip
 
     def _arguments(self, node: Any) -> list[Any]:
-        """The arguments of a function, in order; what says anything besides is refused."""
+        """The arguments of a function, in order."""
         given = {k: v for k, v in node.args.items() if v not in (None, False, [])}
-        rest = set(given) - {"this", "expression", "expressions"}
-        if type(node).__name__ == "Round" and "decimals" in given:
+        if "decimals" in given:
             raise refused(
                 "ROUND takes one argument here", remedy="round to whole numbers, or declare a column with a formula"
             )
-        if rest - {"ignore_nulls", "is_null", "big_int"}:
-            raise refused(f"{_short(node)} is not understood", remedy="leave out what follows its first arguments")
         first = [given["this"]] if "this" in given else []
         return [*first, *([given["expression"]] if "expression" in given else []), *given.get("expressions", [])]
 
@@ -118,15 +116,19 @@ class Writer:
         return f"({self.write(node.this)} in [{', '.join(self.write(each) for each in node.expressions)}])"
 
     def _is(self, node: Any) -> str:
-        kind = type(node.expression).__name__
+        kind, no = type(node.expression).__name__, "not " if node.args.get("negate") else ""
         if kind == "Null":
-            return f"missing({self.write(node.this)})"
+            return f"({no}missing({self.write(node.this)}))"
         if kind == "Boolean":
-            return f"coalesce({'' if node.expression.this else 'not '}{self.write(node.this)}, False)"
+            return f"({no}coalesce({'' if node.expression.this else 'not '}{self.write(node.this)}, False))"
         raise refused(f"{_short(node)} is not understood", remedy="write IS NULL, IS TRUE or =")
 
     def _like(self, node: Any) -> str:
-        """LIKE: ``%`` is any text and ``_`` any letter."""
+        """LIKE and NOT LIKE, which newer versions of sqlglot say in one node."""
+        return f"(not {self._pattern(node)})" if node.args.get("negate") else self._pattern(node)
+
+    def _pattern(self, node: Any) -> str:
+        """``%`` is any text and ``_`` any letter."""
         pattern = node.expression
         if type(pattern).__name__ != "Literal" or not pattern.is_string:
             raise refused("LIKE takes a text in quotes", remedy="as in name LIKE 'An%'")
@@ -180,12 +182,13 @@ class Writer:
         return f"{_PARTS[part.upper()]}({self.write(of)})"
 
     def _log(self, node: Any) -> str:
-        base = node.this if node.expression is not None else None
-        if base is None:
-            return f"log({self.write(node.this)})"
-        if type(base).__name__ == "Literal" and base.this == "10":
+        """LOG(10, x); by itself it is the natural logarithm for some and that of base 10 for others."""
+        if node.expression is None:
+            of = _short(node.this)
+            raise refused("LOG of one number has two meanings", remedy=f"write LN({of}) or LOG10({of})")
+        if type(node.this).__name__ == "Literal" and node.this.this == "10":
             return f"log10({self.write(node.expression)})"
-        return f"(log({self.write(node.expression)}) / log({self.write(base)}))"
+        return f"(log({self.write(node.expression)}) / log({self.write(node.this)}))"
 
     def _widthbucket(self, node: Any) -> str:
         """Equal bins between two numbers; a value outside is in none of them."""
@@ -227,6 +230,8 @@ def number(node: Any) -> str:
     try:
         if type(node).__name__ != "Literal" or node.is_string:
             raise ValueError
+        if math.isinf(float(node.this)):
+            raise OverflowError
         return repr(float(node.this)) if not node.this.isdigit() else str(int(node.this))
     except (ValueError, OverflowError):
         got = "nothing" if node is None else _short(node)

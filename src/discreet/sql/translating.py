@@ -13,10 +13,11 @@ from typing import Any
 
 from discreet.core.schema import Integer, Real, Schema
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName
+from discreet.expressions import read
 from discreet.sql.aggregates import Aggregates, is_aggregate
 from discreet.sql.asked import Asked
 from discreet.sql.conditions import Writer, canonical
-from discreet.sql.reading import parse, refused
+from discreet.sql.statements import check_read_whole, parse, refused
 
 _CLAUSES = {
     "order": ("ORDER BY", "sort the answers yourself"), "limit": ("LIMIT", "take what you want of the answers"),
@@ -56,6 +57,7 @@ class _Statement:
     """A SELECT under a schema. A ``trial`` of a nearest question looks for none itself."""
 
     def __init__(self, tree: Any, schema: Schema, trial: bool = False) -> None:
+        self.tree = tree
         self.schema = schema
         self.trial = trial
         self.clauses = {key.rstrip("_"): value for key, value in tree.args.items() if value}
@@ -83,6 +85,7 @@ class _Statement:
             conditions = [*where, *found.conditions]
             condition = canonical(self.schema, " and ".join(f"({each})" for each in conditions)) if conditions else ""
             made.append(Asked(found.statistic, found.columns, by, condition, dict(found.options)))
+        check_read_whole(self.tree)
         return tuple(made)
 
     def nearest(self, aggregate: str, groups: list[Any] | None = None) -> str:
@@ -162,8 +165,6 @@ class _Statement:
                 return name
             raise self._not_a_group(name, kind)
         text = self.writer.write(node)
-        from discreet.expressions import read
-
         made = read(text, self.schema.derivation.known)
         if made.kind not in ("label", "truth") or made.is_constant:
             numbers = [n for n in made.columns if self.schema.columns[n].known.kind == "number"]
@@ -187,8 +188,8 @@ class _Statement:
     def _check_plain(self, groups: list[Any], by: tuple[str, ...]) -> None:
         """Refuse what is selected beside aggregates and is no group."""
         known = {each.sql().casefold() for each in groups}
-        for alias, item in self.items:
-            if is_aggregate(item) or item.sql().casefold() in known or (alias and alias.casefold() in known):
+        for _, item in self.items:
+            if is_aggregate(item) or item.sql().casefold() in known:
                 continue
             if type(item).__name__ == "Star":
                 raise refused("rows are never shown, only answers about all of them", self.nearest("COUNT(*)"))

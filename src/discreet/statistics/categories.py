@@ -20,8 +20,8 @@ from discreet.core.release import Release
 from discreet.core.result import Axes, Reading, readings
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import NoNoise, OptimalKeys, ThresholdedKeys, TruncatedKeys
+from discreet.sources.choosing import smallest_pairs
 from discreet.sources.ids import NO_ID
-from discreet.sources.people import smallest_pairs
 from discreet.statistics.question import Question, Table, statistic
 
 _GAUSSIAN_FROM = 3  # keys a person: from here on Gaussian noise needs fewer people for a key to show

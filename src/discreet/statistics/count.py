@@ -29,9 +29,10 @@ def count(table: Table, *, by: str | Sequence[str] | None = None, of: str = "tab
 
 
 def counts(table: Table, of: str, least: float | None = 0.0, **facts: Any) -> Scaled:
-    """The reading of whole counts, of the table or of the population as well."""
+    """The reading of whole counts, of the table or of the population as well: then none is above a public number of rows."""
     if for_population(of):
-        return ExpectedCounts(least=least, rows=table.most_rows, public=table.rows, **facts)
+        most = None if table.rows is None or least is None else float(table.rows)
+        return ExpectedCounts(least=least, most=most, rows=table.most_rows, public=table.rows, **facts)
     return Scaled(least=least, **facts)
 
 

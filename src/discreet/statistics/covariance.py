@@ -105,6 +105,10 @@ class PopulationCovariance(Covariance, PopulationReading):
     rows: int = 1
 
     @property
+    def range(self) -> tuple[float, float]:
+        return -self.area / 4, self.area / 4
+
+    @property
     def inner(self) -> int:
         return 3 if self.pooled else 2
 

@@ -13,8 +13,8 @@ from discreet.core.exact import Exact
 from discreet.core.query import FoldQuery, Relation, check_rows, queries
 from discreet.core.schema import Categories, Integer
 from discreet.errors import InvalidRequest
+from discreet.sources.choosing import smallest_pairs
 from discreet.sources.ids import NO_ID
-from discreet.sources.people import smallest_pairs
 from discreet.statistics.question import Question, Table, statistic
 from discreet.statistics.reading import Scaled
 

@@ -91,6 +91,14 @@ class Distribution(CellReading):
     def compute(self, cells: Floats) -> Floats:
         return np.asarray(cells @ least_squares(self.branches).T)
 
+    def value(self, releases: Sequence[Release]) -> Any:
+        """The counts, none below 0 as no count is; what is read off them is read off what fits best."""
+        return plain(np.maximum(self.compute(self._nodes(releases)), 0.0))
+
+    def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
+        low, high = super().interval(releases, level)
+        return plain(np.maximum(low, 0.0)), plain(np.maximum(high, 0.0))
+
     def expected_error(self, releases: Sequence[Release]) -> Any:
         """Exact: a bin's count is linear in what was released, so its variance is that of the weighted noise."""
         spread = np.sqrt(noise_variance(least_squares(self.branches), releases[0].mechanism))  # type: ignore[arg-type]

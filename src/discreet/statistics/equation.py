@@ -118,7 +118,8 @@ def p_values(statement: Statement, noise: Noise, far: float = _FAR, alternative:
     """The p-value of each theta, with Student's t where V is noisy; ``alternative`` as SciPy has it: the sign of the score.
 
     f = 2 (V + nu)**2 / Var(V), at least 1, with nu the variance of the noise of L: the degrees of freedom of a variance
-    that is as noisy (Satterthwaite 1946).
+    that is as noisy (Satterthwaite 1946). V is not negative, and Var(V) is that of noise so clamped: with the whole of it
+    intervals cover up to .981 of small skewed tables where .95 is asked for (.992 under replace), with this .936 to .978.
     """
     turned = {"two-sided": np.abs, "greater": np.positive, "less": np.negative}[alternative](statement.score)
     tail = corrected(upper_tail(turned, statement.variance, statement.weights, noise, far), statement, noise)
@@ -136,13 +137,27 @@ def corrected(tail: Floats, statement: Statement, noise: Noise) -> Floats:
 
 
 def degrees_of_freedom(statement: Statement, noise: Noise) -> Floats | None:
-    """f of the t correction; None where V is known."""
+    """f of the t correction: 2 (V + nu)**2 over the variance of V, which is not negative; None where V is known."""
     if statement.variance_weights is None:
         return None
     total = statement.variance + noise_variance(statement.weights, noise)
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = 2 * total**2 / noise_variance(statement.variance_weights, noise)
+        freedom = 2 * total**2 / _clamped(statement.variance, noise_variance(statement.variance_weights, noise))
     return np.maximum(np.where(np.isnan(freedom), 1.0, freedom), 1.0)
+
+
+def _clamped(value: Floats, variance: Floats) -> Floats:
+    """The variance of max(0, X) for a normal X around ``value`` >= 0: noise that makes V negative is not seen.
+
+    In deviations, with a the value: E max(0, X) = a Phi(a) + phi(a) and E max(0, X)**2 = (1 + a**2) Phi(a) + a phi(a). It
+    is .34 of the variance at 0, and all of it six deviations away.
+    """
+    from scipy.special import ndtr
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = np.minimum(np.where(variance > 0, value / np.sqrt(variance), np.inf), _DEEP)
+    density, below = np.exp(-(away**2) / 2) / math.sqrt(2 * math.pi), ndtr(away)
+    return np.asarray(variance * ((1 + away**2) * below + away * density - (away * below + density) ** 2))
 
 
 def strict_p_values(statement: Statement, noise: Noise, alpha: float, far: float = _FAR) -> Floats:
@@ -162,8 +177,13 @@ def strict_p_values(statement: Statement, noise: Noise, alpha: float, far: float
 
 
 def noise_quantile(weights: Floats, noise: Noise, beta: float) -> Floats:
-    """What weights . noise passes with probability ``beta``, for each row of weights."""
-    weights, place = np.unique(weights, axis=0, return_inverse=True)
+    """What weights . noise passes with probability ``beta``, for each row of weights.
+
+    Rows that differ in their size only, as those of a share do, are one row times it.
+    """
+    size = np.abs(weights).max(-1, initial=0.0)
+    shape = np.round(weights / np.where(size > 0, size, 1.0)[:, None], 12)
+    weights, place = np.unique(shape, axis=0, return_inverse=True)
     spread = np.sqrt(noise_variance(weights, noise))
     low, high = np.zeros(len(spread)), np.full(len(spread), math.log(1 / beta))
 
@@ -172,7 +192,8 @@ def noise_quantile(weights: Floats, noise: Noise, beta: float) -> Floats:
         return np.asarray(math.log(beta) - np.log(np.maximum(tail, 1e-30)))
 
     units = _crossing(depth, low, high, depth(low), depth(high), 1e-4)
-    return np.asarray(((units + 1e-3) * spread)[place.ravel()])  # a thousandth of a deviation beyond: never below
+    found = (units + 1e-3) * spread  # a thousandth of a deviation beyond: never below
+    return np.asarray(found[place.ravel()] * size)
 
 
 def interval(
@@ -238,13 +259,13 @@ def _possible(statement: Statement, noise: Noise, alpha: float) -> npt.NDArray[n
     """Where Chebyshev's inequality leaves it open whether p is above alpha: the integral need be taken there only.
 
     Proof: at z deviations p <= 1 / z**2, so beyond 2 / sqrt(alpha) p <= alpha / 4. Student's t of f degrees multiplies a
-    normal tail at z by about exp(z**4 / 4f), which for f above 10**4 is below 4 for every alpha above 1e-12. The strict form
-    raises V by at most sqrt(1 / beta) deviations of its noise (Chebyshev again), sqrt(2 / (f beta)) of V + nu, and p by
-    alpha / 20.
+    normal tail at z by about exp(z**4 / 4f), which for f above 10**4 is below 4 for every alpha above 1e-12; f is at least
+    2 (V + nu)**2 over the variance of the noise of V. The strict form raises V by at most sqrt(1 / beta) deviations of that
+    noise (Chebyshev again), and p by alpha / 20.
     """
     total = statement.variance + noise_variance(statement.weights, noise)
-    freedom = degrees_of_freedom(statement, noise)
-    if freedom is not None:
-        total = np.where(freedom > 1e4, total * (1 + np.sqrt(2 / (freedom * alpha * _BETA))), np.inf)
+    if statement.variance_weights is not None:
+        loose = noise_variance(statement.variance_weights, noise)
+        total = np.where(2 * total**2 > 1e4 * loose, total + np.sqrt(loose / (alpha * _BETA)), np.inf)
     open_still: npt.NDArray[np.bool_] = np.abs(statement.score) <= 2.0 / math.sqrt(alpha) * np.sqrt(total)
     return open_still

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.bounded import Bounded
-from discreet.core.moments import Date
+from discreet.core.dates_and_times import Date
 from discreet.core.result import Axes, readings
 from discreet.errors import InvalidRequest
 from discreet.statistics.count import counts

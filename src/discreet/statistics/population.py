@@ -15,7 +15,7 @@ from discreet.core.result import Reading, readings
 from discreet.errors import InvalidRequest
 from discreet.statistics.equation import Statement, interval, noise_variance
 from discreet.statistics.question import Question
-from discreet.statistics.reading import CellReading, Floats, plain
+from discreet.statistics.reading import CellReading, Floats, plain, root_mean_square
 from discreet.statistics.score import Score, each_group
 
 _REACH = 60.0  # deviations: every p-value beyond is 0
@@ -33,11 +33,21 @@ class PopulationReading(CellReading):
         """How many of the last axes of the cells belong to one answer."""
         return 1
 
+    @property
+    def range(self) -> tuple[float, float]:
+        """Between which numbers the bounds leave the population's value."""
+        return -math.inf, math.inf
+
     @abstractmethod
     def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[Any, Any]:
         """The interval of one group's answer, or of its several, from its own cells and their noise."""
 
+    def value(self, releases: Sequence[Release]) -> Any:
+        """The answer, within what the bounds allow; the interval of the table knows no such limit."""
+        return plain(np.clip(np.asarray(super().value(releases)), *self.range))
+
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
+        """Every group's, and the answer itself: another root of the equation where little is left of a group."""
         release = releases[0]
         cells = np.asarray(release.value, np.float64).reshape(self.shape)
         found = [
@@ -46,7 +56,9 @@ class PopulationReading(CellReading):
         ]
         outer = cells.shape[: cells.ndim - self.inner]
         low, high = (np.array(ends) for ends in zip(*found, strict=True))
-        return plain(low.reshape((*outer, *low.shape[1:]))), plain(high.reshape((*outer, *high.shape[1:])))
+        low, high = (end.reshape((*outer, *end.shape[1:])) for end in (low, high))
+        answer = np.asarray(self.value(releases))
+        return plain(np.minimum(low, answer)), plain(np.maximum(high, answer))
 
 
 class MeanReading(PopulationReading):
@@ -141,8 +153,7 @@ class Contrast(Reading):
         return float(low), float(high)
 
     def expected_error(self, releases: Sequence[Release]) -> Any:
-        off = self._redrawn(releases) - self.value(releases)
-        return float(np.sqrt((off**2).mean()))
+        return float(root_mean_square(self._redrawn(releases) - self.value(releases)))
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         low, high = self.range
@@ -171,20 +182,23 @@ class Contrast(Reading):
         return made
 
     def statement(self, groups: Any, theta: Floats) -> Statement:
-        """L and V at each theta, from every group at its own mean."""
-        lo, width = self.means.lo, self.means.hi - self.means.lo
+        """L and V at each theta, from every group at its own mean; in units of the bounds' distance, whose square may be
+        more than a double holds.
+        """
+        width = self.means.hi - self.means.lo
+        lowest = self.means.lo / width
         ones = np.ones_like(theta)
         score, variance = np.zeros_like(theta), np.zeros_like(theta)
         weights, spreads = [], []
         for c, (rows, mean, own, weight, spread) in zip(self.coefficients, groups, strict=True):
             factor = (ones if c > 0 else -theta) if self.ratio and c else ones * c
             # At its own mean a group's score is zero but for the clamp; the mean itself carries the estimate.
-            score += factor * (lo + width * mean + width * float(weight @ own) / rows)
-            variance += factor**2 * width**2 * max(0.0, float(spread @ own)) / rows**2
-            weights.append(factor[:, None] * width * weight / rows)
-            spreads.append(factor[:, None] ** 2 * width**2 * spread / rows**2)
+            score += factor * (lowest + mean + float(weight @ own) / rows)
+            variance += factor**2 * max(0.0, float(spread @ own)) / rows**2
+            weights.append(factor[:, None] * weight / rows)
+            spreads.append(factor[:, None] ** 2 * spread / rows**2)
         if not self.ratio:
-            score = score - theta
+            score = score - theta / width
         return Statement(score, variance, np.concatenate(weights, -1), np.concatenate(spreads, -1))
 
 

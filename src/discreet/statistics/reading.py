@@ -32,6 +32,13 @@ def plain(values: Floats) -> Any:
     return values if values.ndim else float(values)
 
 
+def root_mean_square(off: Floats) -> Floats:
+    """Over the first axis, also of numbers whose squares are more than a double holds."""
+    largest = np.abs(off).max(0)
+    shares = off / np.where(largest > 0, largest, 1.0)
+    return np.asarray(largest * np.sqrt((shares**2).mean(0)))
+
+
 class CellReading(Reading):
     """An answer computed from one release of cells; ``compute`` works on many releases at once (leading axes)."""
 
@@ -54,7 +61,7 @@ class CellReading(Reading):
 
     def expected_error(self, releases: Sequence[Release]) -> Any:
         middle = self.compute(_cells(releases[0], self.shape))
-        return plain(np.sqrt(((self._redrawn(releases[0]) - middle) ** 2).mean(0)))
+        return plain(root_mean_square(self._redrawn(releases[0]) - middle))
 
     def _redrawn(self, release: Release) -> Floats:
         cells = _cells(release, self.shape)

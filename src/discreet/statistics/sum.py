@@ -78,10 +78,17 @@ class Total(PopulationReading):
         return np.asarray(cells @ cell_weights(np.array([self.lo, self.hi - self.lo]), (2,)))
 
     @property
+    def unit(self) -> float:
+        """The largest of the bounds."""
+        return max(abs(self.lo), abs(self.hi))
+
+    @property
     def score(self) -> Score:
-        """The score of tau."""
-        made = Score.of(np.array([self.lo, self.hi - self.lo]), np.array([0.0]), (2,), self.rows)
+        """The score of tau / ``unit``: the squares of V are then as large as a double holds."""
+        lo, width = self.lo / self.unit, (self.hi - self.lo) / self.unit
+        made = Score.of(np.array([lo, width]), np.array([0.0]), (2,), self.rows)
         return Score(made.a, made.b, made.squares, (0.0, -1.0), rows=self.rows)
 
     def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
-        return total_interval(self.score, cells, noise, level, strict)
+        low, high = total_interval(self.score, cells, noise, level, strict)
+        return self.unit * low, self.unit * high

@@ -130,6 +130,10 @@ class PopulationVariance(Variance, PopulationReading):
     rows: int = 1
 
     @property
+    def range(self) -> tuple[float, float]:
+        return 0.0, self.width / 2 if self.root else self.width**2 / 4
+
+    @property
     def inner(self) -> int:
         return 2 if self.pooled else 1
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.core.moments import Date
+from discreet.core.dates_and_times import Date
 from discreet.core.query import Relation
 from discreet.core.schema import Categories, Column, Integer, Schema
 from discreet.errors import InvalidRequest, UnknownName

@@ -28,9 +28,9 @@ from discreet.mechanisms.priced import law_of_sums
 from discreet.synthetic.domain import Domain, check_sizes
 from discreet.synthetic.measurement import Floats, Measurement, measured, total
 from discreet.synthetic.model import from_tree
+from discreet.synthetic.pair_tree import shares_of
+from discreet.synthetic.public_stream import Stream, seed_of
 from discreet.synthetic.queries import Misfit, marginal
-from discreet.synthetic.stream import Stream, seed_of
-from discreet.synthetic.tree import shares_of
 
 Places = tuple[int, ...]
 

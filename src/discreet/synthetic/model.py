@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from discreet.errors import InvalidRequest
 from discreet.synthetic.measurement import Floats, Measurement
+from discreet.synthetic.pair_tree import Codes, tree_of
+from discreet.synthetic.public_stream import Stream
 from discreet.synthetic.reweighting import reweighted
-from discreet.synthetic.stream import Stream
-from discreet.synthetic.tree import Codes, tree_of
 
 RECORDS = 40_000  # that stand for all records, where those are more
 _TRIES = 50

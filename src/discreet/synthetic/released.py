@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.cost import Cost
-from discreet.core.moments import Date
+from discreet.core.dates_and_times import Date
 from discreet.core.release import Release
 from discreet.core.result import Result
 from discreet.core.schema import Categories, Column, Integer, Real, Schema
@@ -23,11 +23,11 @@ from discreet.mechanisms.no_noise import NoNoise
 from discreet.statistics.bernstein import cells_at
 from discreet.statistics.cells import Cells, Factor
 from discreet.statistics.nodes import Nodes, incidence
-from discreet.synthetic.cells import Writer, check_possible
 from discreet.synthetic.domain import Attribute, Bins, Domain, bins_by_column, check_sizes, column_names, domain_of
 from discreet.synthetic.measurement import Floats, Measurement, measured, total
 from discreet.synthetic.queries import Marginal
 from discreet.synthetic.tables import TABLES, Synthetic, check_numbers
+from discreet.synthetic.writing import Writer, check_possible
 
 _BINS = 16  # of a column of which only moments are known
 _BEYOND = 4  # deviations of noise between two numbers of rows that cannot be the same

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from discreet.synthetic.measurement import Floats, Measurement
-from discreet.synthetic.tree import Codes
+from discreet.synthetic.pair_tree import Codes
 
 _MOST_STEPS = 300
 _ENOUGH = 1e-4  # a step that lowers the loss by a smaller share of it is one of the last

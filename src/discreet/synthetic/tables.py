@@ -22,14 +22,15 @@ from discreet.core.registry import SCHEMA_VERSION, check_version
 from discreet.core.release import Release
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest
-from discreet.synthetic.cells import Writer
 from discreet.synthetic.combining import Combined, combined
 from discreet.synthetic.distances import Apart, distances
 from discreet.synthetic.domain import Attribute, Domain
 from discreet.synthetic.measurement import Measurement, measured, total
 from discreet.synthetic.model import Model, fitted
-from discreet.synthetic.stream import Stream, seed_of
-from discreet.synthetic.tree import Codes
+from discreet.synthetic.pair_tree import Codes
+from discreet.synthetic.pictures import columns
+from discreet.synthetic.public_stream import Stream, seed_of
+from discreet.synthetic.writing import Writer
 
 TABLES = 50  # how many tables conclusions are drawn from
 MOST_ROWS, MOST_TABLES = 1 << 26, 1000
@@ -150,8 +151,6 @@ class Synthetic:
 
     def plot(self, axes: Any = None) -> Any:
         """Every column's counts as they were measured, with their error, beside those of the table."""
-        from discreet.synthetic.pictures import columns
-
         return columns(self, axes)
 
     def to_json(self) -> str:

@@ -195,4 +195,4 @@ def whole_sweep(problem: SamplingProblem) -> Kernel:
         state = {**state, "theta": theta, "records": records, "log_prob": found}
         return state, kept(problem, state, good.astype(float))
 
-    return Kernel("sweep", start, step)
+    return Kernel("sweep", start, step, told=problem.told)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet import __version__
 from discreet.core import files
 from discreet.errors import InvalidRequest
 from discreet.inference.outputs.names import Axes
@@ -102,8 +103,6 @@ def _privacy(release: Release) -> dict[str, str]:
 
 def attributes(posterior: Posterior) -> dict[str, Any]:
     """What is said of the whole: the privacy of the releases together, and how the draws were made."""
-    from discreet import __version__
-
     first = _privacy(posterior.releases[0]) if posterior.releases else {}
     relations = dict.fromkeys(r.relation or "unknown" for r in posterior.releases)
     return first | {

@@ -15,7 +15,10 @@ from scipy.special import betaincinv, gammaincinv, ndtri
 
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
+from discreet.inference.evidence.groups import divided
 from discreet.inference.outputs.moments import Moments
+from discreet.inference.outputs.names import axes_of
+from discreet.inference.outputs.posterior import Posterior
 
 if TYPE_CHECKING:
     from discreet.inference.outputs.posterior import Posterior
@@ -46,8 +49,6 @@ def naive(posterior: Posterior, seed: int = 0) -> Posterior:
 def _by_group(posterior: Posterior, seed: int) -> Posterior:
     """Each group by itself, side by side as in the posterior."""
     from dataclasses import replace
-
-    from discreet.inference.evidence.groups import divided
 
     groups = divided(posterior.releases, posterior.model["groups"])
     alone = {key: value for key, value in posterior.model.items() if key not in ("groups", "axes")}
@@ -159,8 +160,6 @@ def _uniform(seed: int, shape: tuple[int, ...]) -> Floats:
 
 
 def _made(draws: dict[str, Floats], kind: str) -> Posterior:
-    from discreet.inference.outputs.posterior import Posterior
-
     one = {name: np.asarray(array)[None] for name, array in draws.items()}
     return Posterior(one, {}, "naive", False, {"model": kind}, (), 0.0, 0.0)
 
@@ -204,7 +203,6 @@ def _share(posterior: Posterior, seed: int) -> Posterior:
 def _success(posterior: Posterior) -> int:
     """Which of two counts is that of ones: the second, or that of the label which counts as one."""
     from discreet.inference.models.beta_bernoulli import BetaBernoulli
-    from discreet.inference.outputs.names import axes_of
 
     release = posterior.releases[0]
     if release.query is None and not hasattr(release.mechanism, "categories"):

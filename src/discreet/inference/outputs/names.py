@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core.release import Release
+from discreet.statistics.cells import Cells
+from discreet.statistics.question import axes
 
 Axes = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -32,9 +34,6 @@ def axes_of(name: str, shape: Sequence[int], model: Mapping[str, Any], releases:
 
 def _of_table(release: Release, count: int) -> Sequence[tuple[str, Sequence[Any]]] | None:
     """The labels of released counts; of reports of single people, the categories of each of their ``count`` answers."""
-    from discreet.statistics.cells import Cells
-    from discreet.statistics.question import axes
-
     if isinstance(release.query, Cells) and not any(f.is_number for f in release.query.factors):
         return axes(release.query.factors)
     categories = getattr(release.mechanism, "categories", None)

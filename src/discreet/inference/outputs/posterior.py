@@ -22,6 +22,7 @@ from discreet.core.registry import SCHEMA_VERSION, check_version
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.inference.outputs import diagnostics
+from discreet.inference.outputs.datasets import draws_of, to_arviz, to_netcdf
 from discreet.inference.outputs.names import Axes, axes_of, places
 from discreet.inference.outputs.packing import packed, unpacked
 from discreet.inference.outputs.table import Summary
@@ -95,8 +96,6 @@ class Posterior:
         """The draws by name, with labelled axes (an xarray ``Dataset``) where xarray is installed, else plain arrays."""
         if importlib.util.find_spec("xarray") is None:
             return dict(self.draws)
-        from discreet.inference.outputs.datasets import draws_of
-
         return draws_of(self)
 
     @property
@@ -241,14 +240,10 @@ class Posterior:
 
     def to_arviz(self) -> Any:
         """An ArviZ object: ``InferenceData`` before ArviZ 1, since then an xarray ``DataTree``."""
-        from discreet.inference.outputs.datasets import to_arviz
-
         return to_arviz(self)
 
     def to_netcdf(self, path: str | Path) -> Path:
         """Write all of it to a netCDF file that ArviZ reads."""
-        from discreet.inference.outputs.datasets import to_netcdf
-
         return to_netcdf(self, path)
 
     def plot_trace(self, names: list[str] | None = None) -> Figure:

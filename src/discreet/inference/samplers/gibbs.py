@@ -52,4 +52,4 @@ def gibbs(problem: SamplingProblem) -> Kernel:
         state = problem.place(theta, records, state["n"], values)
         return state, kept(problem, state, moved)
 
-    return Kernel("gibbs", problem.start, step)
+    return Kernel("gibbs", problem.start, step, told=problem.told)

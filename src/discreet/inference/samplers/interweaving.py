@@ -19,22 +19,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from discreet.core.x64 import doubles, jax, jnp
+from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.models.base import Array, NoiseModel
 from discreet.inference.samplers.births import births_and_deaths
-from discreet.inference.samplers.compiled import once
 from discreet.inference.samplers.elliptical import elliptical
-from discreet.inference.samplers.problem import Kernel, SamplingProblem, State
+from discreet.inference.samplers.problem import Kernel, SamplingProblem, State, prior_place
 from discreet.inference.samplers.slices import slice_sweep
 from discreet.inference.samplers.sweep import kept, replace_records
 
-Floats = npt.NDArray[np.float64]
-
-_PRIOR_DRAWS = 2000
+_WIDTHS = 1.35  # of slices, in deviations of the prior: its middle half
 _TURNS = 4  # elliptical slices in one step
 
 
@@ -47,8 +41,8 @@ def interweaving(problem: SamplingProblem) -> Kernel:
             "not, or were reported one by one; use 'sweep'"
         )
     evidence = problem.evidence
-    centre, widths = _prior(model)
-    spread = widths / 1.35  # the middle half of a normal law is 1.35 standard deviations wide
+    centre, spread = prior_place(model)
+    widths = _WIDTHS * spread
 
     def step(key: Array, state: State, values: Array) -> tuple[State, dict[str, Any]]:
         keys = jax.random.split(key, 7)
@@ -79,13 +73,4 @@ def interweaving(problem: SamplingProblem) -> Kernel:
         state = problem.place(theta, model.from_noise(noise, theta), state["n"], values)
         return state, kept(problem, state, accepted)
 
-    return Kernel("interweaving", problem.start, step)
-
-
-def _prior(model: NoiseModel) -> tuple[Floats, Floats]:
-    """Of the prior along each free coordinate the median, and the middle half: the widths of the slices."""
-    with doubles():
-        keys = jax.random.split(jax.random.key(0), _PRIOR_DRAWS)
-        drawn = once(jax.vmap(lambda key: model.to_free(model.draw_prior(key))), keys)
-    low, centre, high = np.quantile(np.asarray(drawn), [0.25, 0.5, 0.75], axis=0)
-    return centre, np.maximum(high - low, 1e-6)
+    return Kernel("interweaving", problem.start, step, told=problem.told)

@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from discreet.core.x64 import jax, jnp
+from discreet.core.x64 import doubles, jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.evidence.releases import Evidence
 from discreet.inference.models.base import Array, DataModel, FreeModel, Records, Theta
 from discreet.inference.models.rows import Rows, UniformRows
+from discreet.inference.samplers.compiled import once
 from discreet.statistics.spread import Spread
 from discreet.statistics.two_moments import TwoMoments
 
 State = dict[str, Any]
+Floats = npt.NDArray[np.float64]
 _FAR = 24.0  # standard deviations of a count's noise beyond which a number of rows is left out
 _TRIES, _ROUNDS, _BEST = 64, 12, 8
+_PRIOR_DRAWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,11 @@ class SamplingProblem:
     @property
     def capacity(self) -> int:
         return self.rows if isinstance(self.rows, int) else max(1, self.rows.most)
+
+    @property
+    def told(self) -> int:
+        """How many records have a rate of acceptance each: all, where their number is known."""
+        return self.rows if isinstance(self.rows, int) else 0
 
     @property
     def index(self) -> Array:
@@ -109,16 +118,30 @@ Step = Callable[[Array, State, Array], tuple[State, dict[str, Any]]]
 class Kernel:
     """A sampler as two functions: ``start(key, values)`` and ``step(key, state, values)``.
 
-    A step returns the new state and what to keep of it: ``theta``, ``stats`` and, for sweeps, ``accepted`` per record.
-    ``heavy`` says that a step takes long enough to be compiled well. ``share`` is given where all chains start, one line
-    for each, when all of them have seen the same.
+    A step returns the new state and what to keep of it: ``theta``, ``stats`` and, for sweeps, ``accepted`` for each of
+    the ``told`` records. ``heavy`` says that a step takes long enough to be compiled well. With ``together`` the start is
+    not compiled: it is given the keys of all chains, with one line of values for all or one for each, and tells what it
+    spent on compiling too.
     """
 
     name: str
-    start: Callable[[Array, Array], State]
+    start: Callable[[Array, Array], Any]
     step: Step
     heavy: bool = False
-    share: Callable[[State], State] | None = None
+    together: bool = False
+    told: int = 0
+
+
+def prior_place(model: FreeModel) -> tuple[Floats, Floats]:
+    """The median of the prior along each free coordinate, and half of how far apart its 16 % and 84 % points are.
+
+    From draws that are always the same: samplers use it to size their steps.
+    """
+    with doubles():
+        keys = jax.random.split(jax.random.key(0), _PRIOR_DRAWS)
+        drawn = once(jax.vmap(lambda key: model.to_free(model.draw_prior(key))), keys)
+    low, middle, high = np.quantile(np.asarray(drawn), [0.16, 0.5, 0.84], axis=0)
+    return middle, np.maximum((high - low) / 2, 1e-6)
 
 
 def count_of(evidence: Evidence, values: Array) -> Array | None:
@@ -128,7 +151,7 @@ def count_of(evidence: Evidence, values: Array) -> Array | None:
         return None
     weights, place = found
     start = sum(p.values.size for p in evidence.parts[:place])
-    return jnp.sum(values[start : start + weights.size] * weights)
+    return values[..., start : start + weights.size] @ weights
 
 
 def decide_rows(evidence: Evidence, n: int | Rows | None) -> int | Rows:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.models.base import Array
-from discreet.inference.samplers.compiled import Effort, compiled_for, once
+from discreet.inference.samplers.compiled import Effort, compiled_for
 from discreet.inference.samplers.problem import Kernel
 
 _SMALL, _LARGE = 1_000_000, 30_000_000  # records looked at from which on compiling better saves more than it takes
@@ -56,11 +56,11 @@ def run(
     began = time.perf_counter()
     starts = jax.random.split(start_key, chains)
     compiled = 0.0
-    if state is None:
+    if state is None and kernel.together:
+        state, compiled = kernel.start(starts, values)
+    elif state is None:
         start, compiled = compiled_for(jax.vmap(kernel.start, (0, axis)), "least", starts, values)
         state = start(starts, values)
-        if kernel.share is not None and axis is None:
-            state = once(kernel.share, state)
     check_start(state)
 
     def one_piece(keys: Array, state: Any, values: Array) -> tuple[Array, Any, Any]:
@@ -71,8 +71,8 @@ def run(
             more = kept.pop("accepted", jnp.zeros(0))
             return (key, state, accepted + more), kept
 
-        size = jax.eval_shape(kernel.step, keys, state, values)[1].get("accepted", jnp.zeros(0)).shape
-        (key, state, accepted), kept = jax.lax.scan(step, (keys, state, jnp.zeros(size)), None, length=piece)
+        begun = keys, state, jnp.zeros(kernel.told)
+        (key, state, accepted), kept = jax.lax.scan(step, begun, None, length=piece)
         return key, state, (kept, accepted)
 
     keys = jax.random.split(key, chains)

@@ -5,7 +5,7 @@ standard deviation d adds d**2 to the variance; Laplace noise of scale b is N(0,
 Records are gone, so that a step costs the same for any n. It is made of rounds of two moves: theta and, where it is
 unknown, n (then taken to be a real number) given W, by Metropolis steps along differences of pairs of points from an
 archive; and W given theta. The archive comes from the start: a population that goes from the prior to about the posterior
-by degrees, see ``populations``. No gradient is needed, and no tuning.
+by degrees, see ``annealing``. No gradient is needed, and no tuning.
 
 With several rows a person the variance of S is multiplied by a design effect: at most the rows that a person may have,
 reached where rows of one person are all alike.
@@ -33,13 +33,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from discreet.core.x64 import TINY, jax, jnp
+from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.models.base import Array, FiniteModel, FreeModel, NoiseModel, Theta
 from discreet.inference.models.rows import Rows
-from discreet.inference.samplers.annealing import agreed, population, walk, walk_numbers
-from discreet.inference.samplers.problem import Kernel, SamplingProblem, State, count_of
+from discreet.inference.samplers.annealing import SIZE, agreed, populations, walk
+from discreet.inference.samplers.compiled import compiled_for
+from discreet.inference.samplers.problem import Kernel, SamplingProblem, State, count_of, prior_place
 
 _LINE = 401  # points of the rule in one dimension
 _POINTS, _FEWER = 10, 7  # powers of two of points in several; fewer are enough to find a start
@@ -48,6 +50,7 @@ _MOVES = 4  # of theta in one step, for each of its coordinates
 _FEW, _JUMPS = 10.0, 5.0  # people behind a total below which it is not normal; noise in jumps above which nobody sees it
 ADVISED = 1000  # from this many records on it is chosen by itself, where no exact sampler is made for the model
 WARMUP = 100  # steps after which the start is forgotten
+Floats = npt.NDArray[np.float64]
 Moments = tuple[Array, Array, Array]  # the mean, the covariance, and the third central moment of each coordinate
 
 
@@ -69,7 +72,7 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
     deviation = np.concatenate([p.law.deviation for p in problem.evidence.parts])
     unknown = isinstance(problem.rows, Rows)
     fine, coarse = _moments(problem, _POINTS), _moments(problem, _FEWER)
-    effect = problem.design_effect
+    effect, prior = problem.design_effect, prior_place(model)
 
     def read(point: Array) -> tuple[Theta, Array]:
         n = point[-1] if unknown else jnp.asarray(float(problem.capacity))
@@ -91,33 +94,26 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
         apart = jax.scipy.linalg.solve_triangular(root, values - n * mean, lower=True)
         return log_prior(point) - 0.5 * jnp.sum(apart**2) - jnp.sum(jnp.log(jnp.diagonal(root)))
 
-    def draw_prior(key: Array, values: Array) -> Array:
-        first, second = jax.random.split(key)
-        free = model.to_free(model.draw_prior(first))
-        if not isinstance(problem.rows, Rows):
-            return free
-        counted = count_of(problem.evidence, values)
-        n = problem._start_n(second, values) * 1.0
-        # Where n is counted it starts about there: all that the archive needs.
-        wide = 0.0 if counted is None else jnp.sqrt(jnp.sum(deviation**2)) * jax.random.normal(second)
-        return jnp.append(free, jnp.clip(n + wide, 1.0, problem.rows.most))
-
-    def start(key: Array, values: Array) -> State:
+    def start(keys: Array, values: Array) -> tuple[State, float]:
+        """Of all chains at once. Where they have seen the same, one whose start was lost begins where the best does."""
         usual = jnp.where(laplace, 2.0, 1.0)
 
-        def roughly(point: Array) -> Array:
+        def roughly(point: Array, values: Array) -> Array:
             return given(point, coarse(read(point)[0], values), usual, values)
 
-        archive, found = population(key, lambda key: draw_prior(key, values), roughly)
-        return {"point": archive[0], "archive": archive, "w": usual, "theta": read(archive[0])[0], "log_prob": found}
-
-    def share(states: State) -> State:
-        """Chains whose start was lost begin where the best one does; an archive is as good for one as for another."""
-        which = agreed(states["archive"], states["log_prob"])
-        place = jnp.arange(which.size) % states["archive"].shape[1]
-        archive = states["archive"][which]
-        point = archive[jnp.arange(which.size), place]
-        return {**states, "archive": archive, "point": point, "theta": jax.vmap(read)(point)[0]}
+        middle, width = _of_chains(problem, prior, values, len(keys))
+        seen = jnp.broadcast_to(values, (len(keys), values.shape[-1]))
+        some = jnp.zeros((len(keys), SIZE, middle.shape[1]))
+        density, seconds = compiled_for(jax.vmap(jax.vmap(roughly, (0, None))), "least", some, seen)
+        random = np.random.default_rng(np.asarray(jax.random.key_data(keys)).ravel().tolist())
+        archive, found = populations(random, middle, width, lambda points: density(jnp.asarray(points), seen))
+        if values.ndim == 1:
+            archive = archive[agreed(found, middle.shape[1])]
+        place = np.arange(len(archive))
+        return {
+            "point": jnp.asarray(archive[place, place % SIZE]), "archive": jnp.asarray(archive), "theta": {},
+            "w": jnp.broadcast_to(usual, seen.shape), "log_prob": jnp.asarray(found),
+        }, seconds  # fmt: skip
 
     def noise_given(normal: Array, point: Array, moments: Moments, w: Array, values: Array) -> Array:
         """The noise given theta, n, W and what was seen."""
@@ -134,7 +130,9 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
         moves = max(1, _MOVES * archive.shape[1] // _ROUNDS)
 
         def once(carry: tuple[Array, ...], numbers: tuple[Any, ...]) -> tuple[tuple[Array, ...], Array]:
-            (point, moments, w), (steps, normal, uniform) = carry, numbers
+            (point, moments, w), (uniform, normal) = carry, numbers
+            steps = uniform[: 4 * moves].reshape(4, moves), normal[: point.size * moves].reshape(moves, point.size)
+            mixed, apart = uniform[4 * moves :], normal[point.size * moves :].reshape(3, values.size)
 
             def there(point: Array) -> tuple[Moments, Array]:
                 found = fine(read(point)[0], values)
@@ -143,22 +141,42 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
             here = moments, given(point, moments, w, values)
             point, (moments, _), rate = walk(steps, there, point, here, archive)
             if laplace.any():
-                noise = noise_given(normal, point, moments, w, values)
-                w = jnp.where(laplace, _mixing(normal[2], uniform, noise / (deviation / np.sqrt(2))), 1.0)
+                noise = noise_given(apart, point, moments, w, values)
+                w = jnp.where(laplace, _mixing(apart[2], mixed, noise / (deviation / np.sqrt(2))), 1.0)
             return (point, moments, w), rate
 
-        begun = state["point"], fine(state["theta"], values), state["w"]
-        first, second, third, fourth = jax.random.split(key, 4)
-        steps = walk_numbers(first, second, (_ROUNDS,), moves, archive.shape[1])
-        normal = jax.random.normal(third, (_ROUNDS, 3, values.size))
-        uniform = jax.random.uniform(fourth, (_ROUNDS, values.size), minval=TINY)
-        (point, moments, w), rates = jax.lax.scan(once, begun, (steps, normal, uniform))
+        begun = state["point"], fine(read(state["point"])[0], values), state["w"]
+        # Random numbers are drawn in one place: every other place would have to be compiled too.
+        even, normal = 4 * moves + values.size, archive.shape[1] * moves + 3 * values.size
+        chance = jax.random.uniform(key, (_ROUNDS, even + normal), minval=np.nextafter(-1.0, 0.0))
+        numbers = (chance[:, :even] + 1) / 2, np.sqrt(2) * jax.scipy.special.erfinv(chance[:, even:])
+        (point, moments, w), rates = jax.lax.scan(once, begun, numbers)
         theta, n = read(point)
         stats = {"acceptance_rate": jnp.mean(rates), "rare": _rare(moments, n, deviation)}
         stats |= {"n": n} if unknown else {}
-        return {**state, "point": point, "w": w, "theta": theta}, {"theta": theta, "stats": stats}
+        return {**state, "point": point, "w": w}, {"theta": theta, "stats": stats}
 
-    return Kernel("summary", start, step, heavy=True, share=share)
+    return Kernel("summary", start, step, heavy=True, together=True)
+
+
+def _of_chains(problem: SamplingProblem, prior: tuple[Floats, Floats], values: Array, chains: int) -> tuple[Floats, Floats]:
+    """Where points of the prior lie, and how wide, one line for each chain; an unknown n is where it was counted."""
+    middle, width = (np.tile(part, (chains, 1)) for part in prior)
+    if not isinstance(problem.rows, Rows):
+        return middle, width
+    most = max(1, problem.rows.most)
+    seen = np.broadcast_to(np.asarray(values), (chains, np.shape(values)[-1]))
+    counted = count_of(problem.evidence, seen)
+    if counted is None:
+        chances = np.exp(np.asarray(jax.vmap(problem.rows.log_prior)(jnp.arange(most + 1.0))))
+        chances /= chances.sum()
+        n = np.arange(most + 1) @ chances
+        wide = np.sqrt((np.arange(most + 1) - n) ** 2 @ chances)
+    else:
+        n, wide = counted, np.sqrt(sum(np.sum(part.law.deviation**2) for part in problem.evidence.parts))
+    low, high = (np.broadcast_to(np.clip(n + sign * wide, 1.0, most), chains) for sign in (-1, 1))
+    beside = np.broadcast_to(np.clip(n, 1.0, most), chains)
+    return np.column_stack([middle, beside]), np.column_stack([width, (high - low) / 2])
 
 
 def _rare(moments: Moments, n: Array, deviation: Any) -> Array:

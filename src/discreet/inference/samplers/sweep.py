@@ -35,7 +35,7 @@ def sweep(problem: SamplingProblem) -> Kernel:
         state = births_and_deaths(problem, rows_key, state, values)
         return state, kept(problem, state, accepted)
 
-    return Kernel("sweep", problem.start, step)
+    return Kernel("sweep", problem.start, step, told=problem.told)
 
 
 def kept(problem: SamplingProblem, state: State, accepted: Array) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import numpy as np
 from discreet.core.random import Random, Words
 from discreet.mechanisms.sampling import digits
 from discreet.mechanisms.sampling.digits import Digits, Interval
-from discreet.mechanisms.sampling.exponential import exponentials
-from discreet.mechanisms.sampling.normal import Pairs
+from discreet.mechanisms.sampling.exponential_draws import exponentials
+from discreet.mechanisms.sampling.normal_draws import Pairs
 from discreet.mechanisms.sampling.uniform import (
     SPAN,
     ULPS,

@@ -81,7 +81,7 @@ class KMeans(TransformerMixin, Unsupervised):  # type: ignore[misc]
     def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedCentres]:
         for word, most in (("n_clusters", _CANDIDATES), ("rounds", _MOST_ROUNDS)):
             given = getattr(self, word)
-            if isinstance(given, bool) or not isinstance(given, Integral) or not 1 <= given <= most:
+            if isinstance(given, bool) or not isinstance(given, Integral) or not 1 <= int(given) <= most:
                 raise InvalidRequest(f"{word} must be a whole number from 1 to {most}, got {given!r}")
         bounded = BoundedRows.of(columns.schema, columns.features)
         return self._lloyd(ClusterSums.of(bounded, int(self.n_clusters)), int(self.rounds), relation)

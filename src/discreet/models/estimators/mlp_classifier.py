@@ -76,7 +76,31 @@ class FittedNetwork:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MLPClassifier(Thresholded, ManyClasses, Descends):
+class Layered(Descends):
+    """What networks of linear layers share: ``MLPClassifier`` says what the parameters mean."""
+
+    hidden_layer_sizes: Any = (100, 100)
+    activation: Activation = "relu"
+    radius: Number | None = None
+    iterate: Literal["last", "average"] = "last"
+    start: int = 0
+
+    def _rows(self, columns: Columns) -> Design:
+        radius = None if self.radius is None else numbers.positive(self.radius, "radius")
+        return Design.of(
+            columns.schema, columns.features, columns.target, intercept=False, radius=radius, weight=columns.weight
+        )
+
+    def _steps(self, design: Design, network: Network, columns: Columns, relation: Relation) -> Procedure[FittedNetwork]:
+        ridge = numbers.non_negative(self.ridge, "ridge")
+        trained, bought = yield from self._descend(
+            design, network, columns, relation, 1.0, ridge=float(ridge), start=self.start
+        )
+        return FittedNetwork(design, network, trained, ridge, relation, bought)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MLPClassifier(Thresholded, ManyClasses, Layered):
     """A network of linear layers with ``activation`` between them, by private stochastic gradient descent.
 
     ``hidden_layer_sizes`` are the widths of its hidden layers, by default two of 100; two classes have one logistic output,
@@ -90,32 +114,16 @@ class MLPClassifier(Thresholded, ManyClasses, Descends):
     Proof: see ``discreet.models.gradient.engine.descend``.
     """
 
-    hidden_layer_sizes: Any = (100, 100)
-    activation: Activation = "relu"
-    radius: Number | None = None
-    iterate: Literal["last", "average"] = "last"
-    start: int = 0
-
     def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedNetwork]:
         if columns.propensity is not None:
             raise InvalidRequest("MLPClassifier takes no propensity; an OutcomeWeightedLearner does")
-        radius = None if self.radius is None else numbers.positive(self.radius, "radius")
-        design = Design.of(
-            columns.schema, columns.features, columns.target, intercept=False, radius=radius, weight=columns.weight
-        )
+        design = self._rows(columns)
         if not design.target.classes:
             raise InvalidRequest(f"the target {columns.target!r} must be declared as Categories, got a number")
         return self._steps(design, self._network(design.width, len(design.target.classes)), columns, relation)
 
     def _network(self, inputs: int, classes: int) -> Network:
         return classifier(inputs, hidden_sizes(self.hidden_layer_sizes), classes, self.activation)
-
-    def _steps(self, design: Design, network: Network, columns: Columns, relation: Relation) -> Procedure[FittedNetwork]:
-        ridge = numbers.non_negative(self.ridge, "ridge")
-        trained, bought = yield from self._descend(
-            design, network, columns, relation, 1.0, ridge=float(ridge), start=self.start
-        )
-        return FittedNetwork(design, network, trained, ridge, relation, bought)
 
     def _set_fitted(self, fitted: FittedNetwork) -> None:
         self.classes_ = np.array(fitted.design.target.classes)

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
-from discreet.core import numbers
-from discreet.core.numbers import Number
 from discreet.core.query import Relation
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
-from discreet.models.design import Design
-from discreet.models.estimators.gradient_descent import Descends
-from discreet.models.estimators.mlp_classifier import FittedNetwork
+from discreet.models.estimators.mlp_classifier import FittedNetwork, Layered
 from discreet.models.estimators.regressor import NumberModel
 from discreet.models.estimators.sgd_regressor import LOSSES
-from discreet.models.gradient.network import Activation, Network, hidden_sizes
+from discreet.models.gradient.network import Network, hidden_sizes
 from discreet.models.protocol import Columns
 from discreet.models.publish.network_predictor import NumberNetworkPredictor
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MLPRegressor(Descends, NumberModel):
+class MLPRegressor(Layered, NumberModel):
     """A network of linear layers with ``activation`` between them and one output, by private stochastic gradient descent.
 
     The target counts from the middle of its public ``target_bounds``, in halves of their distance; ``loss`` is "squared" or
@@ -30,33 +26,18 @@ class MLPRegressor(Descends, NumberModel):
     Proof: see ``discreet.models.gradient.engine.descend``.
     """
 
-    hidden_layer_sizes: Any = (100, 100)
-    activation: Activation = "relu"
     loss: Literal["squared", "huber"] = "squared"
-    radius: Number | None = None
     epochs: float = 20
-    iterate: Literal["last", "average"] = "last"
-    start: int = 0
 
     def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedNetwork]:
         self._check_target(columns)
         if self.loss not in LOSSES:
             raise InvalidRequest(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
-        radius = None if self.radius is None else numbers.positive(self.radius, "radius")
-        design = Design.of(
-            columns.schema, columns.features, columns.target, intercept=False, radius=radius, weight=columns.weight
-        )
+        design = self._rows(columns)
         design = replace(design, target=replace(design.target, centred=True))  # which the bias of the output can answer
         sizes = hidden_sizes(self.hidden_layer_sizes)
         network = Network((design.width, *sizes, 1), LOSSES[self.loss], True, self.activation)
         return self._steps(design, network, columns, relation)
-
-    def _steps(self, design: Design, network: Network, columns: Columns, relation: Relation) -> Procedure[FittedNetwork]:
-        ridge = numbers.non_negative(self.ridge, "ridge")
-        trained, bought = yield from self._descend(
-            design, network, columns, relation, 1.0, ridge=float(ridge), start=self.start
-        )
-        return FittedNetwork(design, network, trained, ridge, relation, bought)
 
     def _set_fitted(self, fitted: FittedNetwork) -> None:
         fitted.set_layers(self)

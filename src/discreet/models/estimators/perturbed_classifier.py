@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -20,12 +21,44 @@ from discreet.models.estimators.arrays import positive_ridge
 from discreet.models.estimators.linear_classifier import FittedClassifier, LinearClassifier
 from discreet.models.estimators.private_model import Perturbed
 from discreet.models.intervals.sandwich import sandwich, sandwich_asks, shares_of, usual_shares
+from discreet.models.losses import Loss
 from discreet.models.perturbation import DESCENTS, Method, ask_for, free_ridge, ridge_of
 from discreet.models.protocol import Columns
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PerturbedClassifier(Perturbed, LinearClassifier):
+class PerturbedMinimiser(Perturbed):
+    """A linear model that is the minimiser of a loss and a ridge, released once or with what intervals need."""
+
+    @property
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """The loss of one row."""
+
+    def _ask(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedClassifier]:
+        release: Release = yield ask
+        theta = np.asarray(release.value, np.float64)
+        return FittedClassifier(
+            design=design,
+            loss=self._loss,
+            theta=theta,
+            ridge=ridge_of(ask),
+            method=str(self.method),
+            rows=columns.rows,
+            releases=(release,),
+        )
+
+    def _ask_more(
+        self, ask: Ask, design: Design, columns: Columns, relation: Relation, prices: tuple[Price, Price]
+    ) -> Procedure[FittedClassifier]:
+        fitted = yield from self._ask(ask, design, columns)
+        pair = yield sandwich_asks(design, fitted.loss, fitted.theta, prices, relation, columns.rows)
+        spread = sandwich(design, fitted.releases[0], fitted.ridge, pair, columns.rows)
+        return replace(fitted, releases=(*fitted.releases, *pair), spread=spread)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PerturbedClassifier(PerturbedMinimiser, LinearClassifier):
     """A linear classifier whose minimiser is perturbed; its parameters are those of ``LogisticRegression``."""
 
     method: Method = "objective"
@@ -59,24 +92,3 @@ class PerturbedClassifier(Perturbed, LinearClassifier):
     def _asked_ridge(self, design: Design, relation: Relation) -> Fraction:
         """The ridge asked for. Only a descent does without one."""
         return numbers.non_negative(self.ridge, "ridge") if str(self.method) in DESCENTS else positive_ridge(self.ridge)
-
-    def _ask(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedClassifier]:
-        release: Release = yield ask
-        theta = np.asarray(release.value, np.float64)
-        return FittedClassifier(
-            design=design,
-            loss=self._loss,
-            theta=theta,
-            ridge=ridge_of(ask),
-            method=str(self.method),
-            rows=columns.rows,
-            releases=(release,),
-        )
-
-    def _ask_more(
-        self, ask: Ask, design: Design, columns: Columns, relation: Relation, prices: tuple[Price, Price]
-    ) -> Procedure[FittedClassifier]:
-        fitted = yield from self._ask(ask, design, columns)
-        pair = yield sandwich_asks(design, fitted.loss, fitted.theta, prices, relation, columns.rows)
-        spread = sandwich(design, fitted.releases[0], fitted.ridge, pair, columns.rows)
-        return replace(fitted, releases=(*fitted.releases, *pair), spread=spread)

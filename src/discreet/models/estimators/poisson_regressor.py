@@ -9,26 +9,23 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.core import numbers
-from discreet.core.ask import Ask
 from discreet.core.numbers import Number
 from discreet.core.price import Price
 from discreet.core.query import Relation
-from discreet.core.release import Release
 from discreet.core.runner import Procedure
 from discreet.core.schema import Column
 from discreet.errors import InvalidRequest
-from discreet.models.design import Design
 from discreet.models.estimators.arrays import check_penalty, positive_ridge
 from discreet.models.estimators.coefficients import Coefficients, Known
 from discreet.models.estimators.linear_classifier import FittedClassifier
+from discreet.models.estimators.perturbed_classifier import PerturbedMinimiser
 from discreet.models.estimators.privacy import asked_ridge_of
-from discreet.models.estimators.private_model import Perturbed
 from discreet.models.estimators.regressor import Regressor
 from discreet.models.intervals.intervals import CoefficientIntervals
-from discreet.models.intervals.sandwich import sandwich, sandwich_asks, shares_of
+from discreet.models.intervals.sandwich import shares_of
 from discreet.models.intervals.wald import CoefficientTest, classifier_test
 from discreet.models.losses import PoissonLoss
-from discreet.models.perturbation import ask_for, ridge_of
+from discreet.models.perturbation import ask_for
 from discreet.models.protocol import Columns
 from discreet.models.publish.rate_predictor import RatePredictor
 
@@ -39,7 +36,7 @@ _CONCENTRATED = ("0.9", "0.05", "0.05")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PoissonRegressor(Coefficients, Perturbed, Regressor):
+class PoissonRegressor(Coefficients, PerturbedMinimiser, Regressor):
     """Poisson regression with a ridge: the logarithm of the expected count is linear in the features.
 
     ``target_bounds`` are the public (0, Y) of the counts; larger ones are clipped. Rates are modelled from small ones up to
@@ -95,22 +92,6 @@ class PoissonRegressor(Coefficients, Perturbed, Regressor):
         if price.rho is not None:
             return _CONCENTRATED
         return _APPROXIMATE if price.delta else _PURE if self.method == "objective" else _OUTPUT
-
-    def _ask(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedClassifier]:
-        release: Release = yield ask
-        theta = np.asarray(release.value, np.float64)
-        return FittedClassifier(
-            design=design, loss=self._loss, theta=theta, ridge=ridge_of(ask), method=str(self.method), rows=columns.rows,
-            releases=(release,),
-        )  # fmt: skip
-
-    def _ask_more(
-        self, ask: Ask, design: Design, columns: Columns, relation: Relation, prices: tuple[Price, Price]
-    ) -> Procedure[FittedClassifier]:
-        fitted = yield from self._ask(ask, design, columns)
-        pair = yield sandwich_asks(design, fitted.loss, fitted.theta, prices, relation, columns.rows)
-        spread = sandwich(design, fitted.releases[0], fitted.ridge, pair, columns.rows)
-        return replace(fitted, releases=(*fitted.releases, *pair), spread=spread)
 
     def _set_fitted(self, fitted: FittedClassifier) -> None:  # type: ignore[override]
         design = fitted.design

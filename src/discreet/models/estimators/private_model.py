@@ -28,6 +28,7 @@ from discreet.errors import InvalidRequest
 from discreet.models.design import MOST_ROWS
 from discreet.models.estimators.arrays import checked_weights, read_bounds, rows_of
 from discreet.models.protocol import Columns
+from discreet.models.publish.document import publish
 from discreet.sources import open_source
 
 _ANY = Real(-1e100, 1e100)  # the declaration of a column that is read without bounds
@@ -107,8 +108,6 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def publish(self, path: str | Path) -> Path:
         """Write the fitted model, its guarantee and its data card as a JSON file that ``discreet.models.load`` reads."""
-        from discreet.models.publish.document import publish
-
         return publish(self, path)
 
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Self:

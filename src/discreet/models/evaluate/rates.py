@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnknownName
+from discreet.models.intervals.noise_quantiles import quantiles
 
 Floats = npt.NDArray[np.float64]
 
@@ -111,8 +112,6 @@ def reach(release: Release, level: float, people: Floats, noise: Floats) -> Floa
     Weighted sums of independent Laplace numbers are nearer to normal than one of them with the same variance, so that one
     is taken: at levels from 0.9 on it reaches further.
     """
-    from discreet.models.intervals.noise_quantiles import quantiles
-
     p = 0.5 + level / 2
     if release.mechanism.tails == "laplace":
         return quantiles(p, people, noise / np.sqrt(2.0), 1)

@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet import __version__
 from discreet.core import files
 from discreet.core.codec import written
 from discreet.errors import InvalidRequest
@@ -43,8 +44,6 @@ def publish(model: PrivateModel, path: str | Path) -> Path:
 def document(model: PrivateModel) -> dict[str, Any]:
     """Everything public about a fitted model: how it predicts, its guarantee, its ledger entries and its data card."""
     from sklearn.utils.validation import check_is_fitted
-
-    from discreet import __version__
 
     check_is_fitted(model)
     if not hasattr(model, "predictor"):

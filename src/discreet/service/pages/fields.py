@@ -23,6 +23,13 @@ _TITLES = {  # what a person calls it; another entry of the registry goes by its
     "wilcoxon": "Wilcoxon signed-rank test",
     "survival": "Survival curve",
 }  # fmt: skip
+_SAYS = {
+    "correlation": "How closely two numbers go together on a line, from -1 to 1 (Pearson).",
+    "covariance": "How two numbers vary together, with divisor n - 1.",
+    "variance": "The variance with divisor n - 1.",
+    "people_mean": "The mean over people of what each one's rows amount to.",
+    "people_sum": "The sum over people of what each one's rows amount to.",
+}
 _MODEL_FIELDS = ("ridge", "fit_intercept", "intervals", "components", "hidden_layer_sizes", "epochs", "expected_rows")
 
 
@@ -84,7 +91,7 @@ def _statistic(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "title": _TITLES.get(name, name.replace("_", " ").capitalize()),
-        "says": _plain((inspect.getdoc(made) or "").partition("\n\n")[0]),
+        "says": _SAYS.get(name, _sentence((inspect.getdoc(made) or "").partition("\n\n")[0])),
         "group": "Unknown columns" if name in discovery.FINDERS else group,
         "columns": columns,
         "by": None if by is None else {"needed": by.default is by.empty},
@@ -110,6 +117,12 @@ def _option(parameter: inspect.Parameter) -> dict[str, Any]:
         "default": plain,
         "needed": parameter.default is parameter.empty,
     }
+
+
+def _sentence(words: str) -> str:
+    """The first sentence: what is told before a statistic is chosen."""
+    first, stop, _ = _plain(words).partition(". ")
+    return first + ("." if stop else "")
 
 
 def _plain(words: str) -> str:

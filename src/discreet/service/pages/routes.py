@@ -19,7 +19,7 @@ from starlette.routing import Route
 from discreet.core.categories import Categories
 from discreet.core.text import Text
 from discreet.errors import DiscreetError
-from discreet.service.calls import Call, Refused, Reply, endpoint, padded
+from discreet.service.calls import Call, Refused, Reply, endpoint, json_reply, padded
 from discreet.service.config import Config
 from discreet.service.counter import HELD, Counter, View
 from discreet.service.outbox import Identity, Published
@@ -112,7 +112,7 @@ class Pages:
         who = None if session is None else self._counter.outbox.still(session.token, time.time())
         if session is None or who is None:
             raise Refused(401, "please sign in")
-        call.found["analyst"] = who.analyst
+        self._visitors.noted(call, who)
         if call.method == "POST":
             self._check_origin(call)
             if not secrets.compare_digest(forms.one(forms.read(call.body), "csrf").encode(), session.csrf.encode()):
@@ -185,7 +185,7 @@ class Pages:
             "table": table, "grant": grant, "spec": spec, "what": what, "form": form, "columns": _columns(table),
             "filters": range(1, forms.FILTERS + 1), "places": range(1, forms.ROWS + 1),
         }  # fmt: skip
-        if call.method == "GET":
+        if call.method != "POST":
             return self._page(call, f"{what}.html.j2", who, problem=None, **facts)
         try:
             made = forms.MAKERS[what](table.name, spec, form)
@@ -223,12 +223,12 @@ class Pages:
 
     def _answers(self, call: Call) -> Reply:
         who = self._visitor(call)
-        views = [(view, _title(view)) for view in self._counter.history(who[0])]
+        views = [(view, self._title(view)) for view in self._counter.history(who[0])]
         return self._page(call, "answers.html.j2", who, views=views, states=_STATES)
 
     def _models(self, call: Call) -> Reply:
         who = self._visitor(call)
-        views = [(view, _title(view)) for view in self._counter.history(who[0])]
+        views = [(view, self._title(view)) for view in self._counter.history(who[0])]
         fits = [(view, title) for view, title in views if {"fit", "tune"} & json.loads(view.sent.body).keys()]
         return self._page(call, "models.html.j2", who, views=fits, states=_STATES)
 
@@ -239,7 +239,7 @@ class Pages:
         python = forms.python(self._config.url, asked)
         facts: dict[str, Any] = {
             "view": view,
-            "title": _title(view),
+            "title": self._title(view),
             "python": python,
             "state": _STATES[view.state],
             "asked": view.sent.body,
@@ -248,7 +248,7 @@ class Pages:
             rest = 5.0 if view.due is None else max(view.due + HELD - time.time(), 0.0)
             refresh = None if view.is_final else max(_SOONEST, round(rest + 0.5))
             return self._page(call, "waiting.html.j2", who, refresh=refresh, **facts)
-        parts = _drawn(self._counter.shown(view))
+        parts = _drawn(self._counter.shown(who[0], view))
         model = asked.get("fit") or asked.get("tune")
         scored = model is not None and model["kind"] in self._specs["tune"]
         return self._page(call, "answer.html.j2", who, least=_ANSWER_PAGE, parts=parts, scored=scored, **facts)
@@ -258,9 +258,8 @@ class Pages:
         view = self._counter.own(who, call.named["ref"])
         if view.answer is None:
             raise Refused(404, "there is no answer yet", remedy="wait for its moment")
-        body = json.dumps(view.document(), indent=1, ensure_ascii=False).encode()
         name = f'attachment; filename="answer-{view.sent.ref[:8]}.json"'
-        return Reply(padded(body), kind="application/json", headers=HEADERS | {"content-disposition": name})
+        return json_reply(view.document(), headers=HEADERS | {"content-disposition": name}, indent=1)
 
     def _score(self, call: Call) -> Reply:
         """The price of a fitted model's score."""
@@ -269,7 +268,7 @@ class Pages:
         if view.answer is None:
             raise Refused(404, "there is no answer yet", remedy="wait for its moment")
         table = json.loads(view.sent.body)["table"]
-        made = forms.text(forms.score(table, self._counter.scored(view), forms.read(call.body)))
+        made = forms.text(forms.score(table, self._counter.scored(who[0], view), forms.read(call.body)))
         price = self._counter.price(who[0], made.encode())
         return self._priced(call, who, price, made, f"/answers/{view.sent.ref}")
 
@@ -298,6 +297,29 @@ class Pages:
             who = None
         return self._page(call, "refused.html.j2", who, code=refused.code, refused=refused)
 
+    def _title(self, view: View) -> str:
+        """What was asked, in a line."""
+        asked = json.loads(view.sent.body)
+        if "ask" in asked:
+            titles = self._specs["ask"]
+            return "; ".join(
+                each.get("title") or " ".join([titles[each["statistic"]]["title"], *_of(each.get("columns", ()))])
+                for each in asked["ask"]
+            )
+        if "together" in asked:
+            return "; ".join(
+                " of ".join([name, *([" and ".join(c)] if c else [])]) for name, *c in asked["together"]["questions"]
+            )
+        kind = next(word for word in asked if word != "table")
+        about = asked[kind]
+        words = {
+            "synthesize": "synthetic tables",
+            "score": "score of a model",
+            "tune": f"the best {about.get('kind')} model",
+        }
+        named: str = words.get(kind, f"{about.get('kind')} model")
+        return named + (f" of {about['target']}" if "target" in about else "")
+
     def _page(
         self, call: Call, template: str, who: tuple[Identity, str] | None, *, code: int = 200, least: int = 0, **facts: Any
     ) -> Reply:
@@ -324,29 +346,9 @@ def _drawn(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [part | {"picture": Markup(part["picture"])} if "picture" in part else part for part in parts]  # noqa: S704
 
 
-def _title(view: View) -> str:
-    """What was asked, in a line."""
-    asked = json.loads(view.sent.body)
-    if "ask" in asked:
-        told = [
-            each.get("title") or " ".join(filter(None, [each["statistic"].replace("_", " "), _of(each.get("columns", ()))]))
-            for each in asked["ask"]
-        ]
-        return "; ".join(told)
-    if "together" in asked:
-        return "; ".join(
-            " of ".join([name, *([" and ".join(c)] if c else [])]) for name, *c in asked["together"]["questions"]
-        )
-    kind = next(word for word in asked if word != "table")
-    about = asked[kind]
-    words = {"synthesize": "synthetic tables", "score": "score of a model", "tune": f"the best {about.get('kind')} model"}
-    named: str = words.get(kind, f"{about.get('kind')} model")
-    return named + (f" of {about['target']}" if "target" in about else "")
-
-
-def _of(columns: Any) -> str:
+def _of(columns: Any) -> list[str]:
     names = [columns] if isinstance(columns, str) else list(columns)
-    return f"of {' and '.join(names)}" if names else ""
+    return [f"of {' and '.join(names)}"] if names else []
 
 
 def _columns(table: Published) -> dict[str, list[dict[str, Any]]]:

@@ -12,8 +12,9 @@ from discreet.core.release import Release
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest
 from discreet.models.protocol import Scorable
+from discreet.models.publish.document import document
 from discreet.report import answers
-from discreet.report.numbers import shown as number
+from discreet.report.numerals import shown as number
 from discreet.service.kinds import Asked, Synthesized
 from discreet.service.limits import Limits
 from discreet.service.question import Question, blank
@@ -83,8 +84,6 @@ def _synthetic(question: Question, made: Any) -> dict[str, Any]:
 
 
 def _fitted(question: Question, model: Any) -> dict[str, Any]:
-    from discreet.models.publish.document import document
-
     try:
         doc = document(model)
     except InvalidRequest:  # a model of one's own loss, say, which nothing predicts with

@@ -53,6 +53,18 @@ def find_or_make(database: Database, connection: Connection) -> bytes:
     return bytes.fromhex(found)
 
 
+def for_another(database: Database, connection: Connection) -> bytes:
+    """The key of a ledger to be made; beside others it is theirs, and where that is lost or damaged none is made.
+
+    A new one would be written over what is left of it, and a backup of it would then fit some ledgers and not the rest.
+    """
+    if database.beside is not None:
+        for keyed in connection.execute(select(tables.ledgers.c.keyed).distinct()).scalars():
+            if keyed is not None:
+                find(database, keyed)
+    return find_or_make(database, connection)
+
+
 def find(database: Database, keyed: str | None) -> bytes:
     """The key of a database, which must be the one a ledger was made with."""
     if database.beside is not None:

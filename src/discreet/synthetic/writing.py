@@ -17,15 +17,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from discreet.core.dates_and_times import Date, Datetime
 from discreet.core.labels import canonical
-from discreet.core.moments import Date, Datetime
 from discreet.core.schema import Categories, Column, Integer, Schema
 from discreet.errors import InvalidRequest
 from discreet.sources import open_source
 from discreet.synthetic.domain import Attribute, Domain
 from discreet.synthetic.model import Possible
-from discreet.synthetic.stream import Stream
-from discreet.synthetic.tree import Codes
+from discreet.synthetic.pair_tree import Codes
+from discreet.synthetic.public_stream import Stream
 
 Mask = npt.NDArray[np.bool_]
 Arrays = dict[str, npt.NDArray[Any]]

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.core.random import Random
 from discreet.mechanisms.sampling import digits
 from discreet.mechanisms.sampling.digits import Digits, Interval
-from discreet.mechanisms.sampling.exponential import discrete_laplace, exceeds
+from discreet.mechanisms.sampling.exponential_draws import discrete_laplace, exceeds
 from discreet.mechanisms.sampling.uniform import (
     BLOCK,
     SPAN,

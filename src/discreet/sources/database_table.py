@@ -21,8 +21,8 @@ from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.sources import stream, together
 from discreet.sources.base import BATCH_ROWS, LocalSource, check_columns
 from discreet.sources.batch import Batch
+from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.ids import check_kind
-from discreet.sources.people import DEFAULT_SALT
 
 PASSWORD = "DISCREET_TABLE_PASSWORD"  # noqa: S105  the name of a variable: for databases that have none of their own
 
@@ -124,7 +124,7 @@ class DatabaseSource(LocalSource):
             connection: Connection = self._open.connection
             # A table is never read with no column at all: its rows still have to be counted.
             read = list(columns) or list(self._types)[:1]
-            arrived = _read(connection.batches(read, self._batch_rows), self._address)
+            arrived = stream.guarded(connection.batches(read, self._batch_rows), self._gone)
             if self.schema.person is None:
                 yield from stream.plain(arrived, self._selection.rules)
             else:
@@ -153,6 +153,9 @@ class DatabaseSource(LocalSource):
                 )
         connection.check(declared)
 
+    def _gone(self) -> UnsupportedFormat:
+        return UnsupportedFormat(f"the {self._address} went away while it was read; ask again")
+
     def _content(self) -> str:
         raise InvalidRequest("a table in a database needs version=, a public word for this state of it")
 
@@ -169,15 +172,3 @@ def unreachable(address: Address) -> InvalidRequest:
         key="table",
         remedy=f"check the address, {user}",
     )
-
-
-def _read(arrived: Iterator[Any], address: Address) -> Iterator[Any]:
-    """Record batches; where the database goes away in between, that is said in a line, and nothing of its own words."""
-    while True:
-        try:
-            found = next(arrived)
-        except StopIteration:
-            return
-        except Exception:
-            raise UnsupportedFormat(f"the {address} went away while it was read; ask again") from None
-        yield found

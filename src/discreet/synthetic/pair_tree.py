@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.synthetic.measurement import Floats, Measurement
-from discreet.synthetic.stream import Stream
+from discreet.synthetic.public_stream import Stream
 
 Codes = npt.NDArray[np.intp]
 

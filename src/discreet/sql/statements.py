@@ -9,6 +9,16 @@ from discreet.errors import InvalidRequest
 
 LONGEST = 4000  # characters of a statement
 _SHOWN = 300  # characters of a nearest question
+# What a node may say besides its parts, because it is read, or means nothing that could be answered otherwise.
+_SAID = {
+    "Alias": {"alias"}, "ApproxQuantile": {"quantile"}, "Array": {"bracket_notation"}, "Between": {"low", "high"},
+    "Case": {"ifs", "default"}, "Cast": {"to"}, "Coalesce": {"is_null"}, "Column": {"table"}, "Count": {"big_int"},
+    "Date": {"zone"}, "Greatest": {"ignore_nulls"}, "Identifier": {"quoted"}, "If": {"true", "false"},
+    "Least": {"ignore_nulls"}, "Like": {"negate"}, "Is": {"negate"}, "Literal": {"is_string"}, "Ordered": {"nulls_first"},
+    "Quantile": {"quantile"}, "Select": {"from_", "from", "where", "group"}, "Table": {"alias", "db", "catalog"},
+    "TryCast": {"to", "safe"}, "WidthBucket": {"min_value", "max_value", "num_buckets"},
+}  # fmt: skip
+_PARTS = {"this", "expression", "expressions"}
 EXAMPLE = "SELECT sex, AVG(bmi) FROM visits WHERE age >= 60 GROUP BY sex"
 
 
@@ -64,6 +74,19 @@ def parse(statement: str) -> Any:
     if not isinstance(tree, exp.Select):
         raise refused(f"only a plain SELECT can be asked, got {type(tree).__name__.upper()}; ask each SELECT by itself")
     return tree
+
+
+def check_read_whole(tree: Any) -> None:
+    """Refuse a statement in which a node says more than what is read of it: it must not be answered as if it said less.
+
+    Versions of sqlglot move a word such as NOT from a node of its own to a mark on another.
+    """
+    for node in tree.walk():
+        kind = type(node).__name__
+        said = {key for key, value in node.args.items() if value not in (None, False, [])}
+        if rest := said - _PARTS - _SAID.get(kind, set()):
+            words = ", ".join(sorted(word.strip("_").replace("_", " ") for word in rest))
+            raise refused(f"{kind.upper()} is understood without its {words}", remedy="leave that out")
 
 
 def _check_dialects_of_others(words: list[str]) -> None:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from discreet.core.dates_and_times import UNITS, Date, Datetime, Duration, hours, pattern
 from discreet.core.dialect import Dialect
-from discreet.core.moments import UNITS, Date, Datetime, Duration, hours, pattern
 from discreet.sources import cells
 from discreet.sources.cells import Column, Floats
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Protocol
 
+from discreet import __version__
 from discreet.core.budget import Budget
 from discreet.core.schema import Schema
 from discreet.report.meaning import beliefs, best_guess, whole
-from discreet.report.numbers import percent
+from discreet.report.numerals import percent
 
 _ONE_ROW = "one row of the table; if several are about you, each is protected by itself, and all of them together less"
 
@@ -36,8 +37,6 @@ class Spent(Protocol):
 def render(title: str, about: Named, book: Spent, schema: Schema) -> str:
     """One page that needs no network and no knowledge of the field."""
     from jinja2 import Environment, StrictUndefined
-
-    from discreet import __version__
 
     here = files("discreet.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
