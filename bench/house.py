@@ -8,9 +8,9 @@ parameter lists of functions, where each says its own. A *file entered* is one o
 work was done, from its call to its result; files that are only loaded, and what runs while they are, do not count.
 
 A *name that occurs twice* is the name of two files, or of two public classes, that are two things. It is one thing in two
-layers, and left aside, where one of the two files imports the other: it goes on from there (``cli/fit`` from ``jobs/fit``,
-``statistics/top`` from ``mechanisms/top``). And it is one word of the field in two of the package's rooms, and left aside,
-where users meet both classes under it: ``LinearRegression`` of ``models`` and of ``inference``.
+layers, and left aside, where one of the two files imports the other: it goes on from there, as ``statistics/top`` from
+``mechanisms/top``. Files of ``cli`` are left aside: a command is called what it does. And a class is left aside where it is
+one word of the field that users meet in two rooms of the package: ``LinearRegression`` of ``models`` and of ``inference``.
 """
 
 from __future__ import annotations
@@ -54,34 +54,35 @@ def lazy_imports(found: dict[Path, ast.Module]) -> int:
     return len({id(node) for node in inside})
 
 
-def names_twice(found: dict[Path, ast.Module]) -> tuple[list[str], list[str]]:
+def names_twice(found: dict[Path, ast.Module]) -> list[list[str]]:
     """Names of files, and names of public classes, that stand for two things."""
     files: dict[str, list[Path]] = defaultdict(list)
     classes: dict[str, list[Path]] = defaultdict(list)
     for path, tree in found.items():
-        if path.stem not in COMMON:
+        if path.stem not in COMMON and path.parent != SOURCE / "cli":
             files[path.stem].append(path)
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 classes[node.name].append(path)
     imported = {path: imports(tree) for path, tree in found.items()}
     offered = {
-        room: {name for tree in (found[room],) for name in _names_imported(tree)}
-        for room in found
+        room: _names_imported(tree)
+        for room, tree in found.items()
         if room.stem == "__init__" and room.parent.parent in (SOURCE, SOURCE.parent)
     }
 
     def rooms(name: str, path: Path) -> bool:
         return any(name in names and path.is_relative_to(room.parent) for room, names in offered.items())
 
-    return (
-        sorted(name for name, paths in files.items() if not _one_thing(paths, imported)),
-        sorted(
+    many = [
+        [name for name, paths in files.items() if not _one_thing(paths, imported)],
+        [
             name
             for name, paths in classes.items()
             if not _one_thing(paths, imported) and not all(rooms(name, path) for path in paths)
-        ),
-    )
+        ],
+    ]
+    return [sorted(names) for names in many]
 
 
 def _one_thing(paths: list[Path], imported: dict[Path, set[Path]]) -> bool:

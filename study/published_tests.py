@@ -54,7 +54,7 @@ SETTINGS: list[dict[str, Any]] = [
     for test, sizes, e, shift in _CASES
     for effect in (0.0, shift)
 ]
-# Tests of one setting that ours need not beat: those that hold for one shape of data only, and tests with more to go on.
+_THERE = "Gaboardi et al., add_remove"  # the one published test that holds under add/remove as it is
 _BETTER_AT = 0.03  # s.e. of a difference of powers is below .007
 
 
@@ -79,8 +79,12 @@ def rows(results: Any) -> list[Row]:
             made.append(Row(f"level: {words} ({told})", ours, "<=", 0.065 + slack))
         else:
             kept = levels.get(_key(setting), {})
-            rivals = [v for w, v in share.items() if not w.startswith(("ours", "not private")) and kept.get(w, 1) <= 0.065]
-            made.append(Row(f"power: {words} ({told})", share["ours, replace"], ">=", max(rivals, default=0.0) - _BETTER_AT))
+            rivals = {w: v for w, v in share.items() if not w.startswith(("ours", "not private")) and kept.get(w, 1) <= 0.065}
+            there = rivals.pop(_THERE, None)
+            best = max(rivals.values(), default=0.0)
+            made.append(Row(f"power: {words} ({told})", share["ours, replace"], ">=", best - _BETTER_AT))
+            if there is not None:
+                made.append(Row(f"power, add_remove: {words}", share["ours, add_remove"], ">=", there))
     return made
 
 
@@ -267,20 +271,26 @@ def _above(top: float, bottom: float, drawn_top: Floats, drawn_bottom: Floats) -
 
 
 def _counts(setting: dict[str, Any], rng: np.random.Generator, random: Random, runs: int) -> dict[str, Floats]:
-    """Gaboardi et al.: Pearson's statistic of noisy counts, judged by tables drawn with the noise."""
+    """Gaboardi et al.: Pearson's statistic of noisy counts, judged by tables drawn with the noise; under both relations."""
     n, k = setting["sizes"][0], setting["effect"] / math.sqrt(2 / 3)
     joint = (1 + k * np.outer([1, 0, -1], [1, -1, 1, -1])) / 12
     exact = rng.multinomial(n, joint.ravel(), runs).reshape(runs, 3, 4).astype(np.float64)
-    scale = 2 / float(setting["epsilon"])
-    theirs = np.ones(runs)
+    return _ours(setting, random, lambda question: exact) | {
+        "Gaboardi et al.": _pearson_of_noisy(exact, 2 / float(setting["epsilon"]), rng),
+        _THERE: _pearson_of_noisy(exact, 1 / float(setting["epsilon"]), rng),
+        "not private": stats.chi2.sf(_pearson(exact), 6),
+    }
+
+
+def _pearson_of_noisy(exact: Floats, scale: float, rng: np.random.Generator) -> Floats:
+    p = np.ones(len(exact))
     for i, noisy in enumerate(exact + _laplace(rng, scale, exact.shape)):
         expected = _fitted(noisy)
         people = max(1, round(float(expected.sum())))
         drawn = rng.multinomial(people, (expected / expected.sum()).ravel(), _DRAWS).reshape(-1, 3, 4)
         made = _pearson(drawn + _laplace(rng, scale, drawn.shape))
-        theirs[i] = (1 + np.count_nonzero(made >= _pearson(noisy))) / (_DRAWS + 1)
-    plain = stats.chi2.sf(_pearson(exact), 6)
-    return _ours(setting, random, lambda question: exact) | {"Gaboardi et al.": theirs, "not private": plain}
+        p[i] = (1 + np.count_nonzero(made >= _pearson(noisy))) / (_DRAWS + 1)
+    return p
 
 
 def _fitted(counts: Floats) -> Floats:

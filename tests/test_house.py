@@ -37,6 +37,33 @@ def test_what_is_there_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert house.lines() == 2 * len(CODE.splitlines())
 
 
+def test_one_thing_under_one_name_is_left_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(house, "SOURCE", tmp_path)
+    for room in ("low", "high", "cli"):
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "__init__.py").write_text(f"from discreet.{room}.own_{room} import Law")
+        (tmp_path / room / f"own_{room}.py").write_text("class Law: ...")
+        (tmp_path / room / "idea.py").write_text("class Same: ...")
+    assert house.names_twice(house.trees()) == [["idea"], ["Same"]]
+    (tmp_path / "high" / "idea.py").write_text("from discreet.low import idea\nclass Other: ...")
+    assert house.names_twice(house.trees()) == [[], ["Same"]]  # of cli and of low
+    (tmp_path / "cli" / "__init__.py").write_text("")
+    assert house.names_twice(house.trees()) == [[], ["Law", "Same"]]
+
+
+def test_a_repeated_parameter_list_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(house, "SOURCE", tmp_path)
+    names = "".join(f"    {name}: int,\n" for name in "abcdefg")
+    (tmp_path / "many.py").write_text(
+        f"def one(\n{names}) -> int:\n    return a\n\n\ndef two(\n{names}) -> int:\n    return b\n"
+    )
+    found = house.trees()
+    (row,) = house.repeated(found)
+    assert house.of_parameters(found, row)
+    (tmp_path / "many.py").write_text(CODE.format(kind="int"))
+    assert not house.of_parameters(house.trees(), ("many.py:8", "many.py:8", 7))
+
+
 def test_files_are_entered_by_what_runs_in_them() -> None:
     import discreet as ds
 

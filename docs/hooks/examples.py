@@ -198,7 +198,11 @@ def with_outputs(markdown: str, page: str) -> str:
         output = known.get(next(keys).key, {})
         parts = [match[0]]
         if output.get("text"):
-            parts.append("```{ .text .output }\n" + output["text"].replace("```", "'''") + "\n```")
+            parts.append(
+                f"```{{ .text .output{'' if _is_table(output['text']) else ' .wrapped'} }}\n"
+                + output["text"].replace("```", "'''")
+                + "\n```"
+            )
         parts += [_picture(name, page) for name in output.get("pictures", [])]
         return "\n\n".join(parts)
 
@@ -210,7 +214,12 @@ def _picture(name: str, page: str) -> str:
     if name.endswith(".html"):
         file = name.split(".", 2)[-1]
         return f'<a class="made" href="{path}">The page that this wrote: {file}</a>'
-    return f"![What the example above draws]({path}){{ .picture loading=lazy }}"
+    return f"[![What the example above draws]({path}){{ .picture loading=lazy }}]({path}){{ .picture }}"
+
+
+def _is_table(text: str) -> bool:
+    """Whether columns stand below one another, which a folded line would pull apart."""
+    return any(re.search(r"\S {2,}\S|[─═]{4}|={9}", line) for line in text.splitlines())
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:

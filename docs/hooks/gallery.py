@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from markdown.extensions.toc import slugify
+
+sys.path.insert(0, str(Path(__file__).parent))
+import examples
 
 DOCS = Path(__file__).parents[1]
 MARK = "<!-- gallery -->"
+
+
+class Made(NamedTuple):
+    """A file that an example made, the heading that it stands under, and the place of that."""
+
+    file: str
+    heading: str
+    place: str
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
@@ -16,29 +31,41 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def gallery() -> str:
-    """Cards with a picture, the title of its page and a link."""
-    cards = []
-    for source in sorted(DOCS.rglob("*.md")):
-        path = source.relative_to(DOCS).as_posix()
-        stem = path.removesuffix(".md").replace("/", "-")
-        text = source.read_text(encoding="utf-8")
-        title = text.partition("\n")[0].lstrip("# ")
-        pictures = [p for p in (DOCS / "outputs").glob(f"{stem}.*") if p.suffix == ".png"]
-        for picture in sorted(pictures, key=_number):
-            cards.append(_card(title, path, f"![{title}](outputs/{picture.name}){{ loading=lazy }}"))
-        for made in sorted((DOCS / "outputs").glob(f"{stem}.*.html"), key=_number):
-            frame = f'<iframe src="outputs/{made.name}" title="{title}" loading="lazy"></iframe>'
-            cards.append(_card(title, path, f"{frame}\n\n    [Open the page](outputs/{made.name})"))
+    """Pictures first, then pages, of which those of one name are shown once."""
+    made = [each for source in sorted(DOCS.rglob("*.md")) for each in _made(source)]
+    pictures = [_card(each, f"![{each.heading}](outputs/{each.file}){{ loading=lazy }}") for each in made if _drawn(each)]
+    pages = {each.file.split(".", 2)[2]: each for each in reversed(made) if not _drawn(each)}
+    framed = [_card(each, _framed(each)) for each in pages.values()]
     for picture in sorted((DOCS / "outputs").glob("example-*.png")):
         name = picture.name.removeprefix("example-").split(".")[0]
         shown = f"![{name}](outputs/{picture.name}){{ loading=lazy }}"
-        cards.append(f"-   {shown}\n\n    `examples/{name}.py`, after one of [the five works](works.md)\n")
+        pictures.append(f"-   {shown}\n\n    `examples/{name}.py`, after one of [the five works](works.md)\n")
+    return f"## Pages that are written\n\n{_grid(framed)}\n\n## Pictures\n\n{_grid(pictures)}"
+
+
+def _made(source: Path) -> Iterator[Made]:
+    """What the examples of a page made, in order."""
+    path = source.relative_to(DOCS).as_posix()
+    text, known = source.read_text(encoding="utf-8"), examples.kept(path)
+    for match, example in zip(examples.FENCE.finditer(text), examples.examples(text), strict=True):
+        heading = re.findall(r"^##? (.+)$", examples.FENCE.sub("", text[: match.start()]), re.MULTILINE)[-1]
+        for file in known.get(example.key, {}).get("pictures", []):
+            yield Made(file, heading, f"{path}#{slugify(heading, '-')}")
+
+
+def _drawn(made: Made) -> bool:
+    return made.file.endswith(".png")
+
+
+def _framed(made: Made) -> str:
+    frame = f'<iframe src="outputs/{made.file}" title="{made.heading}" loading="lazy"></iframe>'
+    return f'<span class="page">{frame}</span>'
+
+
+def _card(made: Made, shown: str) -> str:
+    opened = "" if _drawn(made) else f" · [open it](outputs/{made.file})"
+    return f"-   {shown}\n\n    [{made.heading}]({made.place}){opened}\n"
+
+
+def _grid(cards: list[str]) -> str:
     return '<div class="grid cards" markdown>\n\n' + "\n".join(cards) + "\n</div>"
-
-
-def _number(path: Path) -> tuple[int, ...]:
-    return tuple(int(n) for n in re.findall(r"\.(\d+)", path.name))
-
-
-def _card(title: str, path: str, shown: str) -> str:
-    return f"-   {shown}\n\n    [{title}]({path})\n"

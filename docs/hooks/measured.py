@@ -1,4 +1,4 @@
-"""The table of measured numbers in the README, from ``bench/results.json``: never typed by hand.
+"""The table of measured numbers in ``docs/measured.md``, from ``bench/results.json``: never typed by hand.
 
 ``python docs/hooks/measured.py`` writes it; ``make bench`` does so after measuring; a test compares the two.
 """
@@ -108,18 +108,18 @@ def _ledger(study: Mapping[str, Any] | None) -> list[tuple[str, dict[str, str]]]
     return [("the 200,001st charge of a ledger on disk, milliseconds", {"discreet": f"{late:.2g}"})]
 
 
-def in_readme(readme: str, results: Mapping[str, Any]) -> str:
-    """The README with its table as the results have it."""
-    before, rest = readme.split(BEGIN)
+def on_page(page: str, results: Mapping[str, Any]) -> str:
+    """The page with its table as the results have it."""
+    before, rest = page.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n{table(results)}\n{END}{after}"
 
 
 def main() -> None:
-    """Write the table into the README."""
-    path = ROOT / "README.md"
+    """Write the table into its page."""
+    path = ROOT / "docs" / "measured.md"
     results = json.loads((ROOT / "bench" / "results.json").read_text(encoding="utf-8"))
-    path.write_text(in_readme(path.read_text(encoding="utf-8"), results), encoding="utf-8")
+    path.write_text(on_page(path.read_text(encoding="utf-8"), results), encoding="utf-8")
 
 
 if __name__ == "__main__":

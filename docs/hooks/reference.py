@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ from discreet.audit.statistic_claims import ASKED, SCHEMA
 from discreet.core.mechanism import mechanisms
 from discreet.core.schema import Categories, Schema
 from discreet.statistics.question import Question, Table, builder, names
+
+sys.path.insert(0, str(Path(__file__).parent))
+import uses
 
 HIDDEN = ("no_noise",)
 RELATIONS = ("add_remove", "replace")
@@ -112,7 +116,7 @@ def formula(name: str) -> list[str]:
 def statistic_page(name: str) -> str:
     """Promise, arguments, what one person can change under each relation, and the proof of that."""
     make = builder(name)
-    parts = [f"# {name}", prose(make.__doc__), "## Asked by", _call(name)]
+    parts = [f"# {name}", prose(make.__doc__), *_in_use(name), "## Asked by", _call(name)]
     parts += ["## How far one person moves it", _TABLE_HEAD]
     questions = {relation: _example(name, relation) for relation in RELATIONS}
     for relation, question in questions.items():
@@ -125,6 +129,12 @@ def statistic_page(name: str) -> str:
     for reading in dict.fromkeys(type(q.reading) for q in questions.values()):
         parts += [f"## The reading `{reading.name}`", prose(reading.__doc__)]
     return "\n\n".join(parts) + "\n"
+
+
+def _in_use(name: str) -> list[str]:
+    """An example of a page, for whoever asks the statistic."""
+    found = next(filter(None, map(uses.example, (f"session.{name}", f"ds.{name}", f"ds.hypotheses.{name}"))), None)
+    return [] if found is None else [f"```python\n{found.code}\n```", found.link and f"From {found.link}."]
 
 
 _TABLE_HEAD = "| neighbours | query | L1 | L2 | L∞ |\n|---|---|---|---|---|"

@@ -131,6 +131,8 @@ class Questions(Asker):
         """
         if isinstance(q, str | bytes) or not hasattr(q, "__len__"):
             raise InvalidRequest(f"q must be a list such as [0.25, 0.5, 0.75], got {q!r}; for one of them use quantile")
+        if not len(q):
+            raise InvalidRequest("q must name at least one quantile, got none; write [0.25, 0.5, 0.75]")
         if options.get("by") is not None or options.get("of") == "population":
             whole = self.ask("distribution", column, **options)
             return [whole.quantile(one) for one in q]

@@ -67,3 +67,31 @@ def test_arguments_of_questions_about_several_things() -> None:
         }
         for what, call in calls.items():
             refused_or_answered(session, (what, odd), call)
+
+
+def test_arguments_of_what_is_read_off_an_answer() -> None:
+    """A finite number of odd values in every place of every method; what is read off costs nothing either way."""
+    session = asked()
+    means = session.mean("x", by="g", epsilon=1, of="population")
+    curve = session.distribution("x", bins=4, epsilon=1)
+    for odd in ODD:
+        calls = {
+            "difference": lambda o=odd: means.difference("a", o),
+            "ratio": lambda o=odd: means.ratio(o, "b", within=(0.5, 2)),
+            "ratio, within": lambda o=odd: means.ratio("a", "b", within=o),
+            "contrast": lambda o=odd: means.contrast(o),
+            "contrast, one": lambda o=odd: means.contrast({"a": o, "b": -1}),
+            "interval": lambda o=odd: means.interval(o, of="population"),
+            "interval, of": lambda o=odd: means.interval(of=o),
+            "test": lambda o=odd: means.test(o, between=("a", "b")),
+            "quantile": lambda o=odd: curve.quantile(o),
+            "band": lambda o=odd: curve.band(o),
+            "to_frame": lambda o=odd: means.to_frame(o),
+            "plot": lambda o=odd: means.plot(o),
+        }
+        for what, call in calls.items():
+            refused_or_answered(session, (what, odd), call)
+    with pytest.raises(DiscreetError, match="two groups are compared"):
+        means.difference("a", "a")
+    with pytest.raises(DiscreetError, match="at least one quantile"):
+        session.quantiles("x", [], epsilon=1)

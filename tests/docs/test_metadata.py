@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 
 import yaml
@@ -20,6 +21,8 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert newest == f"## {ds.__version__} ({citation['date-released']})"
     assert {"cff-version", "message", "title", "authors", "license"} <= set(citation)
     assert citation["license"] == project["license"]
+    cited = re.findall(r"version (\d+\.\d+\.\d+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert set(cited) == {ds.__version__}
 
 
 def test_policies_say_how_to_report_and_what_happens() -> None:

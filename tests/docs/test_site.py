@@ -6,7 +6,9 @@ import inspect
 import re
 import subprocess
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -48,6 +50,38 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
         assert not re.findall(r"url\([\"']?(?:https?:)?//", sheet.read_text()), sheet
 
 
+class Links(HTMLParser):
+    """The places of a page, and where it points to."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.places: set[str] = set()
+        self.targets: list[str] = []
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        of = dict(attrs)
+        self.places |= {of[key] or "" for key in ("id", "name") if key in of}
+        self.targets += [of[key] or "" for key in ("href", "src") if key in of]
+
+
+def test_every_link_leads_somewhere(site: Path) -> None:
+    """Also those that are made from the code, and to places within a page, which MkDocs does not look at."""
+    pages = {page: Links(page) for page in site.rglob("*.html")}
+    lost = []
+    for page, links in pages.items():
+        for link in links.targets:
+            path, _, place = unquote(link).partition("#")
+            if re.match(r"[a-z]+:", path):
+                continue
+            root = site if path.startswith("/") else page.parent  # pages that were not found may be anywhere
+            target = (root / path.split("?")[0].lstrip("/")).resolve() if path else page
+            target = target / "index.html" if target.is_dir() else target
+            if not target.exists() or (place and target in pages and place not in pages[target].places):
+                lost.append((page.relative_to(site), link))
+    assert not lost
+
+
 def test_docstrings_become_text(site: Path) -> None:
     text = (site / "laws" / "laplace.html").read_text()
     assert "exp(-|x| / scale)" in text
@@ -67,6 +101,13 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
             if inspect.isclass(thing) or inspect.isfunction(thing):
                 assert f'id="{thing.__module__}.{thing.__qualname__}"' in text, name
     assert "discreet ledger verify" in (site / "reference" / "commands.html").read_text()
+
+
+def test_an_entry_of_the_reference_is_complete(site: Path) -> None:
+    text = (site / "reference" / "session.html").read_text()
+    entry = re.split(r'<h3 id="', text.partition('<h3 id="discreet.session.Session.histogram"')[2])[0]
+    for part in ("Parameters:", "Returns:", "Raises:", "Example:", "session.", "bins"):
+        assert part in re.sub(r"<[^>]+>", "", entry), part
 
 
 def test_formulas_outputs_and_pictures_are_shown(site: Path) -> None:

@@ -7,7 +7,9 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -68,12 +70,40 @@ for _ in sys.stdin:
 """
 
 
-def test_a_front_that_could_open_a_table_or_a_ledger_does_not_start(tmp_path: Path) -> None:
+_CLOSED = """
+import os, sys
+from discreet.service import config
+from discreet.service.front import check_blind
+config.read(sys.argv[1])  # loads what another user may not: Python may lie in somebody's home
+os.setgroups([]); os.setgid(54322); os.setuid(54321)
+check_blind(config.read(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A folder that any user comes to: those of pytest are closed again by whichever run begins next."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changing users needs root")
+def test_a_front_starts_where_the_tables_folder_is_closed_to_it(open_path: Path) -> None:
+    """It cannot even see whether they are there: files, folders and patterns."""
+    clinic = make_clinic(open_path)
+    clinic.edit("one_user = true\n", "")
+    clinic.edit('files = "patients.csv"', 'files = ["closed/patients.csv", "closed/*.csv", "closed", "closed/more"]')
+    (open_path / "closed" / "more").mkdir(parents=True)
+    (open_path / "patients.csv").rename(open_path / "closed" / "patients.csv")
+    for folder in ("closed", "private", "ledger"):
+        (open_path / folder).chmod(0o700)
+    subprocess.run([sys.executable, "-c", _CLOSED, str(open_path / "serve.toml")], check=True)
+
+
+def test_a_front_that_could_open_a_table_or_a_ledger_does_not_start(open_path: Path) -> None:
     """As a user of its own: each file that it can open is named, one after the other, until none is left."""
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents:
-        if os.geteuid() == 0 and parent.stat().st_uid == 0 and parent != Path("/tmp") and not parent.stat().st_mode & 1:
-            parent.chmod(parent.stat().st_mode | 0o011)
+    tmp_path = open_path
     clinic = make_clinic(tmp_path)
     clinic.analyst("ann")
     clinic.edit("one_user = true\n", "")

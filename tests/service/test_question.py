@@ -20,6 +20,7 @@ from discreet.service.limits import Limits
 from discreet.service.question import parse, price
 from discreet.statistics.question import names
 
+from . import twins
 from .conftest import SCHEMA, body, mean
 
 
@@ -179,3 +180,9 @@ def test_anything_else_is_read_or_refused_in_our_own_words(kind: str, doc: Any, 
         price(question, SCHEMA)
     except DiscreetError:
         pass
+
+
+def test_what_the_twins_ask_can_be_asked() -> None:
+    """Every registered statistic too, so that the study of twins does not end at a rule that came later."""
+    for good in twins.GOOD:
+        assert price(parse(json.dumps({"table": "patients", **good})), SCHEMA, told=False).numbers >= 0

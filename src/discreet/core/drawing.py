@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.errors import InvalidRequest
+
 _INK, _BAR, _BAND = "#1b2430", "#2b6cb0", "#9fc1e3"
 _MOST = 60  # labels that fit under one picture
 
@@ -14,6 +16,8 @@ _MOST = 60  # labels that fit under one picture
 def new_axes(axes: Any) -> Any:
     """The axes given, or those of a new figure."""
     if axes is not None:
+        if not hasattr(axes, "errorbar"):
+            raise InvalidRequest(f"axes must be those of a Matplotlib figure, got {axes!r}; leave them out for new ones")
         return axes
     from matplotlib.figure import Figure
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any, TypeAlias
 
 from discreet.errors import InvalidRequest
@@ -51,6 +52,13 @@ def _of_sane_size(value: str | Decimal) -> str | Decimal:
     if len(text) > _MOST_DIGITS or abs(exponent) > _MOST_DIGITS:
         raise ValueError
     return value
+
+
+def check_level(level: Any) -> None:
+    """Refuse what is no level of an interval."""
+    between: Any = level
+    if not isinstance(level, Real) or not 0 < between < 1:
+        raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level!r}; write 0.95")
 
 
 def positive(value: Number, name: str) -> Fraction:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real as RealNumber
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from discreet.core import drawing
 from discreet.core.caution import Caution, caution
 from discreet.core.cost import Cost
 from discreet.core.documents import parsed, reading
-from discreet.core.numbers import Number
+from discreet.core.numbers import Number, check_level
 from discreet.core.registry import SCHEMA_VERSION, Named, Registry, check_version
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest, UnknownName
@@ -130,7 +131,7 @@ class Reading(Named, ABC):
 
     def test(self, name: str, releases: Sequence[Release], **options: Any) -> Reading:
         """A hypothesis test that is read off the same releases."""
-        if name not in tests_read_off:
+        if not isinstance(name, str) or name not in tests_read_off:
             raise UnknownName(f"no test called {name!r} is read off a release; known: {', '.join(sorted(tests_read_off))}")
         return tests_read_off[name](self, releases, **options)
 
@@ -187,19 +188,19 @@ class Result:
         ``of="population"``. ``strict`` guards the latter against noise in the estimated spread; it is a little longer,
         and never covers less.
         """
-        if not 0 < level < 1:
-            raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
+        check_level(level)
         if of not in SCOPES:
             raise InvalidRequest(f"of must be 'table' or 'population', got {of!r}")
         if strict and of == "table":
             raise InvalidRequest("strict is for of='population'; an interval of the table knows its noise exactly")
         asked = (level, of, strict)
         if asked not in self._intervals:
-            self._intervals[asked] = (
+            low, high = (
                 self.reading.population_interval(self.releases, level, strict)
                 if of == "population"
                 else self.reading.interval(self.releases, level)
             )
+            self._intervals[asked] = _plain(low), _plain(high)
         return deepcopy(self._intervals[asked])
 
     @cached_property
@@ -217,15 +218,17 @@ class Result:
 
         For means by one column of groups, asked with ``of="population"``.
         """
+        if not isinstance(coefficients, Mapping) or not all(isinstance(c, RealNumber) for c in coefficients.values()):
+            raise InvalidRequest(f"a contrast is a dict such as {{'treated': 1, 'control': -1}}, got {coefficients!r}")
         return replace(self, reading=self.reading.contrast(dict(coefficients)))
 
     def difference(self, one: Any, other: Any) -> Result:
         """The mean of one group less that of another."""
-        return self.contrast({one: 1.0, other: -1.0})
+        return self.contrast(_two(one, other))
 
     def ratio(self, one: Any, other: Any, within: tuple[float, float]) -> Result:
         """The mean of one group over that of another, between two public numbers ``within``."""
-        return replace(self, reading=self.reading.contrast({one: 1.0, other: -1.0}, within))
+        return replace(self, reading=self.reading.contrast(_two(one, other), within))
 
     @property
     def statistic(self) -> float:
@@ -264,8 +267,7 @@ class Result:
 
     def band(self, level: float = 0.95, of: str = "population") -> tuple[Any, Any]:
         """Two curves that hold the whole distribution function of the table or of the population."""
-        if not 0 < level < 1:
-            raise InvalidRequest(f"level must lie strictly between 0 and 1, got {level}")
+        check_level(level)
         return self.reading.band(self.releases, level, of)
 
     def logrank(self, alternative: str = "two-sided") -> Result:
@@ -421,6 +423,17 @@ class Result:
             return Result(readings.read(doc["reading"]), releases, Cost.from_dict(doc["cost"]), _guess(doc))
 
 
+def _two(one: Any, other: Any) -> dict[Any, float]:
+    """The coefficients of two groups that are compared."""
+    try:
+        made = {one: 1.0, other: -1.0}
+    except TypeError:  # what is no label has no hash
+        made = {}
+    if len(made) < 2:
+        raise InvalidRequest(f"two groups are compared, each named by its label, got {one!r} and {other!r}")
+    return made
+
+
 def _guess(doc: Mapping[str, Any]) -> int | None:
     """The public guess of the number of rows in a document, where there is one."""
     rows = doc.get("expected_rows")
@@ -435,3 +448,8 @@ def _shown(value: Any) -> str:
 
 def _listed(value: Any) -> Any:
     return np.asarray(value).tolist()
+
+
+def _plain(end: Any) -> Any:
+    """A number of Python's own, whatever a reading computes with; arrays stay."""
+    return end.item() if isinstance(end, np.generic) else end

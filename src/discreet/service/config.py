@@ -6,6 +6,7 @@ from the outbox.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -235,7 +236,7 @@ def _check_people(tables: Mapping[str, Served], place: Place) -> None:
         marks = [f"the id column {table.schema.person!r}"] if table.schema.person is not None else []
         for path in [table.files] if isinstance(table.files, str) else table.files:
             real = Path(path).resolve()
-            marks += [f"the file {real}", *([f"the inode {real.stat().st_ino}"] if real.is_file() else [])]
+            marks += [f"the file {real}", *([f"the inode {real.stat().st_ino}"] if os.path.isfile(real) else [])]
         for mark in marks:
             other = seen.setdefault(mark, table)
             if other.population != table.population and not (table.distinct_people or other.distinct_people):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +65,11 @@ def _secret(config: Config) -> Iterator[Path]:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """A file, or all in a folder, or all that a pattern matches, as far as they can be seen."""
-    if path.is_dir():
-        yield from (each for each in path.rglob("*") if each.is_file())
+    """A file, or all in a folder, or all that a pattern matches, as far as they can be seen: what is closed is well."""
+    if os.path.isdir(path):
+        yield from (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
     elif "*" in path.name:
-        yield from path.parent.glob(path.name)
+        yield from map(Path, glob(str(path)))
     else:
         yield path
 

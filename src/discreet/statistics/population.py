@@ -18,6 +18,7 @@ from discreet.statistics.question import Question
 from discreet.statistics.reading import CellReading, Floats, plain, root_mean_square
 from discreet.statistics.score import Score, each_group
 
+_LARGEST = 1e100  # of a coefficient: squares of what it is multiplied with are still doubles
 _REACH = 60.0  # deviations: every p-value beyond is 0
 
 
@@ -209,9 +210,18 @@ def contrast_of_groups(
     unknown = [label for label in coefficients if label not in labels]
     if unknown:
         raise InvalidRequest(f"no group is called {unknown[0]!r}; there are {', '.join(map(str, labels))}")
-    if len(set(coefficients)) < 2 or not all(math.isfinite(c) for c in coefficients.values()):
+    if len(set(coefficients)) < 2 or not all(abs(c) < _LARGEST for c in coefficients.values()):
         raise InvalidRequest(f"a contrast names at least two groups with finite coefficients, got {coefficients}")
-    if within is not None and not (math.isfinite(within[0]) and within[0] < within[1] < math.inf):
-        raise InvalidRequest(f"within must be two finite public numbers that increase, got {within}")
     named = tuple(float(coefficients.get(label, 0.0)) for label in labels)
-    return Contrast(means, named, within is not None, None if within is None else (float(within[0]), float(within[1])))
+    return Contrast(means, named, within is not None, None if within is None else _ends(within))
+
+
+def _ends(within: Any) -> tuple[float, float]:
+    """Two public numbers between which a ratio lies."""
+    try:
+        low, high = (float(end) for end in within)
+    except (TypeError, ValueError, OverflowError):
+        low, high = math.nan, math.nan
+    if not -math.inf < low < high < math.inf:
+        raise InvalidRequest(f"within must be two finite public numbers that increase, such as (0.5, 2), got {within!r}")
+    return low, high

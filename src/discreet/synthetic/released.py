@@ -23,11 +23,11 @@ from discreet.mechanisms.no_noise import NoNoise
 from discreet.statistics.bernstein import cells_at
 from discreet.statistics.cells import Cells, Factor
 from discreet.statistics.nodes import Nodes, incidence
+from discreet.synthetic.decoding import Writer, check_possible
 from discreet.synthetic.domain import Attribute, Bins, Domain, bins_by_column, check_sizes, column_names, domain_of
 from discreet.synthetic.measurement import Floats, Measurement, measured, total
 from discreet.synthetic.queries import Marginal
 from discreet.synthetic.tables import TABLES, Synthetic, check_numbers
-from discreet.synthetic.writing import Writer, check_possible
 
 _BINS = 16  # of a column of which only moments are known
 _BEYOND = 4  # deviations of noise between two numbers of rows that cannot be the same

@@ -11,11 +11,11 @@ from discreet.core.runner import Procedure
 from discreet.core.schema import Schema
 from discreet.core.text import Text
 from discreet.errors import InvalidRequest
+from discreet.synthetic.decoding import Writer, check_possible, modelled
 from discreet.synthetic.domain import Bins, column_names, domain_of
 from discreet.synthetic.measurement import total
 from discreet.synthetic.measuring import Design, measuring, paid_for, read
 from discreet.synthetic.tables import MOST_ROWS, TABLES, Synthetic, check_numbers
-from discreet.synthetic.writing import Writer, check_possible, modelled
 
 
 @dataclass(frozen=True, eq=False)

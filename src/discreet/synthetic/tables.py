@@ -23,6 +23,7 @@ from discreet.core.release import Release
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest
 from discreet.synthetic.combining import Combined, combined
+from discreet.synthetic.decoding import Writer
 from discreet.synthetic.distances import Apart, distances
 from discreet.synthetic.domain import Attribute, Domain
 from discreet.synthetic.measurement import Measurement, measured, total
@@ -30,7 +31,6 @@ from discreet.synthetic.model import Model, fitted
 from discreet.synthetic.pair_tree import Codes
 from discreet.synthetic.pictures import columns
 from discreet.synthetic.public_stream import Stream, seed_of
-from discreet.synthetic.writing import Writer
 
 TABLES = 50  # how many tables conclusions are drawn from
 MOST_ROWS, MOST_TABLES = 1 << 26, 1000

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.core.x64 import jax, jnp
+from discreet.inference.samplers.numpy_draws import Generator
 
 Array = Any
 Pair = tuple[Array, Array]
@@ -32,9 +33,7 @@ _HALVINGS = 30
 _LEAST = -60.0  # the logarithm of the smallest first power
 
 
-def populations(
-    random: np.random.Generator, middle: Floats, width: Floats, log_density: LogDensity
-) -> tuple[Floats, Floats]:
+def populations(random: Generator, middle: Floats, width: Floats, log_density: LogDensity) -> tuple[Floats, Floats]:
     """For each line of ``middle`` ``SIZE`` points that lie about as a density says, and its logarithm there.
 
     ``middle`` and ``width`` say where the prior is. ``log_density`` takes (lines, ``SIZE``, coordinates).

@@ -19,17 +19,12 @@ import numpy.typing as npt
 from discreet.errors import InvalidRequest
 from discreet.inference.models.own import OwnModel, check_arguments
 from discreet.inference.models.privacy_model import PrivacyModel
+from discreet.inference.samplers.numpy_draws import Generator, generator
 from discreet.inference.samplers.run import Drawn, check_start
 
 Floats = npt.NDArray[np.float64]
 Theta = dict[str, Floats]
-Generator = np.random.Generator  # draws of a posterior, not of private noise
 _STEPS_OUT, _SHRINKS = 8, 200
-
-
-def generator(*seed: int) -> Generator:
-    """What a user's functions draw with."""
-    return np.random.default_rng(seed)
 
 
 @dataclass(frozen=True, eq=False)

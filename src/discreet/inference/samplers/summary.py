@@ -41,6 +41,7 @@ from discreet.inference.models.base import Array, FiniteModel, FreeModel, NoiseM
 from discreet.inference.models.rows import Rows
 from discreet.inference.samplers.annealing import SIZE, agreed, populations, walk
 from discreet.inference.samplers.compiled import compiled_for
+from discreet.inference.samplers.numpy_draws import generator
 from discreet.inference.samplers.problem import Kernel, SamplingProblem, State, count_of, prior_place
 
 _LINE = 401  # points of the rule in one dimension
@@ -105,7 +106,7 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
         seen = jnp.broadcast_to(values, (len(keys), values.shape[-1]))
         some = jnp.zeros((len(keys), SIZE, middle.shape[1]))
         density, seconds = compiled_for(jax.vmap(jax.vmap(roughly, (0, None))), "least", some, seen)
-        random = np.random.default_rng(np.asarray(jax.random.key_data(keys)).ravel().tolist())
+        random = generator(*np.asarray(jax.random.key_data(keys)).ravel().tolist())
         archive, found = populations(random, middle, width, lambda points: density(jnp.asarray(points), seen))
         if values.ndim == 1:
             archive = archive[agreed(found, middle.shape[1])]

@@ -86,7 +86,7 @@ class Rates(Mapping[str, float]):
         possible = np.abs(float(top @ counts) - theta * float(bottom @ counts)) <= far
         found, step = self[name], theta[1]
         inside = np.append(theta[possible], found)
-        return max(0.0, float(inside.min()) - step), min(1.0, float(inside.max()) + step)
+        return max(0.0, float(inside.min() - step)), min(1.0, float(inside.max() + step))
 
     def table(self, level: float = 0.95, of: str = "table") -> list[dict[str, Any]]:
         """A row for each rate: its name, value and interval."""
