@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -28,9 +28,11 @@ def callables() -> Iterator[tuple[str, Any, list[str]]]:
 def parameters(thing: Any) -> set[str]:
     if inspect.isclass(thing) and issubclass(thing, Exception):
         return set()
-    return {
-        name for name in inspect.signature(thing).parameters if name not in ("self", "args", "kwargs") and name[0] != "_"
-    }
+    found: set[str] = set()
+    for name, parameter in inspect.signature(thing).parameters.items():
+        packed = parameter.kind is parameter.VAR_KEYWORD and str(parameter.annotation).startswith("Unpack[")
+        found |= set(get_type_hints(get_args(get_type_hints(thing)[name])[0])) if packed else {name}
+    return {name for name in found if name not in ("self", "args", "kwargs") and name[0] != "_"}
 
 
 def test_every_parameter_is_explained() -> None:
