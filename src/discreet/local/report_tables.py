@@ -14,8 +14,6 @@ from discreet.errors import UnsupportedFormat
 from discreet.local.estimate import Estimate
 from discreet.local.law import LocalMechanism, Tally, refuse_repeated
 from discreet.local.reports import LAW, PERSON, Reports
-from discreet.sources import duck
-from discreet.sources.spill import spill_folder
 
 _ROWS = 1 << 17
 _PARTIAL = "count bigint, private boolean, sums binary"
@@ -38,7 +36,9 @@ def estimate_table(law: LocalMechanism, table: Any) -> Estimate:
 def _of_files(law: LocalMechanism, paths: Any) -> Tally:
     import duckdb
 
+    from discreet.sources import duck
     from discreet.sources.files import PARQUET, find_files
+    from discreet.sources.spill import spill_folder
 
     found = find_files(paths)
     as_csv = f"read_csv({duck.listed(found)}, header=true, all_varchar=true)"
