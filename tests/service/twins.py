@@ -180,7 +180,7 @@ GOOD: list[dict[str, Any]] = [
     {"synthesize": {"columns": ["sex", "stroke"], "epsilon": 1, "tables": 2}},
 ]  # fmt: skip
 _OF_THREE = {"by": "bins(age, [0, 30, 60, 101])"}
-_LIVES = {"columns": ["age", "stroke"], "options": {"bins": 3, "happened": "yes"}, "by": "sex"}
+_LIVES: dict[str, Any] = {"columns": ["age", "stroke"], "options": {"bins": 3, "happened": "yes"}, "by": "sex"}
 _OWN = {
     "f_oneway": _OF_THREE,
     "kruskal": _OF_THREE,
