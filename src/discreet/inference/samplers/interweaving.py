@@ -45,19 +45,18 @@ def interweaving(problem: SamplingProblem) -> Kernel:
     widths = _WIDTHS * spread
 
     def step(key: Array, state: State, values: Array) -> tuple[State, dict[str, Any]]:
-        keys = jax.random.split(key, 7)
-        theta = model.update(keys[0], state["theta"], state["records"], problem.weight(state["n"]))
-        state, accepted = replace_records(problem, keys[1], {**state, "theta": theta}, values)
-        state = births_and_deaths(problem, keys[2], state, values)
+        keys = jax.random.split(key, 6)
+        state, accepted = replace_records(problem, keys[0], state, values)
+        state = births_and_deaths(problem, keys[1], state, values)
         exists = problem.weight(state["n"])
-        theta = model.update(keys[3], state["theta"], state["records"], exists)
-        noise = model.to_noise(keys[4], state["records"], theta)
+        theta = model.update(keys[2], state["theta"], state["records"], exists)
+        noise = model.to_noise(keys[3], state["records"], theta)
 
         def log_density(free: Array, noise: Array) -> Array:
             each = evidence.each(model.from_noise(noise, model.from_free(free)), problem.index, values)
             return model.log_prior(free) + evidence.log_prob(values, jnp.sum(each * exists[:, None], axis=0))
 
-        free, found = slice_sweep(keys[5], lambda free: log_density(free, noise), model.to_free(theta), jnp.asarray(widths))
+        free, found = slice_sweep(keys[4], lambda free: log_density(free, noise), model.to_free(theta), jnp.asarray(widths))
         if model.correlated:
             scaled = (free - centre) / spread
             size = scaled.size
@@ -67,7 +66,7 @@ def interweaving(problem: SamplingProblem) -> Kernel:
                 return log_density(free, both[size:].reshape(noise.shape)) + 0.5 * jnp.sum(both[:size] ** 2)
 
             both = jnp.concatenate([scaled, noise.ravel()])
-            both, _ = elliptical(keys[6], log_rest, both, found + 0.5 * jnp.sum(scaled**2), _TURNS)
+            both, _ = elliptical(keys[5], log_rest, both, found + 0.5 * jnp.sum(scaled**2), _TURNS)
             free, noise = centre + spread * both[:size], both[size:].reshape(noise.shape)
         theta = model.from_free(free)
         state = problem.place(theta, model.from_noise(noise, theta), state["n"], values)

@@ -29,22 +29,21 @@ def slice_along(
     height = value + jnp.log(jax.random.uniform(height_key, minval=TINY))
     left = -jax.random.uniform(place_key)
     left_steps = jnp.floor(_STEPS_OUT * jax.random.uniform(split_key))
-    right_steps = _STEPS_OUT - 1 - left_steps
 
     def above(place: Array) -> Array:
         return log_density(point + place * direction) > height
 
-    def widen(sign: float, start: Array, steps: Array) -> Array:
-        def going(state: tuple[Array, Array, Array]) -> Array:
-            return state[2] & (state[1] > 0)
+    def going(state: tuple[Array, Array, Array]) -> Array:
+        return jnp.any(state[2])
 
-        def further(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-            place = state[0] + sign
-            return place, state[1] - 1, above(place)
+    def widen(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        """Both ends at once, so that the density is compiled once for them: each moves as long as it is above."""
+        ends, steps, moving = state
+        moving = moving & (steps > 0) & jax.vmap(above)(ends)
+        return ends + jnp.asarray([-1.0, 1.0]) * moving, steps - moving, moving
 
-        return jax.lax.while_loop(going, further, (start, steps, above(start)))[0]
-
-    low, high = widen(-1.0, left, left_steps), widen(1.0, left + 1.0, right_steps)
+    steps = jnp.stack([left_steps, _STEPS_OUT - 1 - left_steps])
+    low, high = jax.lax.while_loop(going, widen, (jnp.stack([left, left + 1.0]), steps, jnp.ones(2, bool)))[0]
 
     def searching(state: tuple[Array, ...]) -> Array:
         return (state[-1] <= height) & (state[1] < _SHRINKS)
