@@ -117,7 +117,7 @@ def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
     ratios = result["ratios"]
     over = "network, all but the noise over no privacy"
     return [
-        ("an epoch of the network: times Opacus", ratios["network, times Opacus"], ">=", 5.0),
+        ("an epoch of the network: times Opacus", ratios["network, times Opacus"], ">=", 8.0),
         ("an epoch of logistic SGD: times Opacus", ratios["logistic, times Opacus"], ">=", 8.0),
         (over, ratios[over], "<=", 1.5),
     ]
