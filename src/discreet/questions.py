@@ -16,8 +16,9 @@ from discreet.core.price import Keywords
 from discreet.core.result import Result
 from discreet.core.runner import Procedure, plan
 from discreet.core.schema import Schema
-from discreet.errors import InvalidRequest
+from discreet.errors import InvalidRequest, UnknownName
 from discreet.ledger.ledger import Preview as Afterwards
+from discreet.manifest import homes
 from discreet.previews import Preview
 from discreet.request import ROWS_WITHOUT_A_GUESS, Request, Where, columns_named, separate
 from discreet.sql import translate
@@ -233,6 +234,9 @@ class Questions(Asker):
 
     def test(self, name: str, *args: Any, **options: Any) -> Result:
         """A test of ``discreet.hypotheses`` by its name: ``.statistic``, ``.pvalue``, ``.confidence_interval()``."""
+        tests = [word for word, home in homes("statistic").items() if home.startswith("discreet.hypotheses.")]
+        if name not in tests:
+            raise UnknownName(f"no test is called {name!r:.60}; there are {', '.join(tests)}")
         return self.ask(name, *args, **options)
 
     def survival(self, time: str, event: str, **options: Any) -> Result:

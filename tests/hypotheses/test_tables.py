@@ -17,6 +17,7 @@ from discreet.core.result import Result
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.hypotheses.chi_square import GoodnessOfFit, Independence
 from discreet.hypotheses.draws import binomial, multinomial, uniforms
+from discreet.manifest import homes
 from discreet.statistics.question import Table, builder
 
 RNG = np.random.default_rng(8)
@@ -99,6 +100,11 @@ def test_what_is_refused(make: Any, words: str) -> None:
 def test_unknown_tests_are_named() -> None:
     with pytest.raises(UnknownName, match="chi2_contingency"):
         ds.count([1], epsilon=1).test("chi3")
+    session = ds.Session(TABLE, SCHEMA, ds.Budget(epsilon=1), ledger="test", seed=1)
+    for name in (*(word for word, home in homes("statistic").items() if ".hypotheses." not in home), "chi3"):
+        with pytest.raises(UnknownName, match=r"no test is called .*chi2_contingency"):
+            session.test(name, "sex", epsilon=1)
+    assert session.remaining().epsilon == 1
 
 
 @pytest.mark.parametrize(("n", "p"), [(7, 0.2), (60, 0.03), (60, 0.9), (200, 0.3), (3000, 0.5)])
