@@ -152,7 +152,8 @@ class Descends(LossModel):
             if known is not None:
                 return known if columns is None or columns.parts == 1 else max(1, -(-known // columns.parts))
         raise InvalidRequest(
-            f"{type(self).__name__} needs expected_rows, a public guess of the number of rows; the number itself is private",
+            f"{type(self).__name__} needs expected_rows, a public guess of the number of rows (under replace the number "
+            "itself, which is public there); give one",
             key="expected_rows",
         )
 
