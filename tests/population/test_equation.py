@@ -365,3 +365,18 @@ def test_quartic_cells_are_whole_and_sum_to_the_rows() -> None:
         for power in (1, 2, 3, 4):
             moment = cells @ cell_weights(np.eye(power + 1)[power], (4,))
             assert moment == pytest.approx((x**power).sum(), abs=1.2e-9 * len(x))
+
+
+def test_a_contrast_of_another_answer_says_what_to_ask() -> None:
+    rng = np.random.default_rng(4)
+    table = {"x": rng.uniform(0, 1, 400), "g": rng.choice(["a", "b"], 400), "h": rng.choice(["c", "d"], 400)}
+    labels = {"g": ds.Categories(["a", "b"]), "h": ds.Categories(["c", "d"])}
+    session = ds.Session(table, ds.Schema({"x": ds.Real(0, 1), **labels}), ds.Budget(epsilon=20))
+    with pytest.raises(InvalidRequest, match="asked of the table only; ask for a mean with by="):
+        session.mean("x", by="g", epsilon=1).difference("a", "b")
+    with pytest.raises(InvalidRequest, match="this answer is another; ask for a mean with by="):
+        session.share("g", epsilon=1, of="population").difference("a", "b")
+    with pytest.raises(InvalidRequest, match="these are by g, h; ask by one of them, and filter by the others with where="):
+        session.mean("x", by=["g", "h"], epsilon=1, of="population").difference("a", "b")
+    narrowed = session.mean("x", by="g", where={"h": "c"}, epsilon=1, of="population")
+    assert np.isfinite(narrowed.difference("a", "b").interval(of="population")).all()

@@ -127,7 +127,10 @@ class Reading(Named, ABC):
 
     def contrast(self, coefficients: dict[Any, float], ratio_within: tuple[float, float] | None = None) -> Reading:
         """The reading of a contrast of groups, or of the ratio of two of them."""
-        raise InvalidRequest("a contrast is of means by one column of groups, asked with by= and of='population'")
+        got = "this answer is another" if self.about_population else "this answer was asked of the table only"
+        raise InvalidRequest(
+            f"a contrast is of means by one column of groups, and {got}; ask for a mean with by= and of='population'"
+        )
 
     def test(self, name: str, releases: Sequence[Release], **options: Any) -> Reading:
         """A hypothesis test that is read off the same releases."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.core.result import Axes, Reading, readings
+from discreet.errors import InvalidRequest
 from discreet.statistics.person_cells import PersonCells
 from discreet.statistics.population import MeanQuestion, MeanReading, contrast_of_groups
 from discreet.statistics.question import Question, Table, axes, for_population, statistic
@@ -91,7 +92,13 @@ class PopulationMean(MeanReading):
         return mean_score(2, self.rows)
 
     def contrast(self, coefficients: dict[Any, float], ratio_within: tuple[float, float] | None = None) -> Reading:
-        if len(self.labels) != 1:
+        if len(self.labels) > 1:
+            columns = ", ".join(name for name, _ in self.labels)
+            raise InvalidRequest(
+                f"a contrast is of means by one column of groups, and these are by {columns}; "
+                "ask by one of them, and filter by the others with where="
+            )
+        if not self.labels:
             return super().contrast(coefficients, ratio_within)
         return contrast_of_groups(self, self.labels[0][1], coefficients, ratio_within)
 
