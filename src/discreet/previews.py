@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from discreet.accounting.filters import Remaining
 from discreet.core.cost import Cost
 from discreet.models.estimators.privacy import ridge_words
 from discreet.models.queries import outpert
 from discreet.models.queries.opera import Descent
+
+_FEW = 12  # numbers that are shown one by one
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,9 @@ class Preview:
 
     def __str__(self) -> str:
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
-        wrong = f"expected error {self.expected_error}"
+        wrong = f"expected error {_in_short(self.expected_error)}"
         if self.population_width is not None:
-            wrong += f"; 95 % interval of the population about {self.population_width} wide"
+            wrong += f"; 95 % interval of the population about {_in_short(self.population_width)} wide"
         if self.rows_needed is not None:
             wrong += f"; the width asked for needs {self.rows_needed} rows"
         if self.epsilon_needed is not None:
@@ -46,6 +50,15 @@ class Preview:
 
     def __repr__(self) -> str:
         return f"Preview({self})"
+
+
+def _in_short(numbers: Any) -> str:
+    """A number or a few of them as they are, the least and the largest of many."""
+    each = np.asarray(numbers, np.float64)
+    if each.size <= _FEW:
+        return str(numbers)
+    least, most = float(each.min()), float(each.max())
+    return f"{least:.4g} each" if least == most else f"{least:.4g} to {most:.4g}"
 
 
 @dataclass(frozen=True)

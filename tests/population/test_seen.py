@@ -91,3 +91,12 @@ def test_bad_guesses(options: Any, words: str) -> None:
         session().preview("mean", "x", epsilon=1, of="population", **options)
     with pytest.raises(InvalidRequest, match="for a mean"):
         session().preview("count", epsilon=1, width=3)
+
+
+def test_a_preview_is_one_short_line() -> None:
+    """Of a whole distribution too, with its hundreds of numbers."""
+    asked = ds.Session({"x": np.linspace(0, 1, 50)}, ds.Schema({"x": ds.Real(0, 1)}, expected_rows=50), ledger="test")
+    for name in ("distribution", "mean"):
+        told = str(asked.preview(name, "x", epsilon=1, of="population"))
+        assert len(told) < 200, told
+        assert "\n" not in told
