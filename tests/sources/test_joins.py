@@ -159,3 +159,16 @@ def test_what_cannot_be_joined_is_refused() -> None:
         open_source(made, VISITS)
     with pytest.raises(InvalidRequest, match="without a formula"):
         ds.join(visits, VISITS, ds.Lookup(lookup, "icd", CHAPTERS), columns={"z": ds.Real(0, 1)})
+
+
+@pytest.mark.parametrize("key", [ds.Text(fold=True), ds.Categories(["North", "south"], fold=True)], ids=["text", "labels"])
+def test_where_case_does_not_matter_it_does_not_matter_in_a_lookup(key: ds.Text | ds.Categories) -> None:
+    table = {"id": [1, 2, 3, 4, 5], "town": ["North", "north ", "SOUTH", None, "east"]}
+    first = ds.Schema({"town": key}, person="id", max_rows=1)
+    sides = {"side": ds.Categories(["up", "down"])}
+    joined = ds.join(table, first, ds.Lookup({"town": ["NORTH", "South"], "side": ["up", "down"]}, "town", sides))
+    counts = ds.Session(joined, joined.schema, ledger="test").count(by="side", epsilon=float("inf"))
+    assert np.array_equal(counts.value, [2, 1])
+    twice = ds.join(table, first, ds.Lookup({"town": ["North", "north"], "side": ["up", "down"]}, "town", sides))
+    with pytest.raises(InvalidRequest, match="got two for 'north'"):
+        open_source(twice, twice.schema)
