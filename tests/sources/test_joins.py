@@ -172,3 +172,16 @@ def test_where_case_does_not_matter_it_does_not_matter_in_a_lookup(key: ds.Text 
     twice = ds.join(table, first, ds.Lookup({"town": ["North", "north"], "side": ["up", "down"]}, "town", sides))
     with pytest.raises(InvalidRequest, match="got two for 'north'"):
         open_source(twice, twice.schema)
+
+
+def test_no_record_is_shown_by_a_join_or_its_refusal() -> None:
+    secret = {"id": [1], "cost": [77.125], "icd": ["A01"], "ward": [1]}
+    born = {"pid": [1], "born": [1913], "sex": ["f"]}
+    sides = {"icd": ["B02"], "chapter": ["inf"], "weight": [4.625]}
+    made = ds.join(secret, VISITS, ds.People(born, PATIENTS), ds.Lookup(sides, "icd", CHAPTERS))
+    shown = repr(made)
+    with pytest.raises(InvalidRequest, match=r"got dict$") as caught:
+        ds.join(secret, VISITS, born)  # type: ignore[arg-type]
+    for cell in ("77.125", "1913", "4.625"):
+        assert cell not in shown
+        assert cell not in str(caught.value)
