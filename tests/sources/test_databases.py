@@ -137,6 +137,8 @@ def test_what_is_wrong_is_refused_in_a_line(server: str, tmp_path: Path, monkeyp
     assert "s3cret" not in refusal(InvalidRequest, lambda: open_source(inside, PEOPLE, version="one"))
     for odd in ("postgresql://ho st:x/db?table=t", "nonsense://s3cret@x/db?table=t", f"{server}&table="):
         assert "s3cret" not in refusal(InvalidRequest, lambda odd=odd: open_source(odd, PEOPLE, version="one"))  # type: ignore[misc]
+    unknown = refusal(InvalidRequest, lambda: open_source("postgre://me@host/db?table=t", PEOPLE, version="one"))
+    assert "there is no driver here for 'postgre'; correct the word before ://" in unknown
     missing = address.replace("refused", "nothing")
     assert "there is no table 'nothing'" in refusal(InvalidRequest, lambda: open_source(missing, PEOPLE, version="one"))
     other = ds.Schema({"zzz": ds.Real(0, 1)})

@@ -159,3 +159,29 @@ def test_what_cannot_be_joined_is_refused() -> None:
         open_source(made, VISITS)
     with pytest.raises(InvalidRequest, match="without a formula"):
         ds.join(visits, VISITS, ds.Lookup(lookup, "icd", CHAPTERS), columns={"z": ds.Real(0, 1)})
+
+
+@pytest.mark.parametrize("key", [ds.Text(fold=True), ds.Categories(["North", "south"], fold=True)], ids=["text", "labels"])
+def test_where_case_does_not_matter_it_does_not_matter_in_a_lookup(key: ds.Text | ds.Categories) -> None:
+    table = {"id": [1, 2, 3, 4, 5], "town": ["North", "north ", "SOUTH", None, "east"]}
+    first = ds.Schema({"town": key}, person="id", max_rows=1)
+    sides = {"side": ds.Categories(["up", "down"])}
+    joined = ds.join(table, first, ds.Lookup({"town": ["NORTH", "South"], "side": ["up", "down"]}, "town", sides))
+    counts = ds.Session(joined, joined.schema, ledger="test").count(by="side", epsilon=float("inf"))
+    assert np.array_equal(counts.value, [2, 1])
+    twice = ds.join(table, first, ds.Lookup({"town": ["North", "north"], "side": ["up", "down"]}, "town", sides))
+    with pytest.raises(InvalidRequest, match="got two for 'north'"):
+        open_source(twice, twice.schema)
+
+
+def test_no_record_is_shown_by_a_join_or_its_refusal() -> None:
+    secret = {"id": [1], "cost": [77.125], "icd": ["A01"], "ward": [1]}
+    born = {"pid": [1], "born": [1913], "sex": ["f"]}
+    sides = {"icd": ["B02"], "chapter": ["inf"], "weight": [4.625]}
+    made = ds.join(secret, VISITS, ds.People(born, PATIENTS), ds.Lookup(sides, "icd", CHAPTERS))
+    shown = repr(made)
+    with pytest.raises(InvalidRequest, match=r"got dict$") as caught:
+        ds.join(secret, VISITS, born)  # type: ignore[arg-type]
+    for cell in ("77.125", "1913", "4.625"):
+        assert cell not in shown
+        assert cell not in str(caught.value)

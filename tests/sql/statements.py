@@ -54,7 +54,7 @@ BIGQUERY: dict[str, tuple[Any, ...]] = {
     "SELECT AVG(bmi) FROM visits WHERE seen BETWEEN DATE '2020-01-01' AND DATE '2020-12-31'":
         ("mean", ("bmi",), (), "(seen <= date('2020-12-31')) and (seen >= date('2020-01-01'))", {}),
     "SELECT IF(age < 18, 'child', 'adult') AS g, COUNT(*) FROM visits GROUP BY g":
-        ("count", (), ("'child' if (age < 18) else 'adult'",), "", {}),
+        ("count", (), ("'child' if coalesce(age < 18, False) else 'adult'",), "", {}),
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=10, delta=.01, privacy_unit_column=id) educ, AVG(age) FROM visits "
     "GROUP BY educ": ("no part of a statement", ""),
     "SELECT WITH ANONYMIZATION OPTIONS(epsilon=10) ANON_AVG(age) FROM visits": ("no part of a statement", ""),

@@ -82,7 +82,9 @@ _CONDITIONS = (
     "ABS(age - 50) <= 10", "CASE WHEN age > 50 THEN 1 ELSE 0 END = 1", "sex <> 'f' AND NOT bmi >= 20", "married",
     "sex NOT LIKE 'f'", "sex NOT LIKE '%m%' AND age > 30", "NOT sex LIKE '_'", "sex NOT IN ('f')",
     "age NOT BETWEEN 20 AND 50", "NOT sex IS NULL", "NOT married", "sex LIKE 'f'", "bmi / 2 > age / 3",
-    "age * 2 + 1 > bmi - 3", "married = TRUE OR sex = 'm'",
+    "age * 2 + 1 > bmi - 3", "married = TRUE OR sex = 'm'", "(married = TRUE) IS NULL",
+    "CASE WHEN age > 50 THEN sex = 'f' ELSE bmi > 20 END", "CASE sex WHEN 'f' THEN 1 WHEN 'm' THEN 2 ELSE 3 END = 3",
+    "CASE WHEN married THEN 1 WHEN age > 50 THEN 2 ELSE 3 END > 1", "IIF(age > 50, 1, 0) = 0",
 )  # fmt: skip
 
 
@@ -123,6 +125,23 @@ def test_conditions_keep_the_rows_that_a_database_keeps() -> None:
             assert isinstance(found, ds.Result)
             assert float(found) == pytest.approx(exact, rel=1e-6), aggregate
     database.close()
+
+
+def test_groups_of_a_case_have_the_rows_that_a_database_puts_there() -> None:
+    """A row whose condition is missing goes to ELSE."""
+    ages = [70, None, 30, 80, None]
+    session = ds.Session({"age": ages}, ds.Schema({"age": ds.Integer(0, 110)}), ledger="test")
+    for group in ("CASE WHEN age >= 65 THEN 'old' ELSE 'young' END", "IF(age >= 65, 'old', 'young')"):
+        found = session.sql(f"SELECT {group} AS g, COUNT(*) FROM t GROUP BY g", epsilon=float("inf"))
+        assert isinstance(found, ds.Result)
+        assert np.array_equal(found.value, [2, 3])
+
+
+@pytest.mark.parametrize("condition", ["married = TRUE IS NULL", "age > 50 IS NOT TRUE", "married = FALSE IS TRUE"])
+def test_a_comparison_before_is_stands_in_brackets(condition: str) -> None:
+    """The reader takes IS for what binds closer, and databases do not."""
+    with pytest.raises(InvalidRequest, match="put the comparison before IS in brackets"):
+        translate(f"SELECT COUNT(*) FROM t WHERE {condition}", SCHEMA)
 
 
 def test_several_aggregates_are_paid_together_and_the_ledger_has_the_canonical_question() -> None:

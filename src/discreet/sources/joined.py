@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.core.labels import fold
 from discreet.core.schema import Categories, Column, Schema
 from discreet.core.text import Text
 from discreet.errors import InvalidRequest
@@ -42,7 +43,10 @@ class JoinedSource(LocalSource):
     ) -> None:
         super().__init__(join.schema, salt, batch_rows)
         self._first, self._others = first, list(others)
-        self._lookups = [_read_lookup(each, source) for each, source in zip(join.lookups, lookups, strict=True)]
+        self._lookups = [
+            _read_lookup(each, source, _folded(join.first, each.key))
+            for each, source in zip(join.lookups, lookups, strict=True)
+        ]
         self._held = threading.local()  # what of other tables is held while a question is answered
         self.numbered = first.numbered
 
@@ -101,22 +105,29 @@ class _Lookup:
     known: dict[str, int]
     arrays: Arrays
     digest: str
+    folded: bool  # whether letter case and spaces around a key matter, as the first table declares it
 
     def places(self, batch: Batch) -> Places:
         """For every row the row of the lookup that its key has; -1 where it has none."""
         names, index = batch.labels(self.key)
-        return np.array([*(self.known.get(name, -1) for name in names), -1], np.intp)[index]
+        sought = [fold(name) for name in names] if self.folded else names
+        return np.array([*(self.known.get(name, -1) for name in sought), -1], np.intp)[index]
 
     def taken(self, places: Places, rules: Rules, columns: Sequence[str]) -> Arrays:
         return {name: _taken(array, places, rules, name) for name, array in self.arrays.items() if name in columns}
 
 
 def lookup_schema(lookup: Lookup, first: Schema) -> Schema:
-    """How a lookup is read: its key as text, its columns as they are declared."""
-    return Schema({**lookup.columns, lookup.key: Text()}, dialect=first.dialect)
+    """How a lookup is read: its key as text, folded where the first table's is, its columns as they are declared."""
+    return Schema({**lookup.columns, lookup.key: Text(fold=_folded(first, lookup.key))}, dialect=first.dialect)
 
 
-def _read_lookup(lookup: Lookup, source: LocalSource) -> _Lookup:
+def _folded(first: Schema, key: str) -> bool:
+    declared = first.columns[key]
+    return isinstance(declared, Text | Categories) and declared.fold
+
+
+def _read_lookup(lookup: Lookup, source: LocalSource, folded: bool) -> _Lookup:
     """A lookup in memory. It is public: what is wrong with it is told."""
 
     def look(batch: Batch) -> list[tuple[list[str | None], Arrays]]:
@@ -139,7 +150,7 @@ def _read_lookup(lookup: Lookup, source: LocalSource) -> _Lookup:
     digest = blake2b(repr(list(known.items())).encode("utf-8", "surrogatepass"), digest_size=16)
     for name in sorted(arrays):
         digest.update(name.encode() + arrays[name].tobytes())
-    return _Lookup(lookup.key, known, arrays, digest.hexdigest())
+    return _Lookup(lookup.key, known, arrays, digest.hexdigest(), folded)
 
 
 @dataclass(frozen=True)

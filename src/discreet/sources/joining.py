@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from discreet.core.schema import Categories, Column, Schema
@@ -34,7 +34,7 @@ from discreet.errors import InvalidRequest
 class People:
     """A private table of the same people: anything that a session opens, its schema, and its version."""
 
-    table: Any
+    table: Any = field(repr=False)  # records are not shown
     schema: Schema
     version: str | None = None
 
@@ -43,7 +43,7 @@ class People:
 class Lookup:
     """A public table with one row for each ``key``, a column of that name in the first table too; ``columns`` the rest."""
 
-    table: Any
+    table: Any = field(repr=False)  # records are not shown
     key: str
     columns: Mapping[str, Column]
 
@@ -52,7 +52,7 @@ class Lookup:
 class Join:
     """Tables to be read as one, and the schema that follows."""
 
-    table: Any
+    table: Any = field(repr=False)  # records are not shown
     first: Schema
     people: tuple[People, ...]
     lookups: tuple[Lookup, ...]
@@ -64,7 +64,8 @@ def join(table: Any, schema: Schema, *others: People | Lookup, columns: Mapping[
     people = tuple(each for each in others if isinstance(each, People))
     lookups = tuple(each for each in others if isinstance(each, Lookup))
     if len(people) + len(lookups) < len(others) or not others:
-        raise InvalidRequest(f"a table is joined with People(...) and Lookup(...), got {others!r}")
+        kinds = ", ".join(type(each).__name__ for each in others) or "nothing"  # a table itself would show its records
+        raise InvalidRequest(f"a table is joined with People(...) and Lookup(...), got {kinds}")
     made = dict(schema.columns)
     for each in others:
         _add(made, each.schema.columns if isinstance(each, People) else each.columns)

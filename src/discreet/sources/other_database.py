@@ -37,6 +37,12 @@ class OtherDatabase(Connection):
             if self._sqlite and not _is_file(address.url.database):
                 raise unreachable(address)
             self._connection = self._engine.connect()
+        except (sa.exc.NoSuchModuleError, ModuleNotFoundError):
+            raise InvalidRequest(
+                f"there is no driver here for {url.drivername!r}",
+                key="table",
+                remedy="correct the word before :// in the address, as in mysql+pymysql, or install its driver",
+            ) from None
         except Exception:
             raise unreachable(address) from None
         try:

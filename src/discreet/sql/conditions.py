@@ -117,6 +117,8 @@ class Writer:
 
     def _is(self, node: Any) -> str:
         kind, no = type(node.expression).__name__, "not " if node.args.get("negate") else ""
+        if type(node.this).__name__ in ("Boolean", "Literal", "Null"):  # databases read `a = TRUE IS NULL` from the left
+            raise refused(f"{_short(node)} says nothing of a row", remedy="put the comparison before IS in brackets")
         if kind == "Null":
             return f"({no}missing({self.write(node.this)}))"
         if kind == "Boolean":
@@ -145,7 +147,10 @@ class Writer:
         return f"matches({of}, {word.replace('%', '*').replace('_', '?')!r})"
 
     def _case(self, node: Any) -> str:
-        """A CASE as nested choices; it needs an ELSE, because a choice always has a value."""
+        """A CASE as nested choices; it needs an ELSE, because a choice always has a value.
+
+        Where a condition is neither true nor false the next branch holds, as in a database; a choice of ours is missing.
+        """
         if node.args.get("default") is None:
             raise refused("a CASE in a group or a condition needs an ELSE", remedy="write ELSE 'other'")
         made = self.write(node.args["default"])
@@ -153,13 +158,14 @@ class Writer:
             test = self.write(branch.this)
             if node.this is not None:
                 test = f"({self.write(node.this)} == {test})"
-            made = f"({self.write(branch.args['true'])} if {test} else {made})"
+            made = f"({self.write(branch.args['true'])} if coalesce({test}, False) else {made})"
         return made
 
     def _if(self, node: Any) -> str:
         if node.args.get("false") is None:
             raise refused("IF needs three arguments here", remedy="write CASE WHEN ... THEN ... ELSE ... END")
-        return f"({self.write(node.args['true'])} if {self.write(node.this)} else {self.write(node.args['false'])})"
+        test = f"coalesce({self.write(node.this)}, False)"
+        return f"({self.write(node.args['true'])} if {test} else {self.write(node.args['false'])})"
 
     def _cast(self, node: Any) -> str:
         """A date or a time that is written down; any other change of type is a matter of the schema."""
