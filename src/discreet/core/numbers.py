@@ -32,6 +32,8 @@ def rational(value: Number, name: str = "value") -> Fraction:
             return Fraction(_of_sane_size(value))
         if isinstance(value, int):
             return Fraction(value)
+        if getattr(value, "ndim", 0):  # an array of one number is a number to older NumPy only
+            raise TypeError
         # Exactly representable integers and halves arrive as NumPy scalars too; float() makes them plain.
         plain = float(value)
         return Fraction(Decimal(repr(plain))) if math.isfinite(plain) else Fraction(plain)
