@@ -2,6 +2,7 @@
 
 ``python -m study`` goes on with all of them, ``python -m study NAME ...`` with some; ``--runs N`` makes at most N runs a
 setting and ``--seconds N`` stops after that time: what was made is kept, and the next call goes on from there.
+``--jobs N`` makes N parts at once.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*", help=f"of {', '.join(STUDIES)}")
     parser.add_argument("--runs", type=int, default=None)
     parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--jobs", type=int, default=1)
     asked = parser.parse_args(arguments)
     unknown = sorted(set(asked.names) - set(STUDIES))
     if unknown:
@@ -32,7 +34,7 @@ def main(arguments: list[str]) -> int:
     for name in asked.names or STUDIES:
         study = importlib.import_module(f"study.{name}")
         stored = Stored(name)
-        for line in parts(study, stored, asked.runs):
+        for line in parts(study, stored, asked.runs, asked.jobs):
             print(f"{name} {line}", flush=True)
             if time.monotonic() > end:
                 break

@@ -8,16 +8,19 @@ A study is a module of this package with
 - ``rows(results) -> list[Row]``: what is promised, from ``[(setting, runs, tallies), ...]``.
 
 Seeds follow from the setting's place and the runs already made, so that a study that was stopped and one that was not give
-the same numbers.
+the same numbers; so do those of a study whose settings are worked off by several processes at once.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
+import multiprocessing
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -66,20 +69,43 @@ class Stored:
         return [(setting, entry["runs"], entry["found"]) for setting, entry in kept if entry is not None]
 
 
-def parts(study: ModuleType, stored: Stored, runs: int | None = None) -> Iterator[str]:
-    """Make what is missing, a part at a time, every setting in turn; says after each what it made."""
+class AtOnce(Executor):
+    """Does what it is asked at once, in this process."""
+
+    def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(work(*given, **named))
+        return done
+
+
+def parts(study: ModuleType, stored: Stored, runs: int | None = None, jobs: int = 1) -> Iterator[str]:
+    """Make what is missing, a part at a time, every setting in turn; says after each what it made.
+
+    With several ``jobs`` parts of as many settings are made at once, and those of one setting still one after another.
+    """
     wanted = study.RUNS if runs is None else min(runs, study.RUNS)
-    missing = True
-    while missing:
-        missing = False
-        for place, setting in enumerate(study.SETTINGS):
-            done = stored.runs(setting)
-            size = min(study.PART, wanted - done)
-            if size <= 0:
-                continue
-            missing = True
-            stored.add(setting, size, study.run(setting, (place << 40) + done, size))
-            yield f"{_key(setting)}: {done + size} of {wanted}"
+    turn = [place for place, setting in enumerate(study.SETTINGS) if stored.runs(setting) < wanted]
+    working: dict[Future[Any], tuple[int, int]] = {}
+    with AtOnce() if jobs == 1 else ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        while turn or working:
+            while turn and len(working) < jobs:
+                place = turn.pop(0)
+                done = stored.runs(study.SETTINGS[place])
+                size = min(study.PART, wanted - done)
+                working[pool.submit(_part, study.__name__, place, done, size)] = place, size
+            for made in wait(working, return_when=FIRST_COMPLETED).done:
+                place, size = working.pop(made)
+                setting = study.SETTINGS[place]
+                stored.add(setting, size, made.result())
+                if stored.runs(setting) < wanted:
+                    turn.append(place)
+                yield f"{_key(setting)}: {stored.runs(setting)} of {wanted}"
+
+
+def _part(name: str, place: int, done: int, size: int) -> dict[str, float]:
+    study = importlib.import_module(name)
+    found: dict[str, float] = study.run(study.SETTINGS[place], (place << 40) + done, size)
+    return found
 
 
 def _key(setting: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from discreet.core.cost import Cost
 from discreet.core.random import Random
 from discreet.core.runner import Desk, NoLedger, Procedure, plan
 from discreet.core.schema import Categories, Real, Schema
+from discreet.core.x64 import doubles, jnp
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, NotPrivate
 from discreet.ledger import Ledger
 from discreet.mechanisms import Gaussian
@@ -161,6 +162,21 @@ def test_what_is_not_finite_contributes_nothing(bad: float) -> None:
             rest = None if owners is None else owners[kept]
             true = clipped_sum(network, flat, network.widen(x[kept]), y[kept], 0.5, people=rest, most=2)
             assert np.abs(found - true).max() <= 1e-13
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -1e70, 1e200])
+@pytest.mark.parametrize("network", [Network((3, 4, 1), Squared()), Network((3, 4, 4, 1), Squared(), activation="tanh")])
+def test_what_is_not_finite_contributes_nothing_elsewhere(network: Network, bad: float) -> None:
+    flat = network.start(0)
+    x, y = rows(10, 3)
+    worse = y.copy()
+    worse[4] = bad
+    kept = np.setdiff1d(np.arange(10), [4])
+    with doubles():
+        there = [jnp.asarray(each) for each in (flat, network.widen(x), worse)]
+        found = np.asarray(clipped_sum(network, *there, 0.5, weight=jnp.ones(10), xp=jnp))
+    true = clipped_sum(network, flat, network.widen(x[kept]), y[kept], 0.5)
+    assert np.abs(found - true).max() <= 1e-13
 
 
 @pytest.mark.parametrize(

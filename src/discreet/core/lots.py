@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from discreet.core.random import Random, system
 
 MANY = 1 << 20  # people from which on drawing takes as long as a step on a GPU
+THREADS = max(1, min(3, (os.cpu_count() or 1) - 1))  # that draw ahead, beside the one that computes
 
 
 class PartsInTurns:
@@ -37,12 +39,13 @@ class PartsInTurns:
 
 
 class LotDrawer:
-    """Who of ``people`` is in each lot, everybody independently with probability ``rate``; the next one of many people is
+    """Who of ``people`` is in each lot, everybody independently with probability ``rate``; the next ones of many people are
     drawn while one is worked off.
 
     Proof: a lot is drawn from a stream of system randomness of the thread's own, independent of all else, so when it is
-    drawn makes no difference. A seeded stream is for tests, and has one order: there lots are drawn when they are needed.
-    A forked child has neither the thread nor a right to a lot that its parent drew, and begins anew.
+    drawn makes no difference. Lots are handed out in the order in which they were begun, whichever is ready first, so
+    that no lot's size decides over the order. A seeded stream is for tests, and has one order: there lots are drawn when
+    they are needed. A forked child has neither the threads nor a right to lots that its parent drew, and begins anew.
     """
 
     def __init__(self, random: Random, rate: Fraction, people: int) -> None:
@@ -52,8 +55,8 @@ class LotDrawer:
 
     def _begin(self) -> None:
         self._process = os.getpid()
-        self._beside = ThreadPoolExecutor(1) if self._ahead else None
-        self._drawn: Future[Any] | None = None
+        self._beside = ThreadPoolExecutor(THREADS) if self._ahead else None
+        self._drawn: deque[Future[Any]] = deque()
 
     def next(self) -> Any:
         """The places of the people in the next lot."""
@@ -61,9 +64,9 @@ class LotDrawer:
             self._begin()
         if self._beside is None:
             return self._random.places(self._rate, self._people)
-        lot = self._drawn or self._beside.submit(self._draw)
-        self._drawn = self._beside.submit(self._draw)
-        return lot.result()
+        while len(self._drawn) <= THREADS:
+            self._drawn.append(self._beside.submit(self._draw))
+        return self._drawn.popleft().result()
 
     def _draw(self) -> Any:
         return system().places(self._rate, self._people)

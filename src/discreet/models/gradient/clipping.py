@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import reduce
+from operator import and_
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -26,6 +28,7 @@ from discreet.models.gradient.network import BLOCK, Network, Room
 CHUNK = 4096  # rows at a time: bounds both the memory and the rounding of a sum
 _FEW = 32  # rows of a person up to which pairs of them are cheaper than their gradient
 _LARGEST = 2.0**400  # a squared norm beyond is as good as infinite, so that no product loses a factor to underflow
+_STEEPEST = 2.0**200  # a loss may be this steep in arrays of another library, see ``passes``
 
 
 class GradientChunk(NamedTuple):
@@ -144,24 +147,40 @@ def _parts(people: Any, rows: int, chunk: int) -> Iterator[tuple[slice, Any]]:
 def passes(
     network: Network, flat: Any, x: Any, y: Any, weight: Any, people: Any, most: int, xp: Any, room: Room | None
 ) -> tuple[list[Any], list[Any], Any]:
-    """Up and down for one chunk: the inputs and derivatives of each layer, and the squared norm of each row's person."""
+    """Up and down for one chunk: the inputs and derivatives of each layer, and the squared norm of each row's person.
+
+    A squared norm that cannot be measured is infinite, or no number. In arrays of another library all else is finite then,
+    so that a factor of zero is enough for such a row to contribute nothing, and nobody has to wait for the answer whether
+    there is one.
+
+    Proof: rows there are finite and at most 2**54 of their units long, parameters at most 2**20, layers at most ten and
+    2**16 wide with a constant, so a layer makes its inputs at most 2**37 times larger: at most 2**424 on the way up and, as
+    slopes that are no number or beyond 2**200 count as zero, 2**570 on the way down.
+    """
     rows = x.shape[0]
     x, y = _filled(x, y, room)
     with np.errstate(all="ignore"):  # what is not finite is dropped later, silently
         ups = network.forward(flat, x, xp, room)
-        downs = network.backward(flat, ups, network.slopes(ups[-1], y, xp), xp, room)
-        ups, downs = [a[:rows] for a in ups[:-1]], [d[:rows] for d in downs]
+        slopes = network.slopes(ups[-1], y, xp)
         if weight is not None:
-            downs = [d * weight[:, None] for d in downs]
+            slopes = slopes * (np.pad(weight, (0, len(slopes) - rows)) if xp is np else weight)[:, None]
+        measured = None
+        if xp is not np:
+            tame = xp.abs(slopes) < _STEEPEST
+            slopes, measured = xp.where(tame, slopes, xp.zeros_like(slopes)), xp.all(tame, axis=1)
+        downs = network.backward(flat, ups, slopes, xp, room)
+        ups, downs = [a[:rows] for a in ups[:-1]], [d[:rows] for d in downs]
         above, below = [_squares(a, xp) for a in ups], [_squares(d, xp) for d in downs]
         if people is None or most == 1:
             square = sum(a * d for a, d in zip(above, below, strict=True))
         else:
             square = _person_squares(ups, downs, above, below, people)
+        if measured is not None:
+            measured = reduce(and_, (each < _LARGEST for each in (*above, *below)), measured)
+            return ups, downs, xp.where(measured, square, xp.full_like(square, math.inf))
         for each in (*above, *below):
-            if xp is not np or not (each.size == 0 or float(each.max()) < _LARGEST):
-                measured = _of_person(each < _LARGEST, people if most > 1 else None)
-                square = xp.where(measured, square, xp.full_like(square, math.inf))
+            if not (each.size == 0 or float(each.max()) < _LARGEST):
+                square = np.where(_of_person(each < _LARGEST, people if most > 1 else None), square, math.inf)
     return ups, downs, square
 
 
@@ -181,12 +200,12 @@ def _chunk(
         factors = clip / xp.sqrt(square)
         factors = xp.minimum(factors, xp.ones_like(factors))
     # A norm of zero gave a factor of one. One that is no number, or infinite, is a person who contributes nothing.
-    # Elsewhere than in NumPy it is cheaper to do this always than to wait for the answer whether it is needed.
-    if xp is not np or not math.isfinite(float(xp.sum(square))):
-        good = xp.isfinite(square)
-        factors = xp.where(good, factors, xp.zeros_like(factors))
-        ups = [_emptied(a, good, xp) for a in ups]
-        downs = [_emptied(d, good, xp) for d in downs]
+    if xp is not np:
+        return GradientChunk(ups, downs, xp.where(xp.isfinite(square), factors, xp.zeros_like(factors)))
+    if not math.isfinite(float(xp.sum(square))):
+        good = np.isfinite(square)
+        factors = np.where(good, factors, 0.0)
+        ups, downs = ([np.where(good[:, None], rows, 0.0) for rows in each] for each in (ups, downs))
     elif factors.size and factors.min() >= 1.0:
         factors = None  # nobody's is too long
     return GradientChunk(ups, downs, factors)
@@ -255,10 +274,6 @@ def _person_squares(ups: list[Any], downs: list[Any], above: list[Any], below: l
 def _starts(people: Any) -> Any:
     """Where each person's rows begin."""
     return np.flatnonzero(np.append(True, people[1:] != people[:-1])) if len(people) else np.empty(0, np.intp)
-
-
-def _emptied(rows: Any, good: Any, xp: Any) -> Any:
-    return xp.where(good[:, None], rows, xp.zeros_like(rows))
 
 
 def to_numpy(array: Any) -> Any:

@@ -148,13 +148,12 @@ class LotGradient(StepQuery):
         """
         xp, device = gathered.xp, {"device": gathered.x.device}
         standing, chunk = blocks(self.network, self.block, len(chosen), xp, gathered.x.device)
-        somebody = standing >= 0
-        index = np.append(chosen, gathered.people)[standing]  # nobody is the row after all others
-        place = xp.asarray(index, **device)
+        # Nobody is the row after all others.
+        place = xp.asarray(np.append(chosen, gathered.people)[standing], **device)
         total = self._added(
             xp.take(gathered.x, place, axis=0), xp.take(gathered.y, place, axis=0),
             xp.asarray(self.weights, dtype=xp.float64, **device), len(chosen),
-            weight=xp.asarray(somebody.astype(np.float64), **device), xp=xp, chunk=chunk,
+            weight=xp.astype(place < gathered.people, xp.float64), xp=xp, chunk=chunk,
         )  # fmt: skip
         return to_numpy(total)
 
