@@ -19,8 +19,10 @@ import multiprocessing
 import os
 import platform
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -81,25 +83,35 @@ class AtOnce(Executor):
 def parts(study: ModuleType, stored: Stored, runs: int | None = None, jobs: int = 1) -> Iterator[str]:
     """Make what is missing, a part at a time, every setting in turn; says after each what it made.
 
-    With several ``jobs`` parts of as many settings are made at once, and those of one setting still one after another.
+    Several ``jobs`` make parts at once, which are still added one after another, in the order in which they were begun.
     """
     wanted = study.RUNS if runs is None else min(runs, study.RUNS)
-    turn = [place for place, setting in enumerate(study.SETTINGS) if stored.runs(setting) < wanted]
-    working: dict[Future[Any], tuple[int, int]] = {}
-    with AtOnce() if jobs == 1 else ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        while turn or working:
-            while turn and len(working) < jobs:
-                place = turn.pop(0)
-                done = stored.runs(study.SETTINGS[place])
-                size = min(study.PART, wanted - done)
-                working[pool.submit(_part, study.__name__, place, done, size)] = place, size
-            for made in wait(working, return_when=FIRST_COMPLETED).done:
-                place, size = working.pop(made)
-                setting = study.SETTINGS[place]
-                stored.add(setting, size, made.result())
-                if stored.runs(setting) < wanted:
-                    turn.append(place)
-                yield f"{_key(setting)}: {stored.runs(setting)} of {wanted}"
+    todo = _todo([stored.runs(setting) for setting in study.SETTINGS], wanted, study.PART)
+    working: deque[tuple[int, int, Future[Any]]] = deque()
+    ahead = 1 if jobs == 1 else 2 * jobs
+    pool = AtOnce() if jobs == 1 else ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
+    try:
+        while True:
+            for place, done, size in islice(todo, ahead - len(working)):
+                working.append((place, size, pool.submit(_part, study.__name__, place, done, size)))
+            if not working:
+                return
+            place, size, made = working.popleft()
+            setting = study.SETTINGS[place]
+            stored.add(setting, size, made.result())
+            yield f"{_key(setting)}: {stored.runs(setting)} of {wanted}"
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _todo(done: list[int], wanted: int, most: int) -> Iterator[tuple[int, int, int]]:
+    """The parts to make, every setting in turn: its place, the runs before, and how many there are in it."""
+    while min(done, default=wanted) < wanted:
+        for place, before in enumerate(done):
+            size = min(most, wanted - before)
+            if size > 0:
+                yield place, before, size
+                done[place] += size
 
 
 def _part(name: str, place: int, done: int, size: int) -> dict[str, float]:
