@@ -69,13 +69,34 @@ def test_lots_drawn_beside_are_fresh_and_others_follow_the_seed(monkeypatch: pyt
     assert (one.next() == two.next()).all()
 
 
+@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(1, 40)])
+def test_lots_drawn_at_once_are_each_a_lot(rate: Fraction) -> None:
+    """Each place and each size over 6,400 lots of 50, and who follows himself from lot to lot; false alarms 3e-7 a rate."""
+    drawer, runs, people, p = lots.LotDrawer(Random(), rate, 50), 6400, 50, float(rate)
+    inside = np.zeros((runs, people), bool)
+    for run in range(runs):
+        lot = drawer.next()
+        assert (np.diff(lot) > 0).all()
+        inside[run, lot] = True
+    seen = inside.sum(axis=0)
+    assert stats.chi2.sf(((seen - runs * p) ** 2).sum() / (runs * p * (1 - p)), people) > 1e-7
+    sizes, again = inside.sum(axis=1), int((inside[1:] & inside[:-1]).sum())
+    likely = np.flatnonzero(stats.binom.pmf(np.arange(people), people, p) * runs > 20)
+    for size in likely:
+        q = stats.binom.pmf(size, people, p)
+        assert (
+            min(stats.binom.cdf((sizes == size).sum(), runs, q), stats.binom.sf((sizes == size).sum() - 1, runs, q)) > 1e-9
+        )
+    assert abs(again - (runs - 1) * people * p * p) < 5.5 * math.sqrt(runs * people * p * p * (1 + 2 * p))  # 4e-8
+
+
 FORKS = """
-import os, signal
+import os, signal, sys
 from fractions import Fraction
 from discreet.core import lots
 from discreet.core.random import system
 
-lots.MANY = 1
+lots.MANY = int(sys.argv[1])
 drawer = lots.LotDrawer(system(), Fraction(1, 2), 256)
 drawer.next()
 back, forth = os.pipe()
@@ -90,10 +111,13 @@ assert os.read(back, 1 << 16) != drawer.next().tobytes()  # 256 fair coins agree
 """
 
 
-def test_a_forked_child_draws_lots_of_its_own() -> None:
-    """It would wait forever for the thread of its parent, and take the lot that the parent takes next.
+@pytest.mark.parametrize("many", [1, 1 << 20])
+def test_a_forked_child_draws_lots_of_its_own(many: int) -> None:
+    """It would wait forever for the threads of its parent, and take the lot that the parent takes next.
 
     In a process of its own: libraries that others have loaded here have something to say about forks.
     """
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKS, str(many)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,8 @@ import numpy as np
 
 from discreet.core.random import Random, system
 
-MANY = 1 << 20  # people from which on drawing takes as long as a step on a GPU
+MANY = 1 << 20  # people from which on drawing takes as long as a step on a GPU; so many, of several lots, are drawn at once
+MOST = 64  # lots drawn at once
 THREADS = max(1, min(3, (os.cpu_count() or 1) - 1))  # that draw ahead, beside the one that computes
 
 
@@ -39,34 +40,44 @@ class PartsInTurns:
 
 
 class LotDrawer:
-    """Who of ``people`` is in each lot, everybody independently with probability ``rate``; the next ones of many people are
-    drawn while one is worked off.
+    """Who of ``people`` is in each lot, everybody independently with probability ``rate``; lots are drawn ahead: several of
+    few people at once, and the next ones of many people while one is worked off.
 
-    Proof: a lot is drawn from a stream of system randomness of the thread's own, independent of all else, so when it is
-    drawn makes no difference. Lots are handed out in the order in which they were begun, whichever is ready first, so
-    that no lot's size decides over the order. A seeded stream is for tests, and has one order: there lots are drawn when
-    they are needed. A forked child has neither the threads nor a right to lots that its parent drew, and begins anew.
+    Proof: a lot is drawn from a stream of system randomness, independent of all else, so when it is drawn makes no
+    difference; that of a thread is its own. Several lots are one lot of people who are counted once for each of them, and
+    all of those are in it independently. Lots are handed out in the order in which they were begun, whichever is ready
+    first, so that no lot's size decides over the order. A seeded stream is for tests, and has one order: there lots are
+    drawn when they are needed. A forked child has neither the threads nor a right to lots that its parent drew, and begins
+    anew.
     """
 
     def __init__(self, random: Random, rate: Fraction, people: int) -> None:
         self._random, self._rate, self._people = random, rate, people
-        self._ahead = random.private and people >= MANY
+        self._several = max(1, min(MOST, MANY // max(1, people))) if random.private else 1
+        self._threads = THREADS if random.private and people >= MANY else 0
         self._begin()
 
     def _begin(self) -> None:
         self._process = os.getpid()
-        self._beside = ThreadPoolExecutor(THREADS) if self._ahead else None
-        self._drawn: deque[Future[Any]] = deque()
+        self._beside = ThreadPoolExecutor(self._threads) if self._threads else None
+        self._working: deque[Future[list[Any]]] = deque()
+        self._drawn: deque[Any] = deque()
 
     def next(self) -> Any:
         """The places of the people in the next lot."""
         if self._process != os.getpid():
             self._begin()
-        if self._beside is None:
-            return self._random.places(self._rate, self._people)
-        while len(self._drawn) <= THREADS:
-            self._drawn.append(self._beside.submit(self._draw))
-        return self._drawn.popleft().result()
+        if not self._drawn:
+            self._drawn.extend(self._beside_this(self._beside) if self._beside else self._draw(self._random))
+        return self._drawn.popleft()
 
-    def _draw(self) -> Any:
-        return system().places(self._rate, self._people)
+    def _beside_this(self, threads: ThreadPoolExecutor) -> list[Any]:
+        while len(self._working) <= self._threads:
+            self._working.append(threads.submit(lambda: self._draw(system())))
+        return self._working.popleft().result()
+
+    def _draw(self, random: Random) -> list[Any]:
+        places = random.places(self._rate, self._several * self._people)
+        first = np.arange(self._several) * self._people
+        lots = np.split(places, np.searchsorted(places, first[1:]))
+        return [lot - start for lot, start in zip(lots, first, strict=True)]
