@@ -174,10 +174,12 @@ class Gridded(Mechanism):
 
     def _split(self, values: Floats) -> tuple[Integers, Floats | float]:
         """The nearest whole grid step and what is left, at most half a step: both exact, the grid is a power of two."""
-        if not np.isfinite(values).all():
-            raise InvalidRequest(_FINITE)
         with np.errstate(over="ignore"):
-            steps = np.clip(values / float(self.grid), -_FAR, _FAR)
+            steps = values * float(1 / self.grid)
+        if not np.abs(steps).max(initial=0.0) <= _FAR:  # no number at all included
+            if not np.isfinite(values).all():
+                raise InvalidRequest(_FINITE)
+            steps = np.clip(steps, -_FAR, _FAR)
         whole = np.rint(steps)
         offset = np.asarray(steps - whole)
         return np.asarray(whole).astype(np.int64), offset if offset.any() else 0.0
