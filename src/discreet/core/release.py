@@ -51,6 +51,16 @@ class Release:
         """A value that came from elsewhere, with the law of its noise."""
         return Release(value, mechanism)
 
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """What was computed: one query, or those that were asked together, in the order of their numbers."""
+        return () if self.query is None else self.query.members()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that were read, where the query names them."""
+        return () if self.query is None else self.query.read_columns()
+
     def log_prob(self, exact: Any) -> Any:
         """The log-probability of what was released, had the exact value been ``exact``."""
         return self.mechanism.log_prob(self.value, exact)

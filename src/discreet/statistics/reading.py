@@ -174,7 +174,7 @@ class Part(Reading):
     def own(self, releases: Sequence[Release]) -> Sequence[Release]:
         (made,) = self._own(releases)
         query, start = None, 0
-        for part in getattr(releases[0].query, "parts", ()):
+        for part in releases[0].queries:
             query = part if start == self.start else query
             start += part.size
         return [replace(made, query=query, where=releases[0].where)]
