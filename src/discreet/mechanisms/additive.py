@@ -16,7 +16,7 @@ from array_api_compat import array_namespace, is_jax_array
 from discreet.core import numbers
 from discreet.core.cost import Block, Distance
 from discreet.core.exact import Exact
-from discreet.core.mechanism import Mechanism, Sensitivity
+from discreet.core.mechanism import Mechanism, NoiseLaw, Sensitivity
 from discreet.core.numbers import Number
 from discreet.core.random import Random, chosen
 from discreet.errors import GridOverflow, InvalidRequest
@@ -203,7 +203,7 @@ def _whole(array: Any) -> Exact:
 
 
 @dataclass(frozen=True, init=False)
-class Additive(Gridded):
+class Additive(Gridded, NoiseLaw):
     """A gridded law whose coordinates are independent and symmetric: it knows the error of each."""
 
     independent = True

@@ -121,7 +121,7 @@ class Confusion:
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """Two ends for every count, over the noise alone."""
-        reach = float(np.max(self.release.mechanism.error(level)))  # type: ignore[attr-defined]
+        reach = float(np.max(self.release.noise.error(level)))
         return np.maximum(self.counts - reach, 0.0), np.maximum(self.counts + reach, 0.0)
 
     def plot(self, axes: Any = None) -> Any:
