@@ -28,6 +28,7 @@ from discreet.core.random import Random, chosen
 from discreet.core.result import Result, readings
 from discreet.core.runner import Desk, NoLedger
 from discreet.core.schema import Categories, Schema
+from discreet.core.source import Batch, Source
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.hypotheses.shares import ExactShare, TulapCount
 from discreet.sources.choosing import row_hashes
@@ -92,7 +93,7 @@ class CountOfTests(Query):
             return Distance(one, one, one)
         return Distance(2 * one, 2 * one, 2 * one)
 
-    def evaluate(self, source: Any) -> Exact:
+    def evaluate(self, source: Source) -> Exact:
         if self.function is None:
             raise UnsupportedFormat(f"the test {self.title!r} is somebody's own; a document does not hold its function")
         parts = source.data_of(self.parts) if isinstance(source, Arrays) else _gathered(source, self.columns, self.parts)
@@ -126,9 +127,10 @@ def inner_p(function: Inner, data: Any, size: int) -> float:
     return p if math.isfinite(p) and 0 <= p <= 1 else 1.0
 
 
-def _gathered(source: Any, columns: tuple[str, ...], parts: int) -> Iterator[tuple[dict[str, Any], int]]:
+def _gathered(source: Source, columns: tuple[str, ...], parts: int) -> Iterator[tuple[dict[str, Any], int]]:
     """The rows of every part: numbers clipped to their bounds, categories as their labels; incomplete rows are left out."""
-    schema: Schema = source.schema
+    schema = source.schema
+    assert schema is not None
     for part in source.split(parts):
         pieces = part.fold(_Pieces(columns, schema), _joined, columns)
         joined = {name: np.concatenate([piece[name] for piece in pieces]) for name in columns}
@@ -154,7 +156,7 @@ class _Pieces:
     columns: tuple[str, ...]
     schema: Schema
 
-    def __call__(self, batch: Any) -> list[dict[str, Any]]:
+    def __call__(self, batch: Batch) -> list[dict[str, Any]]:
         kept = batch.kept(self.columns)
         valid = np.ones(batch.size, bool) if kept is None else kept.copy()
         found: dict[str, Any] = {}
@@ -176,13 +178,16 @@ def _joined(left: list[Any], right: list[Any]) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class Arrays:
+class Arrays(Source):
     """Data in memory whose first axis is people, one row each: an array, or a mapping of arrays of one length."""
 
     data: Any
     relation: Relation
     random: Random
     version: str = ""
+
+    def fold(self, *_: Any) -> Any:
+        raise InvalidRequest("arrays are given to a test part by part; use a Session for other questions")
 
     def __post_init__(self) -> None:
         sizes = {len(column) for column in self._columns()}

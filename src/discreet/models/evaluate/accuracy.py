@@ -20,6 +20,7 @@ from discreet.core.query import Relation, distance_of_weights, queries
 from discreet.core.release import Release
 from discreet.core.result import Reading, Result, readings
 from discreet.core.runner import Procedure
+from discreet.core.source import Batch
 from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Design, scores
 from discreet.models.queries.design_sum import DesignSum
@@ -52,7 +53,7 @@ class Hits(DesignSum):
     def distance(self, relation: Relation) -> Distance:
         return distance_of_weights(self.design.rows, relation)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         rows = self.design.block(batch)
         right = ((scores(rows.x, self.theta) > 0) == (rows.y > 0)).astype(np.int64)
         one = int(1 / self.grid)

@@ -20,6 +20,7 @@ from discreet.core.query import Relation, SumQuery, distance_of_weights, queries
 from discreet.core.random import chosen
 from discreet.core.release import Release
 from discreet.core.runner import Desk, NoLedger, Procedure
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Design
@@ -76,7 +77,7 @@ class ConfusionCounts(DesignSum):
     def distance(self, relation: Relation) -> Distance:
         return distance_of_weights(self.design.rows, relation)
 
-    def step(self, batch: Any) -> Any:
+    def step(self, batch: Batch) -> Any:
         rule = NetworkRule(self.design, self.network, self.flat, self.threshold)
         if self.bins:
             truth, scores = rule.scores(batch)
