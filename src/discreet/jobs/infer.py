@@ -114,7 +114,7 @@ def _bounds(releases: Sequence[Release]) -> dict[str, tuple[float, float]]:
     """The declared bounds of every column that is a number."""
     found: dict[str, tuple[float, float]] = {}
     for release in releases:
-        for query in getattr(release.query, "parts", (release.query,)):
+        for query in release.queries:
             factors = getattr(query, "factors", None) or [getattr(query, name, None) for name in ("x", "y", "number")]
             found |= {f.column: (f.lo, f.hi) for f in factors if f is not None and f.is_number}
     if not found:

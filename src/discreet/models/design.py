@@ -24,6 +24,7 @@ from discreet.core import numbers
 from discreet.core.query import check_rows
 from discreet.core.random import Random
 from discreet.core.schema import Categories, Schema
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.models.feature import Feature
 from discreet.models.publish.predictor import Input
@@ -283,7 +284,7 @@ class Design:
         """The frequencies and phases of the random features, if there are some."""
         return None if self.fourier is None else self.fourier.draw(sum(f.size for f in self.features))
 
-    def block(self, batch: Any) -> DesignRows:
+    def block(self, batch: Batch) -> DesignRows:
         """The rows of a batch that count: those without a missing feature, target or weight, of people's kept rows."""
         y, there = self.target.read(batch)
         x, weight = self._features(batch), None
@@ -316,7 +317,7 @@ class Design:
     def _room(self, rows: int) -> Floats:
         return np.empty((rows, sum(f.size for f in self.features) if self.fourier else self.width))
 
-    def _features(self, batch: Any) -> Floats:
+    def _features(self, batch: Batch) -> Floats:
         x = self._room(batch.size)
         for place, feature in self._placed:
             if feature.labels or feature.cuts:

@@ -133,7 +133,7 @@ class Scaled(Reading):
 
     def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
         cells = _cells(releases[0], self.shape)
-        reach = np.asarray(releases[0].mechanism.error(level))  # type: ignore[attr-defined]
+        reach = np.asarray(releases[0].noise.error(level))
         reach = reach.reshape(self.shape) if reach.ndim else reach
         low, high = self._answer(cells - reach), self._answer(cells + reach)
         return (low, high) if self.factor >= 0 else (high, low)
@@ -147,7 +147,7 @@ class Scaled(Reading):
         return drawing.bars(axes, words, result.value, low, high, self.labels[0][0])
 
     def expected_error(self, releases: Sequence[Release]) -> Any:
-        error = np.asarray(releases[0].mechanism.expected_error)  # type: ignore[attr-defined]
+        error = np.asarray(releases[0].noise.expected_error)
         return plain(abs(self.factor) * np.broadcast_to(error if not error.ndim else error.reshape(self.shape), self.shape))
 
 
@@ -167,14 +167,14 @@ class Part(Reading):
 
     def _own(self, releases: Sequence[Release]) -> list[Release]:
         whole = releases[0]
-        law: Any = whole.mechanism
+        law = whole.noise
         part = slice(self.start, self.stop)
         return [Release(np.asarray(whole.value)[part], law.at(part), private=whole.private)]
 
     def own(self, releases: Sequence[Release]) -> Sequence[Release]:
         (made,) = self._own(releases)
         query, start = None, 0
-        for part in getattr(releases[0].query, "parts", ()):
+        for part in releases[0].queries:
             query = part if start == self.start else query
             start += part.size
         return [replace(made, query=query, where=releases[0].where)]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core import drawing, numbers
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.numbers import Number
 from discreet.core.release import Release
 from discreet.core.result import Axes, Reading, Result, readings
@@ -106,7 +107,7 @@ class Survival(CellReading):
 
     def each(self, releases: Sequence[Release]) -> list[tuple[Floats, Any]]:
         """The counts of every group with their noise."""
-        return each_group(self.released(releases), releases[0].mechanism, 1)
+        return each_group(self.released(releases), releases[0].noise, 1)
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         low, high = self.ends(releases, level, sampled=True)
@@ -175,7 +176,7 @@ class _OfCurve(GroupReading):
         return self._by_group(list(low)), self._by_group(list(high))
 
     @abstractmethod
-    def one(self, cells: Floats, noise: Any, level: float, sampled: bool) -> tuple[float, float]:
+    def one(self, cells: Floats, noise: NoiseLaw, level: float, sampled: bool) -> tuple[float, float]:
         """The interval of one group."""
 
 
@@ -198,7 +199,7 @@ class SurvivalTime(_OfCurve):
         curves = self.survival.curve(releases).reshape(-1, self.survival.bins + 1)
         return self._by_group([_crossing(1 - curve, self.survival.edges, self.q) for curve in curves])
 
-    def one(self, cells: Floats, noise: Any, level: float, sampled: bool) -> tuple[float, float]:
+    def one(self, cells: Floats, noise: NoiseLaw, level: float, sampled: bool) -> tuple[float, float]:
         low, high = Curve.of(cells).interval(noise, level, sampled)
         edges = self.survival.edges
         first = int(np.argmin(np.append(low > 1 - self.q, False)))
@@ -245,7 +246,7 @@ class RestrictedMean(_OfCurve):
         edges = self.survival.edges
         return float(edges[0] + (edges[1] - edges[0]) / 2 + self._areas @ curve)
 
-    def one(self, cells: Floats, noise: Any, level: float, sampled: bool) -> tuple[float, float]:
+    def one(self, cells: Floats, noise: NoiseLaw, level: float, sampled: bool) -> tuple[float, float]:
         from scipy.special import ndtri
 
         whole = Curve.of(cells)

@@ -20,6 +20,7 @@ from discreet.core.query import Relation, SumQuery, distance_of_weights, queries
 from discreet.core.random import chosen
 from discreet.core.release import Release
 from discreet.core.runner import Desk, NoLedger, Procedure
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Design
@@ -76,7 +77,7 @@ class ConfusionCounts(DesignSum):
     def distance(self, relation: Relation) -> Distance:
         return distance_of_weights(self.design.rows, relation)
 
-    def step(self, batch: Any) -> Any:
+    def step(self, batch: Batch) -> Any:
         rule = NetworkRule(self.design, self.network, self.flat, self.threshold)
         if self.bins:
             truth, scores = rule.scores(batch)
@@ -120,7 +121,7 @@ class Confusion:
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """Two ends for every count, over the noise alone."""
-        reach = float(np.max(self.release.mechanism.error(level)))  # type: ignore[attr-defined]
+        reach = float(np.max(self.release.noise.error(level)))
         return np.maximum(self.counts - reach, 0.0), np.maximum(self.counts + reach, 0.0)
 
     def plot(self, axes: Any = None) -> Any:

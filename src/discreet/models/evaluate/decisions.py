@@ -17,6 +17,7 @@ from discreet.core.query import Relation, SumQuery, distance_of_weights, queries
 from discreet.core.release import Release
 from discreet.core.result import Result
 from discreet.core.runner import Procedure
+from discreet.core.source import Batch
 from discreet.mechanisms.priced import law_of_sums
 from discreet.models.evaluate.accuracy import HitShare
 from discreet.models.publish.predictor import Input
@@ -44,7 +45,7 @@ class Rule(Protocol):
     def digest(self) -> str:
         """What tells it apart from others."""
 
-    def decide(self, batch: Any) -> tuple[Any, Any]:
+    def decide(self, batch: Batch) -> tuple[Any, Any]:
         """The numbers of the true and of the decided class of every row that counts."""
 
 
@@ -106,7 +107,7 @@ class Decisions(Judged):
         """True classes, and decided ones."""
         return self.classes, self.classes
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         truth, guess = self.rule.decide(batch)
         return np.bincount(truth * self.classes + guess, minlength=self.classes**2).reshape(self.shape)
 
@@ -126,7 +127,7 @@ class RightDecisions(Judged):
         """Right and wrong."""
         return (2,)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         truth, guess = self.rule.decide(batch)
         right = int((truth == guess).sum())
         return np.array([right, len(truth) - right], np.int64)
