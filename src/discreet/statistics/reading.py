@@ -191,6 +191,9 @@ class Part(Reading):
     def sentence(self, releases: Sequence[Release]) -> str | None:
         return self.inner.sentence(self._own(releases))
 
+    def headline(self, releases: Sequence[Release]) -> str:
+        return self.inner.headline(self._own(releases))
+
     def value(self, releases: Sequence[Release]) -> Any:
         return self.inner.value(self._own(releases))
 
