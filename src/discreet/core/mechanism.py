@@ -81,6 +81,10 @@ class NoiseLaw(Mechanism):
         """The noise stays within this, on either side, with probability at least ``level``: one per scale."""
 
     @abstractmethod
+    def at_least(self, t: Any) -> Any:
+        """P(noise >= t) of a law of one number, rounded to its grid as it is released."""
+
+    @abstractmethod
     def log_characteristic(self, t: Any) -> Any:
         """log of E exp(i t noise) of each number: ``t`` has the numbers in its last axis."""
 

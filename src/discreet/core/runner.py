@@ -40,6 +40,23 @@ def drive(procedure: Procedure[R], answer: Callable[[Yielded], Any]) -> R:
         sent = answer(request)
 
 
+def relayed(
+    procedure: Procedure[R],
+    change: Callable[[Yielded], Yielded] = lambda request: request,
+    note: Callable[[Yielded, Any], None] = lambda request, answer: None,
+) -> Procedure[R]:
+    """The same procedure, with every request changed on its way out, and every answer noted on its way in."""
+    answer: Any = None
+    while True:
+        try:
+            request = change(procedure.send(answer))
+        except StopIteration as stop:
+            result: R = stop.value
+            return result
+        answer = yield request
+        note(request, answer)
+
+
 def unpaid(request: Yielded, release: Callable[[Ask], Release]) -> Any:
     """The answer to a request where nobody pays: accounts, all steps that are left, and the ``release`` of each ask."""
     match request:

@@ -66,6 +66,9 @@ class NoNoise(NoiseLaw):
     def deviation(self, size: int) -> Any:
         return np.zeros(size)
 
+    def at_least(self, t: Any) -> Any:
+        return np.asarray(np.asarray(t) <= 0, np.float64)
+
     def log_characteristic(self, t: Any) -> Any:
         """Zero: the noise is 0 for certain."""
         return np.zeros(np.shape(t))
