@@ -398,7 +398,8 @@ class Result:
     def __repr__(self) -> str:
         mark = "" if self.private else ", not private"
         headline = self.reading.headline(self.releases)
-        return f"Result({f'{headline}, effect ' if headline else ''}{self.value!r}, cost: {self.cost}, neighbors: {self.relation}{mark})"
+        found = f"{headline}, effect {self.value!r}" if headline else f"{self.value!r}"
+        return f"Result({found}, cost: {self.cost}, neighbors: {self.relation}{mark})"
 
     def to_dict(self) -> dict[str, Any]:
         low, high = self.interval(0.95)
