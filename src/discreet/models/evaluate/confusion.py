@@ -7,10 +7,11 @@ counts to which a person contributes once for each of its rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.core import drawing
 from discreet.core.ask import Ask
 from discreet.core.cost import Cost, Distance
 from discreet.core.exact import Exact
@@ -25,7 +26,6 @@ from discreet.errors import InvalidRequest
 from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Design
 from discreet.models.estimators.private_model import PrivateModel
-from discreet.models.evaluate.axes import drawn_on
 from discreet.models.evaluate.coded_table import check_declared, coded_table
 from discreet.models.evaluate.decisions import Decides, Decisions
 from discreet.models.evaluate.judged import Judged, by_scores, judged
@@ -36,6 +36,9 @@ from discreet.models.gradient.network import Network
 from discreet.models.publish.predictor import Predictor
 from discreet.models.queries.design_sum import DesignSum
 from discreet.sources import open_source
+
+if TYPE_CHECKING:
+    import matplotlib.axes
 
 
 @queries("judged_counts")
@@ -124,9 +127,9 @@ class Confusion:
         reach = float(np.max(self.release.noise.error(level)))
         return np.maximum(self.counts - reach, 0.0), np.maximum(self.counts + reach, 0.0)
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: matplotlib.axes.Axes | None = None) -> matplotlib.axes.Axes:
         """The matrix as a picture; returns the axes."""
-        axes = drawn_on(axes)
+        axes = drawing.new_axes(axes, (5.5, 4.5))
         shares = np.maximum(self.counts, 0) / np.maximum(np.maximum(self.counts, 0).sum(axis=1, keepdims=True), 1)
         axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
         for (line, column), count in np.ndenumerate(self.counts):
