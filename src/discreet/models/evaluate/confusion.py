@@ -28,10 +28,10 @@ from discreet.models.design import Design
 from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.evaluate.coded_table import check_declared, coded_table
 from discreet.models.evaluate.decisions import Decides, Decisions
-from discreet.models.evaluate.judged import Judged, by_scores, judged
 from discreet.models.evaluate.network_rule import NetworkRule
 from discreet.models.evaluate.rates import Rates
 from discreet.models.evaluate.roc import BINS, Roc
+from discreet.models.evaluate.scorer import Scorer, by_scores, scorer_of
 from discreet.models.gradient.network import Network
 from discreet.models.publish.predictor import Predictor
 from discreet.models.queries.design_sum import DesignSum
@@ -208,17 +208,17 @@ def _check_session(given: Any) -> None:
 
 def question_of(model: Any, bins: int = 0) -> ConfusionCounts:
     """What is asked about a fitted or published model: a linear one is a network without hidden layers."""
-    return _question(judged(model), bins)
+    return _question(scorer_of(model), bins)
 
 
-def _question(one: Judged, bins: int) -> ConfusionCounts:
+def _question(one: Scorer, bins: int) -> ConfusionCounts:
     return ConfusionCounts(one.design, one.network, one.digest, bins, one.threshold, one.flat)
 
 
 def _counts(model: Any, X: Any, y: Any, bins: int, price: Price, ledger: Any) -> tuple[Release, Design, tuple[Any, ...]]:
     """The counts of a model on a session's table, or on arrays; the design of what was counted, and the classes."""
     if y is None:
-        one = judged(model)
+        one = scorer_of(model)
         question = _question(one, bins)
         _check_session(X)
         check_declared(question.design, X.schema)
@@ -226,9 +226,9 @@ def _counts(model: Any, X: Any, y: Any, bins: int, price: Price, ledger: Any) ->
         return X.run(counts_of(question, price, X.schema.neighbors)), question.design, question.design.target.classes
     neighbors: Any = getattr(model, "neighbors", "add_remove")
     if isinstance(model, PrivateModel):
-        one, rows = judged(model), model.predictor.rows(model.columns_of(X))
+        one, rows = scorer_of(model), model.predictor.rows(model.columns_of(X))
     elif isinstance(model, Predictor):
-        one, rows = judged(model), model.rows(X)
+        one, rows = scorer_of(model), model.rows(X)
     else:
         one, rows = by_scores(model, X)
     labels, truth = list(one.classes), np.asarray(y)

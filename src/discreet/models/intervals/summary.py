@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet.models.design import Floats
-from discreet.models.intervals.intervals import COVERS, CoefficientIntervals
+from discreet.models.intervals.coefficient_intervals import COVERS, CoefficientIntervals
 
 if TYPE_CHECKING:
     import matplotlib.axes
