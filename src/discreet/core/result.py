@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real as RealNumber
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from discreet.core.numbers import Number, check_level
 from discreet.core.registry import SCHEMA_VERSION, Named, Registry, check_version
 from discreet.core.release import Release
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+
 
 Axes: TypeAlias = tuple[tuple[str, tuple[Any, ...]], ...]  # of an answer with several numbers: their names and labels
 
@@ -82,7 +86,7 @@ class Reading(Named, ABC):
             "ask again with of='population'"
         )
 
-    def draw(self, result: Result, axes: Any, level: float) -> Any:
+    def draw(self, result: Result, axes: matplotlib.axes.Axes, level: float) -> matplotlib.axes.Axes:
         """A picture of the answer with its intervals: dots, or a heat map for a table of two axes."""
         value, scope = np.asarray(result.value), result.scope
         names = result.labels
@@ -319,7 +323,7 @@ class Result:
         """What its main interval is about: the population where that was asked for, else this table."""
         return SCOPES[self.reading.about_population]
 
-    def plot(self, axes: Any = None, level: float = 0.95) -> Any:
+    def plot(self, axes: matplotlib.axes.Axes | None = None, level: float = 0.95) -> matplotlib.axes.Axes:
         """A picture by Matplotlib, in the axes given or in a new figure; returns the axes."""
         return self.reading.draw(self, drawing.new_axes(axes), level)
 
