@@ -14,7 +14,7 @@ import numpy as np
 from discreet.core.ask import Account, Ask, Open, Reopen
 from discreet.core.cost import Cost, Distance
 from discreet.core.interrupts import deferred
-from discreet.core.lots import LotDrawer, PartsInTurns
+from discreet.core.lot_drawer import LotDrawer, PartsInTurns
 from discreet.core.query import LotQuery, Relation, evaluate_together
 from discreet.core.random import Random
 from discreet.core.release import Entry, Release

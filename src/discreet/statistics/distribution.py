@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from discreet.statistics.nodes import Nodes, branches_for, incidence, least_squa
 from discreet.statistics.question import Question, Table, axes, for_population, intervals, statistic
 from discreet.statistics.reading import CellReading, Floats, GroupReading, plain
 from discreet.statistics.score import each_group
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+
 
 _BINS = 256
 _DRAWS = 1000  # redraws behind a band: its end is right to about 0.7 % of coverage
@@ -154,7 +158,7 @@ class Distribution(CellReading):
         low[0], high[-1] = 0.0, 1.0
         return low, high
 
-    def draw(self, result: Result, axes: Any, level: float) -> Any:
+    def draw(self, result: Result, axes: matplotlib.axes.Axes, level: float) -> matplotlib.axes.Axes:
         """The distribution function of every group with its band."""
         low, high = (end.reshape(-1, self.bins + 1) for end in self.band(result.releases, level, "population"))
         curves = self.curve(result.releases).reshape(-1, self.bins + 1)

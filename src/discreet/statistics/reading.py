@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,10 @@ from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.core.result import Axes, Reading, Result, readings
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+
 
 Floats = npt.NDArray[np.float64]
 
@@ -138,7 +142,7 @@ class Scaled(Reading):
         low, high = self._answer(cells - reach), self._answer(cells + reach)
         return (low, high) if self.factor >= 0 else (high, low)
 
-    def draw(self, result: Result, axes: Any, level: float) -> Any:
+    def draw(self, result: Result, axes: matplotlib.axes.Axes, level: float) -> matplotlib.axes.Axes:
         """Counts by one axis are bars."""
         if len(self.labels) != 1 or self.least != 0:
             return super().draw(result, axes, level)
@@ -191,6 +195,9 @@ class Part(Reading):
     def sentence(self, releases: Sequence[Release]) -> str | None:
         return self.inner.sentence(self._own(releases))
 
+    def headline(self, releases: Sequence[Release]) -> str:
+        return self.inner.headline(self._own(releases))
+
     def value(self, releases: Sequence[Release]) -> Any:
         return self.inner.value(self._own(releases))
 
@@ -200,7 +207,7 @@ class Part(Reading):
     def expected_error(self, releases: Sequence[Release]) -> Any:
         return self.inner.expected_error(self._own(releases))
 
-    def draw(self, result: Result, axes: Any, level: float) -> Any:
+    def draw(self, result: Result, axes: matplotlib.axes.Axes, level: float) -> matplotlib.axes.Axes:
         return self.inner.draw(replace(result, reading=self.inner, releases=tuple(self.own(result.releases))), axes, level)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from discreet.statistics.lifetimes import Lifetimes
 from discreet.statistics.question import Question, Table, axes, statistic
 from discreet.statistics.reading import CellReading, Floats, GroupReading, plain
 from discreet.statistics.score import each_group
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+
 
 _BINS = 10
 
@@ -144,7 +148,7 @@ class Survival(CellReading):
             raise InvalidRequest(f"until must be an edge of the time bins, {list(self.edges[1:])}, got {until}")
         return RestrictedMean(self, float(end))
 
-    def draw(self, result: Result, axes: Any, level: float) -> Any:
+    def draw(self, result: Result, axes: matplotlib.axes.Axes, level: float) -> matplotlib.axes.Axes:
         """The curve of every group with its pointwise intervals, and the numbers at risk under the edges."""
         curves = self.curve(result.releases).reshape(-1, self.bins + 1)
         ends = [end.reshape(-1, self.bins) for end in self.population_interval(result.releases, level, False)]
