@@ -15,7 +15,10 @@ from __future__ import annotations
 import pickletools
 from collections.abc import Iterator
 from operator import methodcaller
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from discreet.errors import InvalidRequest
 
@@ -92,6 +95,23 @@ def check_option(word: str, mode: str) -> None:
     """Refuse a mode of reading in which a date before 1582, or a time before 1900, raises."""
     if mode.upper() == "EXCEPTION":
         raise unfit(f"{word} = EXCEPTION, which old dates make fail; set it to CORRECTED")
+
+
+def check_times(frame: Any) -> None:
+    """Refuse files of Parquet with times in milliseconds, as far as they lie on this machine.
+
+    Spark multiplies each by a thousand, and fails for one beyond the year 294247. Looks at footers only.
+    """
+    from pyarrow import parquet, types
+
+    for uri in frame.inputFiles():
+        given = urlsplit(uri)
+        path = Path(url2pathname(given.path))
+        if given.scheme not in ("", "file") or path.suffix not in (".parquet", ".pq") or not path.is_file():
+            continue
+        for field in parquet.read_schema(path):
+            if types.is_timestamp(field.type) and field.type.unit in ("s", "ms"):
+                raise unfit(f"times in milliseconds in the column {field.name!r}; write them in microseconds")
 
 
 def unfit(part: str) -> InvalidRequest:
