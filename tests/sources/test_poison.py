@@ -188,6 +188,7 @@ def _classic(spark: Any, at: Path) -> Iterator[tuple[str, Any, bool]]:
     yield "casts that cannot fail", plain.selectExpr("TRY_CAST(t AS DOUBLE) AS x", "CAST(i AS STRING)"), True
     yield "constants", plain.filter("d > '2020-01-01'"), True
     yield "rows of Python", spark.createDataFrame(rows, "x double, s string"), True
+    yield "many rows of Python", spark.createDataFrame(rows * 5000, "x double, s string"), True
     yield "a table of Arrow", spark.createDataFrame(pa.table({"x": [1.0]})), True
     yield "a copy", plain.selectExpr("1 / (x + 1) AS x").localCheckpoint(), True
     yield "a division", plain.selectExpr("1 / x AS x"), False

@@ -227,10 +227,12 @@ def _is_local(node: Any, frame: Any) -> bool:
 
 
 def _function(step: Any) -> list[Any]:
-    """What a step of Python's does, as it is written down, without how many records are packed together: its last number."""
+    """What a step of Python's does, as it is written down, without how many records are packed together."""
     known = step.getClass().getDeclaredField("func")
     known.setAccessible(True)
-    written = pickletools.genops(bytes(known.get(step).command().unsafeArray()))
-    steps = [("INT" if op.name in _INTEGERS else op.name, value) for op, value, _ in written if op.name != "FRAME"]
-    last = max(place for place, (name, _) in enumerate(steps) if name == "INT")
-    return [*steps[:last], *steps[last + 1 :]]
+    steps: list[Any] = []
+    for op, value, _ in pickletools.genops(bytes(known.get(step).command().unsafeArray())):
+        packed = op.name in _INTEGERS and len(steps) > 1 and steps[-2][1] == "batchSize"
+        if op.name != "FRAME":  # how long all of it is
+            steps.append(("", None) if packed else (op.name, value))
+    return steps
