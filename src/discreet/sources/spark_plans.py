@@ -38,10 +38,10 @@ _OPERATORS = {
 _TOTAL = {
     _CATALYST + "expressions." + word
     for word in (
-        "Alias", "And", "AtLeastNNonNulls", "AttributeReference", "CaseWhen", "Coalesce", "Collate", "Contains", "EndsWith",
-        "EqualNullSafe", "EqualTo", "GetStructField", "GreaterThan", "GreaterThanOrEqual", "If", "In", "InSet", "IsNaN",
-        "IsNotNull", "IsNull", "LessThan", "LessThanOrEqual", "Literal", "NaNvl", "Not", "Or", "ResolvedCollation",
-        "SortOrder", "StartsWith",
+        "Alias", "And", "AtLeastNNonNulls", "AttributeReference", "CaseWhen", "Coalesce", "Collate", "Contains",
+        "CreateArray", "EndsWith", "EqualNullSafe", "EqualTo", "GetStructField", "GreaterThan", "GreaterThanOrEqual", "If",
+        "In", "InSet", "IsNaN", "IsNotNull", "IsNull", "LessThan", "LessThanOrEqual", "Literal", "NaNvl", "Not", "Or",
+        "ResolvedCollation", "SortOrder", "StartsWith",
     )
 }  # fmt: skip
 _FILES = {
