@@ -50,6 +50,11 @@ class Reading(Named, ABC):
         return self.expected_error(own)
 
     @property
+    def over_deviation(self) -> bool:
+        """Whether its error is divided by the deviation of a column: the closer values lie together, the larger it is."""
+        return False
+
+    @property
     def labels(self) -> Axes:
         """The axes, where they do not depend on what was released; none for a single number."""
         return ()
@@ -90,7 +95,13 @@ class Reading(Named, ABC):
             " · ".join(str(known[i]) for (_, known), i in zip(names, place, strict=True))
             for place in np.ndindex(value.shape)
         ]
-        return drawing.dots(axes, words or [""], value, low, high, title)
+        return drawing.dots(axes, words or [""], value, low, high, title, self.measured(result.releases))
+
+    def measured(self, releases: Sequence[Release]) -> str:
+        """What the numbers of a picture are, beside its axis: of which columns, or rows where every column is a label."""
+        named = {name for name, _ in self.axes(releases)}
+        columns = getattr(releases[0].query, "columns", ()) if releases else ()
+        return ", ".join(name for name in columns if name not in named) or ("rows" if columns else "")
 
     def statistic(self, releases: Sequence[Release]) -> float:
         """The test statistic, where the reading is a hypothesis test."""
@@ -150,7 +161,7 @@ readings: Registry[Reading] = Registry("reading")
 Reading.registry = readings
 SCOPES = ("table", "population")
 _WHOSE = {"table": "this table (noise only)", "population": "the population (sampling and noise)"}
-_MOST_LINES = 12
+_MOST_LINES, _MOST_ROWS = 12, 60  # of an answer as text, and as a table of a notebook
 _MOST_DOTS = 24
 _NO_SURVIVAL = "this answer is no survival curve; ask for one with survival(time, event, ...)"
 _NO_TEST = "this answer is no hypothesis test; ask for one by its name, such as 'ttest_ind'"
@@ -181,7 +192,8 @@ class Result:
     @cached_property
     def caution(self) -> Caution | None:
         """What the release says against what was expected of the table, if anything: do not rely on its interval then."""
-        return caution(self.reading.own(self.releases), self.expected_rows, self.reading.error_of_own)
+        reading = self.reading
+        return caution(reading.own(self.releases), self.expected_rows, reading.error_of_own, reading.over_deviation)
 
     @cached_property
     def value(self) -> Any:
@@ -354,9 +366,11 @@ class Result:
 
     def _repr_html_(self) -> str:
         columns = self.rows()
-        cells = zip(*columns.values(), strict=True)
+        cells = list(zip(*columns.values(), strict=True))
         head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
-        body = "".join("<tr>" + "".join(f"<td>{_shown(c)}</td>" for c in row) + "</tr>" for row in cells)
+        body = "".join("<tr>" + "".join(f"<td>{_shown(c)}</td>" for c in row) + "</tr>" for row in cells[:_MOST_ROWS])
+        if len(cells) > _MOST_ROWS:
+            body += f'<tr><td colspan="{len(columns)}">and {len(cells) - _MOST_ROWS} more; to_frame() has them all</td></tr>'
         note = "" if self.private else " · <b>not private</b> (seeded or without noise)"
         note += f" · <b>caution</b>: {html.escape(str(self.caution))}" if self.caution else ""
         covered = "low to high: 95 % intervals for this table (noise only)"
