@@ -73,7 +73,8 @@ def test_one_release_compares_groups() -> None:
     corrected = ds.hypotheses.holm(list(pairs.values()))
     assert corrected.releases == (3,)
     assert min(corrected) == pytest.approx(min(1.0, 3 * min(corrected.pvalues)))
-    assert "3 tests, read off 1 release" in str(corrected)
+    assert "3 tests, read off 1 release (" in str(corrected)
+    assert str(ds.hypotheses.holm([0.2])).startswith("1 test, read off 1 release (")
     assert asked.spent().epsilon == 1  # all of it came from one release
 
 
@@ -120,6 +121,19 @@ def test_a_picture_says_what_its_numbers_are() -> None:
     bars = asked.count(by="arm", epsilon=1).plot()
     assert (bars.get_xlabel(), bars.get_ylabel()) == ("arm", "rows")
     assert asked.distribution("bp", epsilon=1).plot().get_xlabel() == "bp"
+
+
+def test_whoever_prints_a_test_sees_its_p_value() -> None:
+    asked = session()
+    found = asked.test("mannwhitneyu", "bp", by="two", epsilon=1)
+    (joint, _) = asked.together([("mannwhitneyu", "bp", {"by": "two"}), ("count",)], epsilon=1)
+    for test in (found, joint, asked.compare("bp", by="arm", epsilon=1)):
+        first, second, *_ = str(test).splitlines()
+        assert first.startswith("p ")
+        assert test.method in first
+        assert second in ("P(a > b), ties half:", "bp:")
+        assert "statistic" in test._repr_html_()
+    assert str(asked.mean("bp", epsilon=1)).count("\n") == 1  # its number, and what its interval is of
 
 
 def test_a_notebook_shows_some_rows_of_a_long_answer() -> None:

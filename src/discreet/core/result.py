@@ -97,6 +97,10 @@ class Reading(Named, ABC):
         ]
         return drawing.dots(axes, words or [""], value, low, high, title, self.measured(result.releases))
 
+    def heading(self, releases: Sequence[Release]) -> str:
+        """What stands above the numbers of an answer where they do not say it: of a test its p-value."""
+        return ""
+
     def measured(self, releases: Sequence[Release]) -> str:
         """What the numbers of a picture are, beside its axis: of which columns, or rows where every column is a label."""
         named = {name for name, _ in self.axes(releases)}
@@ -376,7 +380,9 @@ class Result:
         covered = "low to high: 95 % intervals for this table (noise only)"
         if self.scope == "population":
             covered += ", population_low to population_high: for the population (sampling and noise)"
-        words = f"cost {self.cost} · neighbours: {self.relation} · {covered}{note}"
+        heading = self.reading.heading(self.releases)
+        above = f"{html.escape(heading)} · " if heading else ""
+        words = f"{above}cost {self.cost} · neighbours: {self.relation} · {covered}{note}"
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody><caption>{words}</caption></table>"
 
     def __float__(self) -> float:
@@ -389,6 +395,7 @@ class Result:
         columns = self.rows()
         ends = ("population_low", "population_high") if self.scope == "population" else ("low", "high")
         names = [name for name, _ in self.labels]
+        heading = self.reading.heading(self.releases)
         lines = []
         for i in range(min(len(columns["value"]), _MOST_LINES)):
             words = " · ".join(str(columns[name][i]) for name in names)
@@ -398,7 +405,7 @@ class Result:
         lines += [f"and {left} more"] if left else []
         mark = "" if self.private else "; not private"
         return (
-            "\n".join(lines)
+            "\n".join([heading, *lines] if heading else lines)
             + f"\n95 % {'interval' if len(lines) == 1 else 'intervals'} for {_WHOSE[self.scope]}; cost {self.cost}{mark}"
             + (f"\nCaution: {self.caution}" if self.caution else "")
         )

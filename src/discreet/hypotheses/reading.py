@@ -54,6 +54,10 @@ class HypothesisTest(CellReading):
         names = next((f.labels for f in factors if f.kind == "category" and f.size == 2), ("X", "Y"))
         return dict(zip(("first", "second"), map(str, names), strict=True))
 
+    def heading(self, releases: Sequence[Release]) -> str:
+        found = f"p {p_in_words(self.pvalue(releases))}, statistic {self.statistic(releases):.4g} ({self.method})"
+        return f"{found}\n{self.measured(releases)}:"
+
     def measured(self, releases: Sequence[Release]) -> str:
         return self.effect.format(**self.compared(releases))
 

@@ -190,6 +190,9 @@ class Part(Reading):
     def axes(self, releases: Sequence[Release]) -> Axes:
         return self.inner.axes(self._own(releases))
 
+    def heading(self, releases: Sequence[Release]) -> str:
+        return self.inner.heading(self.own(releases))
+
     def note(self, releases: Sequence[Release]) -> str | None:
         return self.inner.note(self._own(releases))
 
