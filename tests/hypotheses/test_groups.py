@@ -129,7 +129,7 @@ def test_whoever_prints_a_test_sees_its_p_value() -> None:
     (joint, _) = asked.together([("mannwhitneyu", "bp", {"by": "two"}), ("count",)], epsilon=1)
     for test in (found, joint, asked.compare("bp", by="arm", epsilon=1)):
         first, second, *_ = str(test).splitlines()
-        assert first.startswith("p ")
+        assert f"p-value {test.pvalue:.4g}" in first
         assert test.method in first
         assert second in ("P(a > b), ties half:", "bp:")
         assert "statistic" in test._repr_html_()

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 _INK, _BAR, _BAND = "#1b2430", "#2b6cb0", "#9fc1e3"
 _MOST, _MOST_COUNTS = 60, 11  # labels, and numbers at risk, that fit under one picture
 _UNDER_TIME, _LINE = 34, 13  # points below an axis: the first line under its name, and from line to line
 
 
-def new_axes(axes: Any) -> Any:
-    """The axes given, or those of a new figure."""
+def new_axes(axes: Any, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
+    """The axes given, or those of a new figure of a size in inches."""
     if axes is not None:
         if not hasattr(axes, "errorbar"):
             raise InvalidRequest(f"axes must be those of a Matplotlib figure, got {axes!r}; leave them out for new ones")
-        return axes
+        given: Axes = axes
+        return given
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(6.4, 4.0), layout="constrained").subplots()
+    return Figure(figsize=size, layout="constrained").subplots()
 
 
 def plain_ticks(axis: Any) -> None:
@@ -34,7 +39,7 @@ def plain_ticks(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def dots(axes: Any, words: Sequence[str], value: Any, low: Any, high: Any, title: str, across: str = "") -> Any:
+def dots(axes: Axes, words: Sequence[str], value: Any, low: Any, high: Any, title: str, across: str = "") -> Axes:
     """A dot with its interval on a line for each number; ``across`` says what the numbers are."""
     v, a, b = (np.ravel(np.asarray(x, np.float64)) for x in (value, low, high))
     places = np.arange(len(v))[::-1]
@@ -46,7 +51,7 @@ def dots(axes: Any, words: Sequence[str], value: Any, low: Any, high: Any, title
     return axes
 
 
-def bars(axes: Any, words: Sequence[str], value: Any, low: Any, high: Any, title: str, names: tuple[str, str]) -> Any:
+def bars(axes: Axes, words: Sequence[str], value: Any, low: Any, high: Any, title: str, names: tuple[str, str]) -> Axes:
     """A bar with its interval for each number; ``names`` are those of the axes."""
     v, a, b = (np.ravel(np.asarray(x, np.float64)) for x in (value, low, high))
     places = np.arange(len(v))
@@ -62,7 +67,7 @@ def bars(axes: Any, words: Sequence[str], value: Any, low: Any, high: Any, title
     return axes
 
 
-def heat(axes: Any, names: Sequence[tuple[str, Sequence[Any]]], value: Any, title: str) -> Any:
+def heat(axes: Axes, names: Sequence[tuple[str, Sequence[Any]]], value: Any, title: str) -> Axes:
     """A table as colours with their scale, the numbers written into it where they fit."""
     table = np.asarray(value, np.float64)
     axes.figure.colorbar(axes.imshow(table, cmap="Blues", aspect="auto"), ax=axes)
@@ -79,7 +84,7 @@ def heat(axes: Any, names: Sequence[tuple[str, Sequence[Any]]], value: Any, titl
     return axes
 
 
-def curve(axes: Any, edges: Any, middle: Any, low: Any, high: Any, words: str, title: str, across: str) -> Any:
+def curve(axes: Axes, edges: Any, middle: Any, low: Any, high: Any, words: str, title: str, across: str) -> Axes:
     """A distribution function with its band; ``across`` is the name of the column."""
     axes.fill_between(edges, low, high, alpha=0.35, step=None, label=None)
     axes.plot(edges, middle, label=words or None)
@@ -93,7 +98,7 @@ def curve(axes: Any, edges: Any, middle: Any, low: Any, high: Any, words: str, t
 
 
 def lives(
-    axes: Any,
+    axes: Axes,
     edges: Sequence[float],
     curves: Any,
     low: Any,
@@ -102,12 +107,12 @@ def lives(
     names: Sequence[str],
     title: str,
     across: str,
-) -> Any:
+) -> Axes:
     """Survival curves with their intervals; under the axis of time, the numbers at risk, a line for every group."""
     shown = range(0, len(edges), max(1, -(-len(edges) // _MOST_COUNTS)))
     axes.set_xticks([edges[i] for i in shown], [f"{edges[i]:g}" for i in shown])
     axes.set_xlabel(across)
-    below = [("people at risk", [""] * len(shown), _INK)]
+    below: list[tuple[str, list[str], Any]] = [("people at risk", [""] * len(shown), _INK)]
     for name, curve_, lower, upper, counts in zip(names, curves, low, high, risk, strict=True):
         (line,) = axes.plot(edges, curve_, label=name or None)
         axes.fill_between(edges, lower, upper, alpha=0.2, color=line.get_color())

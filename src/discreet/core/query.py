@@ -58,6 +58,14 @@ class Query(Named, ABC):
         """The step that its numbers are multiples of: 1 where nothing else is said."""
         return Fraction(1)
 
+    def read_columns(self) -> tuple[str, ...]:
+        """The columns that it reads, where it names them."""
+        return ()
+
+    def members(self) -> tuple[Query, ...]:
+        """The questions that it answers, in the order of its numbers: itself, or those that were asked together."""
+        return (self,)
+
     def totals(self, rows: int) -> tuple[float, float] | None:
         """Between which numbers the sum of its own lies where all of ``rows`` rows can be used; None where none follow."""
         return None
@@ -82,6 +90,9 @@ class FoldQuery(Query, ABC):
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """The columns that ``step`` reads."""
+
+    def read_columns(self) -> tuple[str, ...]:
+        return self.columns
 
     @property
     def step_key(self) -> Any:

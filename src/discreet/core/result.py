@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real as RealNumber
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from discreet.core.numbers import Number, check_level
 from discreet.core.registry import SCHEMA_VERSION, Named, Registry, check_version
 from discreet.core.release import Release
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+
 
 Axes: TypeAlias = tuple[tuple[str, tuple[Any, ...]], ...]  # of an answer with several numbers: their names and labels
 
@@ -71,6 +75,10 @@ class Reading(Named, ABC):
         """The answer in words of its own, where a number with its interval does not say it."""
         return None
 
+    def headline(self, releases: Sequence[Release]) -> str:
+        """What is printed above the answer: of a hypothesis test, what it found."""
+        return ""
+
     @property
     def about_population(self) -> bool:
         """Whether what was released also tells of the population that the table is a sample of."""
@@ -83,7 +91,7 @@ class Reading(Named, ABC):
             "ask again with of='population'"
         )
 
-    def draw(self, result: Result, axes: Any, level: float) -> Any:
+    def draw(self, result: Result, axes: matplotlib.axes.Axes, level: float) -> matplotlib.axes.Axes:
         """A picture of the answer with its intervals: dots, or a heat map for a table of two axes."""
         value, scope = np.asarray(result.value), result.scope
         names = result.labels
@@ -96,10 +104,6 @@ class Reading(Named, ABC):
             for place in np.ndindex(value.shape)
         ]
         return drawing.dots(axes, words or [""], value, low, high, title, self.measured(result.releases))
-
-    def heading(self, releases: Sequence[Release]) -> str:
-        """What stands above the numbers of an answer where they do not say it: of a test its p-value."""
-        return ""
 
     def measured(self, releases: Sequence[Release]) -> str:
         """What the numbers of a picture are, beside its axis: of which columns, or rows where every column is a label."""
@@ -331,7 +335,7 @@ class Result:
         """What its main interval is about: the population where that was asked for, else this table."""
         return SCOPES[self.reading.about_population]
 
-    def plot(self, axes: Any = None, level: float = 0.95) -> Any:
+    def plot(self, axes: matplotlib.axes.Axes | None = None, level: float = 0.95) -> matplotlib.axes.Axes:
         """A picture by Matplotlib, in the axes given or in a new figure; returns the axes."""
         return self.reading.draw(self, drawing.new_axes(axes), level)
 
@@ -380,8 +384,7 @@ class Result:
         covered = "low to high: 95 % intervals for this table (noise only)"
         if self.scope == "population":
             covered += ", population_low to population_high: for the population (sampling and noise)"
-        heading = self.reading.heading(self.releases)
-        above = f"{html.escape(heading)} · " if heading else ""
+        above = f"{html.escape(self._above())} · " if self._above() else ""
         words = f"{above}cost {self.cost} · neighbours: {self.relation} · {covered}{note}"
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody><caption>{words}</caption></table>"
 
@@ -390,12 +393,17 @@ class Result:
             raise InvalidRequest(f"the answer has {np.size(self.value)} numbers, not one; use .value or .to_frame()")
         return float(np.asarray(self.value).item())
 
+    def _above(self) -> str:
+        """Of a test what it found, how, and what the numbers below are."""
+        headline = self.reading.headline(self.releases)
+        return f"{headline} ({self.method})\n{self.reading.measured(self.releases)}" if headline else ""
+
     def __str__(self) -> str:
         """The answer with its main interval, a line for each number."""
         columns = self.rows()
         ends = ("population_low", "population_high") if self.scope == "population" else ("low", "high")
         names = [name for name, _ in self.labels]
-        heading = self.reading.heading(self.releases)
+        above = self._above()
         lines = []
         for i in range(min(len(columns["value"]), _MOST_LINES)):
             words = " · ".join(str(columns[name][i]) for name in names)
@@ -405,14 +413,17 @@ class Result:
         lines += [f"and {left} more"] if left else []
         mark = "" if self.private else "; not private"
         return (
-            "\n".join([heading, *lines] if heading else lines)
+            (f"{above}:\n" if above else "")
+            + "\n".join(lines)
             + f"\n95 % {'interval' if len(lines) == 1 else 'intervals'} for {_WHOSE[self.scope]}; cost {self.cost}{mark}"
             + (f"\nCaution: {self.caution}" if self.caution else "")
         )
 
     def __repr__(self) -> str:
         mark = "" if self.private else ", not private"
-        return f"Result({self.value!r}, cost: {self.cost}, neighbors: {self.relation}{mark})"
+        headline = self.reading.headline(self.releases)
+        found = f"{headline}, effect {self.value!r}" if headline else f"{self.value!r}"
+        return f"Result({found}, cost: {self.cost}, neighbors: {self.relation}{mark})"
 
     def to_dict(self) -> dict[str, Any]:
         low, high = self.interval(0.95)

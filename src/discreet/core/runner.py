@@ -14,7 +14,7 @@ import numpy as np
 from discreet.core.ask import Account, Ask, Open, Reopen
 from discreet.core.cost import Cost, Distance
 from discreet.core.interrupts import deferred
-from discreet.core.lots import LotDrawer, PartsInTurns
+from discreet.core.lot_drawer import LotDrawer, PartsInTurns
 from discreet.core.query import LotQuery, Relation, evaluate_together
 from discreet.core.random import Random
 from discreet.core.release import Entry, Release
@@ -38,6 +38,23 @@ def drive(procedure: Procedure[R], answer: Callable[[Yielded], Any]) -> R:
             result: R = stop.value
             return result
         sent = answer(request)
+
+
+def relayed(
+    procedure: Procedure[R],
+    change: Callable[[Yielded], Yielded] = lambda request: request,
+    note: Callable[[Yielded, Any], None] = lambda request, answer: None,
+) -> Procedure[R]:
+    """The same procedure, with every request changed on its way out, and every answer noted on its way in."""
+    answer: Any = None
+    while True:
+        try:
+            request = change(procedure.send(answer))
+        except StopIteration as stop:
+            result: R = stop.value
+            return result
+        answer = yield request
+        note(request, answer)
 
 
 def unpaid(request: Yielded, release: Callable[[Ask], Release]) -> Any:

@@ -75,6 +75,9 @@ class CountOfTests(Query):
         if self.function is not None and not callable(self.function):
             raise InvalidRequest(f"function must take a part of the data and return a p-value, got {self.function!r}")
 
+    def read_columns(self) -> tuple[str, ...]:
+        return self.columns
+
     def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in super().to_dict().items() if name != "function"}
 

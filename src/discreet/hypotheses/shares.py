@@ -9,15 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.core.mechanism import Mechanism
+from discreet.core.mechanism import Mechanism, NoiseLaw
 from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.core.result import readings
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.reading import AT_POWER, HypothesisTest, ScoreTest, check_alternative, deviation
-from discreet.mechanisms import DiscreteLaplace, Gaussian, Laplace, NoNoise, Tulap
-from discreet.mechanisms.tulap import whole_cdf
+from discreet.mechanisms import Tulap
 from discreet.statistics.equation import Statement, interval
 from discreet.statistics.label_counts import LabelCounts
 from discreet.statistics.question import Question, Table, statistic
@@ -25,7 +24,6 @@ from discreet.statistics.reading import Floats
 from discreet.statistics.variance import everyone_in_a_group
 
 _HALVINGS = 60
-_FAR = 40  # deviations: beyond them lies less than e**-700 of a discrete Gaussian
 
 
 @statistic("binomtest")
@@ -91,15 +89,15 @@ class OneShare(ScoreTest):
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         total = float(self.cells(releases).sum())
-        return None if total <= 0 else AT_POWER * deviation(self.statement(releases), releases[0].mechanism) / total
+        return None if total <= 0 else AT_POWER * deviation(self.statement(releases), releases[0].noise) / total
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
-        cells, law = self.cells(releases), releases[0].mechanism
+        cells, law = self.cells(releases), releases[0].noise
 
         def equation(p: Floats) -> Statement:
             return self._equation(cells, p)
 
-        return interval(equation, law, float(self.compute(cells)), 0.0, 1.0, level, strict)  # type: ignore[arg-type]
+        return interval(equation, law, float(self.compute(cells)), 0.0, 1.0, level, strict)
 
 
 @readings("exact_binomtest")
@@ -134,7 +132,7 @@ class ExactShare(HypothesisTest):
 
     def tails(self, releases: Sequence[Release]) -> _Tails:
         """Both tails as functions of the share."""
-        return _Tails(self.n, float(self.cells(releases)[0]), releases[0].mechanism)
+        return _Tails(self.n, float(self.cells(releases)[0]), releases[0].noise)
 
     def pvalue(self, releases: Sequence[Release]) -> float:
         tails = self.tails(releases)
@@ -142,7 +140,7 @@ class ExactShare(HypothesisTest):
         return {"greater": upper, "less": lower, "two-sided": min(1.0, 2 * min(upper, lower))}[self.alternative]
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
-        law: Any = releases[0].mechanism
+        law = releases[0].noise
         spread = math.sqrt(self.n * self.p * (1 - self.p) + float(np.mean(law.expected_error)) ** 2)
         return AT_POWER * spread / self.n
 
@@ -159,13 +157,13 @@ class _Tails:
 
     n: int
     z: float
-    law: Mechanism
+    law: NoiseLaw
 
     def upper(self, p: float) -> float:
-        return self._sum(p, at_least(self.law, self.z - np.arange(self.n + 1.0)))
+        return self._sum(p, self.law.at_least(self.z - np.arange(self.n + 1.0)))
 
     def lower(self, p: float) -> float:
-        return self._sum(p, at_least(self.law, np.arange(self.n + 1.0) - self.z))
+        return self._sum(p, self.law.at_least(np.arange(self.n + 1.0) - self.z))
 
     def _sum(self, p: float, tail: Floats) -> float:
         return min(1.0, float(binomial(self.n, p) @ tail))
@@ -178,34 +176,6 @@ def binomial(n: int, p: float) -> Floats:
     x = np.arange(n + 1.0)
     ways = gammaln(n + 1.0) - gammaln(x + 1) - gammaln(n - x + 1)
     return np.asarray(np.exp(ways + xlogy(x, p) + xlog1py(n - x, -p)))
-
-
-def at_least(law: Any, t: Floats) -> Floats:
-    """P(noise >= t), for noise of one coordinate that is symmetric around 0 and lies on the law's grid.
-
-    Proof: an ideal law is rounded to its grid, so noise is at least m steps where the ideal noise is m - 1/2 steps or more:
-    without that half a step a whole count under Gaussian noise would be judged by a tail that is too small.
-    """
-    from scipy.special import ndtr
-
-    if isinstance(law, Tulap):
-        return law.cdf(-t)
-    if isinstance(law, NoNoise):
-        return np.asarray(t <= 0, np.float64)
-    step, scale = float(law.grid), float(law.scales[0])
-    whole = np.ceil(t / step)
-    if isinstance(law, DiscreteLaplace):
-        return whole_cdf(-whole, math.exp(-step / scale))
-    away = (whole - 0.5) * step / scale
-    if isinstance(law, Laplace):
-        half = np.exp(-np.abs(away)) / 2
-        return np.asarray(np.where(away > 0, half, 1 - half))
-    if isinstance(law, Gaussian):
-        return np.asarray(ndtr(-away))
-    reach = math.ceil(_FAR * scale / step) + 1
-    k = np.arange(-reach, reach + 1.0)
-    tail = np.cumsum(np.exp(np.asarray(law.log_prob(k * step, np.zeros(1))))[::-1])[::-1]
-    return np.asarray(np.append(tail, 0.0)[np.clip(whole + reach, 0, len(k)).astype(np.intp)])
 
 
 def _root(grows: Any) -> float:

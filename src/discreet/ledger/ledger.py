@@ -19,7 +19,7 @@ from discreet.core.runner import Bill, Paid
 from discreet.core.source import Source
 from discreet.core.unit import Unit
 from discreet.errors import InvalidRequest, LedgerCorrupt
-from discreet.ledger import beside, checks, prepaid, tables, tally
+from discreet.ledger import beside, checks, prepaid, process_tally, tables
 from discreet.ledger.answers import Answers, Wanted
 from discreet.ledger.books import RESERVED, Standing, on_account
 from discreet.ledger.creation import find_or_create
@@ -241,7 +241,9 @@ class Ledger:
             entry = self._journal.post(work, books, [bound])[0]
             if account.account is None:  # what a part pays was charged when it was opened
                 parts = account.parts is not None
-                work.after.insert(0, lambda: tally.opened(self._journal.place, entry.number, bound.cost, parts=parts))
+                work.after.insert(
+                    0, lambda: process_tally.opened(self._journal.place, entry.number, bound.cost, parts=parts)
+                )
         return [
             Account(entry.number, part, account.parts, entry.hash, of=account.account) for part in range(account.parts or 1)
         ]

@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from discreet.core.result import Result
-from discreet.report import dates
+from discreet.report import date_columns
 from discreet.report.language import say
 from discreet.report.numerals import shown
 from discreet.report.svg import BAR, EARLIER, MARK, line, svg, text
@@ -33,7 +33,7 @@ def lives(key: str, told: str, result: Result) -> Markup:
     low, high = (np.asarray(end).reshape(-1, reading.bins) for end in result.interval(of="population"))
     risk = reading.numbers_at_risk(result.releases).reshape(-1, points)
     places = list(itertools.product(*(known for _, known in reading.groups)))
-    names = [" · ".join(map(dates.label, place, (name for name, _ in reading.groups))) for place in places]
+    names = [" · ".join(map(date_columns.label, place, (name for name, _ in reading.groups))) for place in places]
     across = [_GUTTER + (96 - _GUTTER) * (edge - edges[0]) / (edges[-1] - edges[0]) for edge in edges]
 
     parts, top = [], 8.0
@@ -73,7 +73,7 @@ def _below(
 ) -> tuple[float, list[str]]:
     """The edges of time and the numbers at risk, as many as fit; the height of it all, and its parts."""
     chosen = range(0, len(edges), max(1, -(-len(edges) // _WRITTEN)))
-    parts += [text(f"{across[i]:.3f}%", y, dates.edge(edges[i]), "middle", "small") for i in chosen]
+    parts += [text(f"{across[i]:.3f}%", y, date_columns.edge(edges[i]), "middle", "small") for i in chosen]
     y += 2 * _LINE + 4
     parts.append(text("0", y, say("at_risk"), kind="small"))
     for name, color, counts in zip(names, _COLORS, risk, strict=False):

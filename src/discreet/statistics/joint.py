@@ -109,6 +109,9 @@ class Bundle(FineSum):
         """One axis with all numbers."""
         return (sum(p.size for p in self.parts),)
 
+    def members(self) -> tuple[SumQuery, ...]:
+        return self.parts
+
     def distance(self, relation: Relation) -> Distance:
         parts = [p.distance(relation) for p in self.parts]
         rounded = [

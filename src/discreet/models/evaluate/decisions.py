@@ -23,7 +23,7 @@ from discreet.models.evaluate.accuracy import HitShare
 from discreet.models.publish.predictor import Input
 from discreet.statistics.cells import Integers
 
-J = TypeVar("J", bound="Judged")
+J = TypeVar("J", bound="RuleCounts")
 
 
 class Rule(Protocol):
@@ -66,7 +66,7 @@ class Decides(Protocol):
 
 
 @dataclass(frozen=True)
-class Judged(SumQuery):
+class RuleCounts(SumQuery):
     """Counts of rows by what a ``rule`` makes of them; the rule is told apart from others by its ``digest``."""
 
     reads: tuple[str, ...]
@@ -93,7 +93,7 @@ class Judged(SumQuery):
 
 @queries("decisions")
 @dataclass(frozen=True)
-class Decisions(Judged):
+class Decisions(RuleCounts):
     """How many rows of each true class a classifier puts into each class.
 
     ``distance``: that of counts to which a person adds at most ``rows``.
@@ -114,7 +114,7 @@ class Decisions(Judged):
 
 @queries("right_decisions")
 @dataclass(frozen=True)
-class RightDecisions(Judged):
+class RightDecisions(RuleCounts):
     """How many rows a classifier decides right, and how many wrong.
 
     ``distance``: that of counts to which a person adds at most ``rows``.
