@@ -121,7 +121,7 @@ class SumQuery(FoldQuery, ABC):
     def combine(self, left: Any, right: Any) -> Any:
         return add(left, right)
 
-    def finish(self, total: Any) -> Any:
+    def finish(self, total: Any) -> Exact:
         return Exact(total, self.grid)
 
 
