@@ -28,7 +28,7 @@ from discreet.ledger.drafting import Drafting
 from discreet.ledger.events import Draft, Event, canonical, founding
 from discreet.ledger.journal import Journal
 from discreet.ledger.replay import verify
-from discreet.ledger.work import Work
+from discreet.ledger.transaction import Transaction
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,7 @@ class Ledger:
                 total = total + bill.cost
         return total
 
-    def _known(self, work: Work, each: Wanted) -> bool:
+    def _known(self, work: Transaction, each: Wanted) -> bool:
         if each.payer is not None:
             return self._answers.own(work, each)
         return self._answers.payment(work, [key for key in (each.key, each.older) if key is not None]) is not None

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable
 
 from discreet.core.cost import Cost
-from discreet.ledger.told import redeeming
+from discreet.ledger.outcomes import redeeming
 
 _lock = threading.Lock()
 _MOST = 1000  # costs that wait to be added up: nearly always nobody asks for the sum

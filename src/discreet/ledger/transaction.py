@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from discreet.ledger.told import Told
+from discreet.ledger.outcomes import Outcome
 
 
-class Work:
+class Transaction:
     """A transaction on the driver itself, for what every ask does: statements are compiled once and no rows are wrapped."""
 
-    def __init__(self, raw: Any, compiled: Callable[[Any], str], told: Told) -> None:
+    def __init__(self, raw: Any, compiled: Callable[[Any], str], outcome: Outcome) -> None:
         self._raw = raw
         self._compiled = compiled
-        self.told = told
+        self.outcome = outcome
         self.durable: list[Callable[[], None]] = []  # what is done once the disk has it, in a writer's turn
         self.committed: bool | None = False  # None: not known
         self.after: list[Callable[[], None]] = []  # what is done once it has committed, before another writer's turn
