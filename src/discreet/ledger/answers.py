@@ -59,12 +59,12 @@ _PAUSE = 0.005  # between two looks at an entry that somebody else is answering
 
 
 class _Busy(Exception):
-    """Somebody living answers the same question now."""
+    """Another living process is answering the same question now."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A bill with the event it would be, and the key of its answer: None where the answer may not serve again."""
+    """A bill, the event that would pay for it, and the key of its answer: None where the answer may not be given again."""
 
     bill: Bill
     draft: Draft
@@ -75,7 +75,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Bought(Paid):
-    """What was paid, with what was wanted for it."""
+    """A payment with the bill that it is for."""
 
     wanted: Wanted | None = None
 
@@ -146,7 +146,7 @@ class Answers:
             return [bought or paid[first[each.key or ""]] for bought, each in zip(paid, wanted, strict=True)]  # type: ignore[misc]
 
     def _foretell(self, work: Transaction, entries: Sequence[Entry], wanted: Sequence[Wanted]) -> None:
-        """What is true of these payments if something fails from now on, for errors and for the tally."""
+        """Record what a failure from now on means for these payments, for error messages and the tally."""
         repeats = all(each.key is not None for each in wanted)
         work.outcome = outcomes.bought([w.bill.cost for w in wanted], [e.number for e in entries], repeats=repeats)
         for entry, each in zip(entries, wanted, strict=True):
@@ -156,7 +156,7 @@ class Answers:
 
     @contextmanager
     def _claiming(self, taken: set[int]) -> Iterator[None]:
-        """Whoever is interrupted here, even once all is committed, works on nothing: the same question redeems it."""
+        """An interrupt here, even after the commit, leaves no claim behind: asking the same question redeems the payment."""
         try:
             yield
         except BaseException:
@@ -164,7 +164,7 @@ class Answers:
             raise
 
     def _forget(self, taken: set[int]) -> None:
-        """Nothing was written, and the numbers of the entries may be another's by now."""
+        """Nothing was written, and the numbers of these entries may belong to other entries by now."""
         self.journal.database.working.difference_update(taken)
         taken.clear()
 
@@ -208,7 +208,7 @@ class Answers:
         return None
 
     def _redeemed(self, work: Transaction, each: Wanted, holder: int, taken: set[int]) -> Paid | None:
-        """The entry that was paid for the same and has no answer yet, if nobody has looked for it; claimed from now on."""
+        """Claim the entry that paid for the same question and has no answer yet, if no process has begun to compute it."""
         journal = self.journal
         found = work.row(tables.find_pending, {"of_ledger": journal.id, "of_key": each.key})
         if found is None:
@@ -227,7 +227,7 @@ class Answers:
         return Bought(Entry(journal.name, number, str(sealed[0])), wanted=each)
 
     def look(self, paid: Sequence[Paid]) -> None:
-        """Mark what is about to be looked for; durable when this returns, and with it what was paid."""
+        """Mark entries whose answers are about to be computed; the marks and the payments are durable when it returns."""
         journal, database = self.journal, self.journal.database
         numbers = self._claimed(paid)
         if not numbers:
@@ -325,7 +325,7 @@ class Answers:
         return became()
 
     def _let_go(self, numbers: Collection[int]) -> None:
-        """Claim entries no longer, those that were written and are claimed here; for other processes as for this one."""
+        """Release the claims of this process on entries that were written, so that it and others may claim them again."""
         journal, database = self.journal, self.journal.database
         if not numbers:
             return

@@ -39,12 +39,12 @@ class Journal:
 
     @property
     def place(self) -> str:
-        """What tells it apart from all other ledgers that this process has open, also from those of its name."""
+        """A word that tells this ledger from all others that the process has open, also from those of the same name."""
         return f"{self.database.serial}/{self.id}"
 
     @cached_property
     def typed(self) -> str:
-        """It as the arguments of our commands: where it is, and its name."""
+        """The ledger as arguments of our commands: its address and its name."""
         return f"{self.database.typed} --name {shlex.quote(self.name)}"
 
     def lock(self, work: Transaction) -> Books:
@@ -83,13 +83,13 @@ class Journal:
         return Books(self.filter, self.test, number, head, read_cost(spent), read_cost(reserved), unit=unit)
 
     def check_head(self, work: Transaction, books: Books) -> None:
-        """Refuse a ledger that has less than was seen of it before, or something else."""
+        """Refuse a ledger that has fewer events than were seen before, or other ones."""
         why = self.doubt(work, lambda: books)
         if why is not None:
             raise LedgerCorrupt(f"{why}. {work.outcome.before}")
 
     def doubt(self, work: Transaction, books: Callable[[], Books]) -> str | None:
-        """Why this file is not known to be the ledger that counts; None where it is, and where a server keeps it.
+        """Why this file may not be the ledger that counts; None where it is, and where a server keeps it.
 
         Proof: the head file tells of an event of this ledger. If the book holds that very event, it is the book that was
         seen or one that goes on from it, because each event has the hash of the one before it. The head is read first:

@@ -1,4 +1,4 @@
-"""What is true where a transaction fails, so that an error says what was charged and what asking again costs."""
+"""What a failed transaction means for the budget: what was charged, and what asking again costs. Errors end with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from discreet.core.cost import Cost
 class Outcome:
     """The last sentence of an error, by the moment of the failure: before the commit, while it is made, and after it.
 
-    Sentences are put together where something fails: every ask foretells three of them, and nearly always nobody hears one.
+    Sentences are put together only when something fails: every ask has three of them, and nearly always none is shown.
     """
 
     def __init__(self, sentences: Callable[[], tuple[str, str, str]]) -> None:
@@ -33,7 +33,7 @@ class Outcome:
 
     @property
     def whenever(self) -> Outcome:
-        """What is true once all was written, for whatever fails later."""
+        """The outcome of a later failure, when all of this transaction was written."""
         return Outcome(lambda: (self.after, self.after, self.after))
 
 

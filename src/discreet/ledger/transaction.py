@@ -1,4 +1,4 @@
-"""One transaction on the driver itself, and what is to be done around its commit."""
+"""One transaction on the database driver, and the callbacks around its commit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from discreet.ledger.outcomes import Outcome
 
 
 class Transaction:
-    """A transaction on the driver itself, for what every ask does: statements are compiled once and no rows are wrapped."""
+    """A transaction on the database driver, without SQLAlchemy's cost for each ask: statements are compiled once."""
 
     def __init__(self, raw: Any, compiled: Callable[[Any], str], outcome: Outcome) -> None:
         self._raw = raw
