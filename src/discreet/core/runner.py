@@ -259,7 +259,7 @@ class Desk:
             raise
 
     def _draw(self, bills: Sequence[Bill], paid: Sequence[Paid]) -> list[Release | None]:
-        """The releases of all entries without an answer, computed and drawn; an entry for two equal asks is drawn for once."""
+        """The releases of all entries without an answer; an entry that pays for two equal asks is drawn for once."""
         first: dict[int, int] = {}
         for place, bought in enumerate(paid):
             if bought.release is None:
