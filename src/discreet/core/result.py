@@ -70,6 +70,10 @@ class Reading(Named, ABC):
         """The answer as a sentence, where a number with its interval is not enough."""
         return None
 
+    def headline(self, releases: Sequence[Release]) -> str:
+        """What is printed above the answer: of a hypothesis test, what it found."""
+        return ""
+
     @property
     def about_population(self) -> bool:
         """Whether what was released also tells of the population that the table is a sample of."""
@@ -379,6 +383,7 @@ class Result:
         columns = self.rows()
         ends = ("population_low", "population_high") if self.scope == "population" else ("low", "high")
         names = [name for name, _ in self.labels]
+        headline = self.reading.headline(self.releases)
         lines = []
         for i in range(min(len(columns["value"]), _MOST_LINES)):
             words = " · ".join(str(columns[name][i]) for name in names)
@@ -388,14 +393,17 @@ class Result:
         lines += [f"and {left} more"] if left else []
         mark = "" if self.private else "; not private"
         return (
-            "\n".join(lines)
+            (f"{headline}\n" if headline else "")
+            + "\n".join(lines)
             + f"\n95 % {'interval' if len(lines) == 1 else 'intervals'} for {_WHOSE[self.scope]}; cost {self.cost}{mark}"
             + (f"\nCaution: {self.caution}" if self.caution else "")
         )
 
     def __repr__(self) -> str:
         mark = "" if self.private else ", not private"
-        return f"Result({self.value!r}, cost: {self.cost}, neighbors: {self.relation}{mark})"
+        headline = self.reading.headline(self.releases)
+        found = f"{headline}, effect {self.value!r}" if headline else f"{self.value!r}"
+        return f"Result({found}, cost: {self.cost}, neighbors: {self.relation}{mark})"
 
     def to_dict(self) -> dict[str, Any]:
         low, high = self.interval(0.95)

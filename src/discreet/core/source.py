@@ -44,6 +44,9 @@ class Batch(Protocol):
     def numeric(self, name: str) -> npt.NDArray[Any]:
         """A column of numbers as doubles, NaN where a row contributes nothing. Not clipped yet."""
 
+    def matrix(self, names: Sequence[str]) -> npt.NDArray[Any] | None:
+        """Columns as ``numeric`` hands out each, in one piece and without a copy; None where they do not lie so."""
+
     def present(self, name: str) -> npt.NDArray[Any]:
         """A column of numbers as it is stored: NaN where a cell is missing, whatever a missing value becomes."""
 

@@ -55,6 +55,10 @@ class HypothesisTest(CellReading):
     def method(self) -> str:
         """How the p-value was found, in words."""
 
+    def headline(self, releases: Sequence[Release]) -> str:
+        """The statistic and the p-value."""
+        return f"statistic {self.statistic(releases):.6g}, p-value {self.pvalue(releases):.4g}"
+
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         """The effect that a test at .05 on such a release finds with probability .8; None where it has no one effect."""
         return None

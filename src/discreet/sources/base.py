@@ -73,7 +73,6 @@ class BaseSource(Source):
         if batch_rows < 1:
             raise InvalidRequest(f"batch_rows must be at least 1, got {batch_rows}")
         self.schema = self._as_declared = schema
-        self._schema_in_words = json.dumps(schema.to_dict(), sort_keys=True)  # once: every ask tells its version
         self._batch_rows = batch_rows
         self._selection = Selection(Rules(schema, salt))
         self._declared: str | None = None
@@ -159,7 +158,7 @@ class BaseSource(Source):
         """
         selection = self._selection
         facts = [
-            self._schema_in_words,
+            self._as_declared.as_json,
             str(selection.rules.salt),
             str(selection.where),
             *(choice.describe() for choice in selection.choices),
