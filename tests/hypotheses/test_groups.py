@@ -193,6 +193,9 @@ def test_words_say_what_could_have_been_seen() -> None:
     assert "the hypothesis says 0" in words
     one = session().test("ttest_1samp", "bp", popmean=131.6, epsilon=1)
     assert "the hypothesis says 131.6" in ds.hypotheses.describe(one)
+    assert "one-sided" not in ds.hypotheses.describe(one)
+    less = session().test("ttest_1samp", "bp", popmean=131.6, alternative="less", epsilon=1)
+    assert "; one-sided: less)" in ds.hypotheses.describe(less)
     assert one.pvalue > 0.05
     assert "away from the hypothesis is found" in ds.hypotheses.describe(one)
     assert result.pvalue > 0.05

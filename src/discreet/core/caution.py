@@ -50,7 +50,7 @@ def caution(
     error: Callable[[Sequence[Release]], Any],
     over_deviation: bool = False,
 ) -> Caution | None:
-    """What has to be said of an answer; None where it is as planned, or nothing was expected.
+    """The warning that an answer needs; None where it is as planned, or nothing was expected.
 
     ``error`` is the expected error of an answer read off releases, and ``over_deviation`` says that it is divided by the
     deviation of a column: values that lie closer together than a plan makes them up are then no reason for doubt. The sum of

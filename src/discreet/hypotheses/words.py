@@ -16,6 +16,8 @@ from discreet.statistics.reading import Part
 _ALPHA = 0.05
 ENGLISH = {
     "test_found": "p {p}, statistic {statistic} ({method})",
+    "test_less": "{method}; one-sided: less",
+    "test_greater": "{method}; one-sided: greater",
     "test_effect": "{what}: {effect}, 95 % interval in the population {low} to {high}",
     "test_effect_alone": "{what}, in this table: {effect}",
     "test_hypothesis": "{words}; the hypothesis says {value}",
@@ -56,7 +58,11 @@ def describe(result: Result, speech: Speech = Speech()) -> str:  # noqa: B008  i
     if not isinstance(reading, HypothesisTest):
         raise InvalidRequest("this answer is no hypothesis test; ask for one by its name, such as 'ttest_ind'")
     words = {"p": speech.p_value(result.pvalue), "statistic": speech.number(result.statistic)}
-    parts = [speech.say("test_found", method=speech.method(reading), **words)]
+    side = getattr(reading, "alternative", "two-sided")
+    method = speech.method(reading)
+    if side != "two-sided":
+        method = speech.say(f"test_{side}", method=method)
+    parts = [speech.say("test_found", method=method, **words)]
     if np.size(result.value) == 1:
         parts.append(_effect(result, reading, speech))
     parts.append(_source(result, speech))
