@@ -311,3 +311,14 @@ def test_no_guarantee_without_noise() -> None:
     assert (NoNoise().error(), NoNoise().quantile(0.9), NoNoise().expected_error) == (0, 0, 0)
     assert not RandomizedResponse.keeping(1, ["a", "b"]).cost().is_finite
     assert Laplace(1).cost(0).epsilon == 0
+
+
+@pytest.mark.parametrize("grid", ["1", "1/4", "2"])
+@pytest.mark.parametrize("law", [Laplace, Gaussian, DiscreteLaplace, DiscreteGaussian])
+def test_the_upper_tail_is_the_sum_of_the_cells_beyond(law: Any, grid: str) -> None:
+    made, step = law("2.5", grid=grid), float(Fraction(grid))
+    cells = step * np.arange(-400.0, 401.0)
+    mass = np.exp(np.array([made.log_prob(np.array([k]), np.zeros(1))[0] for k in cells])) * step
+    asked = np.array([-4.0, -1.3, 0.0, 0.1, 2.0, 7.5])
+    assert made.at_least(asked) == pytest.approx([mass[cells >= t].sum() for t in asked], abs=1e-12)
+    assert NoNoise().at_least([-1.0, 0.0, 1e-9]).tolist() == [1, 1, 0]

@@ -722,14 +722,15 @@ SMUGGLED = [
 
 @pytest.mark.parametrize("number", range(len(SMUGGLED)))
 def test_24_a_smuggled_request_is_not_taken(stand: Stand, number: int) -> None:
-    """At most one reply comes back, and none to what was hidden behind it."""
+    """At most one reply comes back, and none to what was hidden behind it; then the front hangs up.
+
+    The caller keeps its side open: one that hangs up first may get no reply at all, whatever the front thinks of it.
+    """
     parts = urlsplit(stand.url)
-    with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=5) as wire:
-        with contextlib.suppress(OSError):
-            wire.sendall(SMUGGLED[number])
-            wire.shutdown(socket.SHUT_WR)
+    with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=120) as wire:
         got = b""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(ConnectionError):
+            wire.sendall(SMUGGLED[number])
             while part := wire.recv(1 << 16):
                 got += part
     assert got.count(b"HTTP/1.1 ") <= 1

@@ -113,4 +113,4 @@ def _read(doc: Any, name: str) -> Releases:
     with reading("a document of releases"):
         found = Result.from_dict(doc) if kind == "result" else Release.from_dict(doc)
         first = found if isinstance(found, Release) else found.releases[0]
-        return Releases(name, (Answer(name, None, tuple(getattr(first.query, "columns", ())), True, found),))
+        return Releases(name, (Answer(name, None, first.columns, True, found),))

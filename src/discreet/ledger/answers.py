@@ -46,7 +46,7 @@ from discreet.core.query import Relation
 from discreet.core.release import Entry, Release
 from discreet.core.runner import Bill, Paid
 from discreet.errors import InvalidRequest, LedgerError, LedgerUnavailable, Withheld
-from discreet.ledger import tables, tally, told
+from discreet.ledger import process_tally, tables, told
 from discreet.ledger.books import Books, on_account
 from discreet.ledger.events import Draft, canonical, read_cost
 from discreet.ledger.journal import Journal
@@ -150,9 +150,9 @@ class Answers:
         repeats = all(each.key is not None for each in wanted)
         work.told = told.bought([w.bill.cost for w in wanted], [e.number for e in entries], repeats=repeats)
         for entry, each in zip(entries, wanted, strict=True):
-            tally.paying(self.journal.place, entry.number, each.bill.cost, repeats=each.key is not None)
-            work.undone.append(partial(tally.stored, self.journal.place, entry.number))
-        work.after[:0] = [partial(tally.paid, self.journal.place, entry.number) for entry in entries]
+            process_tally.paying(self.journal.place, entry.number, each.bill.cost, repeats=each.key is not None)
+            work.undone.append(partial(process_tally.stored, self.journal.place, entry.number))
+        work.after[:0] = [partial(process_tally.paid, self.journal.place, entry.number) for entry in entries]
 
     @contextmanager
     def _claiming(self, taken: set[int]) -> Iterator[None]:
@@ -239,7 +239,7 @@ class Answers:
                         f"the claim on entry {number} was lost with the connection to the ledger. {work.told.before}"
                     )
         for number in numbers:
-            tally.looked(journal.place, number, journal.typed)
+            process_tally.looked(journal.place, number, journal.typed)
 
     def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
         """Store each release that was made, all in one transaction, and return what a read of the store returns."""
@@ -310,7 +310,7 @@ class Answers:
         numbers = list(numbers)
         self.journal.database.working.difference_update(numbers)
         for number in numbers:
-            tally.stored(self.journal.place, number)
+            process_tally.stored(self.journal.place, number)
 
     def give_up(self, paid: Sequence[Paid]) -> str:
         """Let go of claims after an error: what was not looked for can be redeemed at once, by anyone who asks the same.
@@ -318,7 +318,7 @@ class Answers:
         Returns what became of them, in one line.
         """
         numbers = self._claimed(paid)
-        became = partial(tally.of, self.journal.place, [p.entry.number for p in paid if p.release is None])
+        became = partial(process_tally.of, self.journal.place, [p.entry.number for p in paid if p.release is None])
         self._let_go(numbers)
         return became()
 

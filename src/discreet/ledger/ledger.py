@@ -16,9 +16,10 @@ from discreet.core.mechanism import Mechanism, Sensitivity
 from discreet.core.query import Relation, check_relation
 from discreet.core.release import Entry, Release
 from discreet.core.runner import Bill, Paid
+from discreet.core.source import Source
 from discreet.core.unit import Unit
 from discreet.errors import InvalidRequest, LedgerCorrupt
-from discreet.ledger import beside, checks, prepaid, tables, tally
+from discreet.ledger import beside, checks, prepaid, process_tally, tables
 from discreet.ledger.answers import Answers, Wanted
 from discreet.ledger.books import RESERVED, Standing, on_account
 from discreet.ledger.creation import find_or_create
@@ -240,7 +241,9 @@ class Ledger:
             entry = self._journal.post(work, books, [bound])[0]
             if account.account is None:  # what a part pays was charged when it was opened
                 parts = account.parts is not None
-                work.after.insert(0, lambda: tally.opened(self._journal.place, entry.number, bound.cost, parts=parts))
+                work.after.insert(
+                    0, lambda: process_tally.opened(self._journal.place, entry.number, bound.cost, parts=parts)
+                )
         return [
             Account(entry.number, part, account.parts, entry.hash, of=account.account) for part in range(account.parts or 1)
         ]
@@ -295,7 +298,7 @@ class Ledger:
             return self._answers.own(work, each)
         return self._answers.payment(work, [key for key in (each.key, each.older) if key is not None]) is not None
 
-    def paid_for(self, ask: Ask, source: Any, relation: Relation) -> int | None:
+    def paid_for(self, ask: Ask, source: Source, relation: Relation) -> int | None:
         """The entry that paid for the identical question on the identical version of the data, answered or not.
 
         Whoever asks again is not charged again: the answer is there, or is redeemed, waited for or withheld.
@@ -304,7 +307,7 @@ class Ledger:
         with self._database.work(write=False) as work:
             return self._answers.payment(work, wanted)
 
-    def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
+    def recall(self, ask: Ask, source: Source, relation: Relation) -> Release | None:
         """The stored release of the identical question on the identical version of the data; asking again is free."""
         wanted = self._drafting.keys(self._drafting.draft(ask, Distance.of(1), Cost.nothing(), relation), source)
         with self._database.work(write=False) as work:
@@ -314,7 +317,7 @@ class Ledger:
                     return Release.from_json(found.document)
         return None
 
-    def held(self, source: Any, relation: Relation) -> list[Release]:
+    def held(self, source: Source, relation: Relation) -> list[Release]:
         """Every stored release about these rows of this version of the table, in the order in which they were paid for."""
         stored = [Release.from_json(document) for document in self._journal.documents()]
         mine = [r for r in stored if r.query is not None and r.query.described]

@@ -166,7 +166,7 @@ def _followed(kind: Kind, procedure: Any, schema: Schema, rows: int | None, limi
         cost = ask.mechanism.cost(distance)
         if ask.account is None:
             total = total + cost
-        released += int(getattr(ask.query, "size", 1))
+        released += ask.query.size
         if released > limits.numbers:
             raise InvalidRequest(f"a question releases at most {limits.numbers} numbers", remedy="ask for less at once")
         value = ask.mechanism.release(ask.query.blank(guess), seed=noise)

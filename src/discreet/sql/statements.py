@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
 
 LONGEST = 4000  # characters of a statement
 _SHOWN = 300  # characters of a nearest question
@@ -45,7 +49,7 @@ def _dialect() -> Any:
     return Spoken
 
 
-def parse(statement: str) -> Any:
+def parse(statement: str) -> exp.Select:
     """The tree of the one SELECT that a statement is."""
     if not isinstance(statement, str) or not statement.strip():
         raise refused(f"a statement must be some text, got {statement!r}")
@@ -76,7 +80,7 @@ def parse(statement: str) -> Any:
     return tree
 
 
-def check_read_whole(tree: Any) -> None:
+def check_read_whole(tree: exp.Expr) -> None:
     """Refuse a statement in which a node says more than what is read of it: it must not be answered as if it said less.
 
     Versions of sqlglot move a word such as NOT from a node of its own to a mark on another.

@@ -9,7 +9,8 @@ orders, cuts or computes with answers is refused: that is done with what was rel
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from discreet.core.schema import Integer, Real, Schema
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName
@@ -18,6 +19,10 @@ from discreet.sql.aggregates import Aggregates, is_aggregate
 from discreet.sql.asked import Asked
 from discreet.sql.conditions import Writer, canonical
 from discreet.sql.statements import check_read_whole, parse, refused
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
 
 _CLAUSES = {
     "order": ("ORDER BY", "sort the answers yourself"), "limit": ("LIMIT", "take what you want of the answers"),
@@ -56,12 +61,14 @@ def translate(statement: str, schema: Schema) -> tuple[Asked, ...]:
 class _Statement:
     """A SELECT under a schema. A ``trial`` of a nearest question looks for none itself."""
 
-    def __init__(self, tree: Any, schema: Schema, trial: bool = False) -> None:
+    def __init__(self, tree: exp.Expr, schema: Schema, trial: bool = False) -> None:
         self.tree = tree
         self.schema = schema
         self.trial = trial
         self.clauses = {key.rstrip("_"): value for key, value in tree.args.items() if value}
-        self.items = [(each.alias, each.this) if type(each).__name__ == "Alias" else ("", each) for each in tree.expressions]
+        self.items: list[tuple[str, exp.Expr]] = [
+            (each.alias, each.this) if type(each).__name__ == "Alias" else ("", each) for each in tree.expressions
+        ]
         self.writer = Writer(schema, self._table_names())
         self.aggregates = Aggregates(schema, self.writer, self.nearest)
 
@@ -88,7 +95,7 @@ class _Statement:
         check_read_whole(self.tree)
         return tuple(made)
 
-    def nearest(self, aggregate: str, groups: list[Any] | None = None) -> str:
+    def nearest(self, aggregate: str, groups: Sequence[str | exp.Expr] | None = None) -> str:
         """The statement with one aggregate only, as much of it as can be asked: its groups and its condition, or neither."""
         if self.trial:
             return ""
@@ -131,7 +138,7 @@ class _Statement:
         if origin is not None and any(v for k, v in origin.this.args.items() if k not in ("this", "alias", "db", "catalog")):
             raise refused("FROM names one table and says nothing more of it", self.nearest("COUNT(*)"))
 
-    def _groups(self) -> list[Any]:
+    def _groups(self) -> list[exp.Expr]:
         """What is grouped by, with numbers and aliases of the SELECT list put in their place."""
         group = self.clauses.get("group")
         if group is None:
@@ -140,7 +147,7 @@ class _Statement:
             raise refused("GROUP BY takes a list of columns, conditions and bins", self.nearest("COUNT(*)", []))
         return [self._referred(each) for each in group.expressions]
 
-    def _referred(self, node: Any) -> Any:
+    def _referred(self, node: exp.Expr) -> exp.Expr:
         if type(node).__name__ == "Literal" and not node.is_string and node.this.isdigit():
             place = int(node.this)
             if not 1 <= place <= len(self.items) or is_aggregate(self.items[place - 1][1]):
@@ -151,7 +158,7 @@ class _Statement:
             return next((item for alias, item in self.items if alias and alias.casefold() == node.name.casefold()), node)
         return node
 
-    def _group(self, node: Any) -> str:
+    def _group(self, node: exp.Expr) -> str:
         """A group in our words: a column of categories, or an expression whose labels are public by themselves."""
         while type(node).__name__ == "Paren":
             node = node.this
@@ -185,7 +192,7 @@ class _Statement:
         rule = f"{name!r} holds numbers; a group must be a category, a condition or bins"
         return refused(rule, self.nearest("COUNT(*)", [bins]))
 
-    def _check_plain(self, groups: list[Any], by: tuple[str, ...]) -> None:
+    def _check_plain(self, groups: list[exp.Expr], by: tuple[str, ...]) -> None:
         """Refuse what is selected beside aggregates and is no group."""
         known = {each.sql().casefold() for each in groups}
         for _, item in self.items:
@@ -202,7 +209,7 @@ class _Statement:
                 raise refused(f"{name!r} must be grouped by or be in an aggregate", near)
             raise refused(f"{item.sql()[:60]!r} is neither a group nor an aggregate", self.nearest("COUNT(*)"))
 
-    def _near_columns(self, columns: list[Any], aggregates: list[str] | None = None) -> str:
+    def _near_columns(self, columns: list[exp.Expr], aggregates: list[str] | None = None) -> str:
         """The statement grouped by columns of categories; '' where one of them is none."""
         names = [self.writer.name(each) if type(each).__name__ == "Column" else "" for each in columns]
         declared = [self.schema.columns.get(name) for name in names]
