@@ -86,4 +86,4 @@ class GammaPoisson(FiniteModel):
     def prior_quantiles(self, levels: Floats) -> Floats:
         from scipy.special import gammaincinv
 
-        return np.log(gammaincinv(self.shape, levels) / self.inverse_scale)[:, None]
+        return np.asarray(np.log(gammaincinv(self.shape, levels) / self.inverse_scale))[:, None]
