@@ -60,6 +60,8 @@ def as_csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def _same(target: Path, given: Any) -> bool:
     """Whether what is read is a file, and the one that would be written."""
+    if isinstance(given, list | tuple):
+        return any(_same(target, one) for one in given)
     return isinstance(given, str | Path) and target.is_file() and Path(given).is_file() and target.samefile(given)
 
 
