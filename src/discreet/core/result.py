@@ -1,4 +1,4 @@
-"""What a procedure returns to a person: a reading of releases, with honest uncertainty."""
+"""What a procedure returns to a user: an answer read off releases, with its uncertainty."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Reading(Named, ABC):
         """The root mean square error the noise is expected to cause."""
 
     def own(self, releases: Sequence[Release]) -> Sequence[Release]:
-        """What of the releases is its own, with the query: all of it, unless it is a part of a joint release."""
+        """The releases with their queries that this reading uses: all of them, or its part of a joint release."""
         return releases
 
     def error_of_own(self, own: Sequence[Release]) -> Any:
-        """The expected error, from what ``own`` gives."""
+        """The expected error, computed from the releases that ``own`` returns."""
         return self.expected_error(own)
 
     @property
@@ -63,11 +63,11 @@ class Reading(Named, ABC):
         return self.labels
 
     def note(self, releases: Sequence[Release]) -> str | None:
-        """What has to be known to use the answer, if anything."""
+        """A remark that a user of the answer needs, if there is one."""
         return None
 
     def sentence(self, releases: Sequence[Release]) -> str | None:
-        """The answer in words of its own, where a number with its interval does not say it."""
+        """The answer as a sentence, where a number with its interval is not enough."""
         return None
 
     def headline(self, releases: Sequence[Release]) -> str:
@@ -221,7 +221,7 @@ class Result:
 
     @cached_property
     def _intervals(self) -> dict[tuple[float, str, bool], tuple[Any, Any]]:
-        """Those that were found already: a table, a picture and a document show the same one, and some take long."""
+        """Intervals computed so far: a table, a picture and a document show the same one, and some take long."""
         return {}
 
     @cached_property
@@ -436,7 +436,7 @@ class Result:
 
     @staticmethod
     def from_dict(doc: Any) -> Result:
-        """The result of a document that is one of many: nothing of it is computed yet."""
+        """The result that a document describes; its value is computed when it is first asked for."""
         check_version(doc, "result")
         with reading("a result"):
             releases = tuple(Release.from_dict(r) for r in doc["releases"])
@@ -471,5 +471,5 @@ def _listed(value: Any) -> Any:
 
 
 def _plain(end: Any) -> Any:
-    """A number of Python's own, whatever a reading computes with; arrays stay."""
+    """A NumPy number as Python's; arrays stay as they are."""
     return end.item() if isinstance(end, np.generic) else end

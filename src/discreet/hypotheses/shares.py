@@ -86,7 +86,7 @@ class OneShare(ScoreTest):
         total = float(self.cells(releases).sum())
         return None if total <= 0 else AT_POWER * deviation(self.statement(releases), releases[0].noise) / total
 
-    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
+    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[float, float]:
         cells, law = self.cells(releases), releases[0].noise
 
         def equation(p: Floats) -> Statement:

@@ -185,6 +185,6 @@ class Paired(ScoreTest):
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         return seen_shift(self._score, 0.0, self.cells(releases), releases[0].noise)
 
-    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
+    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[float, float]:
         cells, law = self.cells(releases), releases[0].noise
         return self._score.interval(cells, law, float(self.compute(cells)), self._range, level, strict)

@@ -175,10 +175,12 @@ class Gridded(Mechanism):
 
     def _split(self, values: Floats) -> tuple[Integers, Floats | float]:
         """The nearest whole grid step and what is left, at most half a step: both exact, the grid is a power of two."""
-        if not np.isfinite(values).all():
-            raise InvalidRequest(_FINITE)
         with np.errstate(over="ignore"):
-            steps = np.clip(values / float(self.grid), -_FAR, _FAR)
+            steps = values * float(1 / self.grid)
+        if not np.abs(steps).max(initial=0.0) <= _FAR:  # no number at all included
+            if not np.isfinite(values).all():
+                raise InvalidRequest(_FINITE)
+            steps = np.clip(steps, -_FAR, _FAR)
         whole = np.rint(steps)
         offset = np.asarray(steps - whole)
         return np.asarray(whole).astype(np.int64), offset if offset.any() else 0.0
@@ -274,6 +276,16 @@ class Additive(Gridded, NoiseLaw):
     def expected_error(self) -> Any:
         """The root mean square of the noise, one per scale."""
         return self._each(self._spread)
+
+    @cached_property
+    def unit(self) -> Self | None:
+        """The law of scale 1 of whose noise this law's is a multiple, to 2**-20 of a scale; None where there is no such law.
+
+        There is one where the law has a density and its grid is as fine as that; twice a discrete law is no law of its kind.
+        A law with parameters beside its scale has to keep them here.
+        """
+        fine = bool((self._near_steps >= 2.0**20).all())
+        return type(self)(1) if fine and self._log_density(0.0) is not None else None
 
     def deviation(self, size: int) -> Floats:
         if len(self.scales) not in (1, size):

@@ -21,6 +21,7 @@ from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.core.result import Axes, Reading, Result, readings
+from discreet.mechanisms.additive import Additive
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -78,12 +79,21 @@ def _cells(release: Release, shape: tuple[int, ...]) -> Floats:
     return np.asarray(release.value, np.float64).reshape(shape)
 
 
-@lru_cache(maxsize=4)
 def _noise(law: Mechanism, shape: tuple[int, ...], runs: int) -> Floats:
-    """Fresh draws of a law's noise; the stream is public and fixed, so that reading twice reads the same."""
+    """Fresh draws of a law's noise; the stream is public and fixed, so that reading twice reads the same.
+
+    Laws that are multiples of one law have multiples of its draws, which are made once.
+    """
     size = int(np.prod(shape, dtype=int))
-    drawn = np.asarray(law.release(np.zeros((runs, size)), seed=Random(seed=size)), np.float64)
-    return drawn.reshape(runs, *shape)
+    if not isinstance(law, Additive) or (unit := law.unit) is None:
+        return _drawn(law, size, runs).reshape(runs, *shape)
+    scales = np.array([float(scale) for scale in law.scales])
+    return np.asarray(_drawn(unit, size, runs) * scales).reshape(runs, *shape)
+
+
+@lru_cache(maxsize=4)
+def _drawn(law: Mechanism, size: int, runs: int) -> Floats:
+    return np.asarray(law.release(np.zeros((runs, size)), seed=Random(seed=size)), np.float64)
 
 
 class GroupReading(Reading):
