@@ -45,6 +45,22 @@ class Reading(Named, ABC):
     def expected_error(self, releases: Sequence[Release]) -> Any:
         """The root mean square error the noise is expected to cause."""
 
+    def rank_error(self, releases: Sequence[Release]) -> float | None:
+        """For a value chosen by its rank: how many rows off that rank it may be, with probability .95."""
+        return None
+
+    def people_needed(self, releases: Sequence[Release]) -> float | None:
+        """For bounds that are found: how many people a bin needs to be found."""
+        return None
+
+    def gap(self, releases: Sequence[Release]) -> float | None:
+        """For labels in the order of their numbers: how many people apart two of them keep it, with probability .95."""
+        return None
+
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
+        """For a hypothesis test: the effect that it finds with probability .8."""
+        return None
+
     def own(self, releases: Sequence[Release]) -> Sequence[Release]:
         """The releases with their queries that this reading uses: all of them, or its part of a joint release."""
         return releases

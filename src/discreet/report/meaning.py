@@ -169,8 +169,8 @@ def _size(result: Result) -> str:
 
 def rank_sentence(result: Result) -> str | None:
     """For a quantile: how far off in rank, since how far off in value is not public."""
-    rank = getattr(result.reading, "rank_error", None)
-    return None if rank is None else say("ranks", rows=shown(math.ceil(rank(result.releases))))
+    rank = result.reading.rank_error(result.releases)
+    return None if rank is None else say("ranks", rows=shown(math.ceil(rank)))
 
 
 def is_test(result: Result) -> bool:
