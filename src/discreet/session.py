@@ -142,7 +142,7 @@ class Session(Questions, Fitting, Synthesis):
         return self.schema
 
     def _need(self, request: Request[Any]) -> None:
-        """Find what a request needs, once it is checked, and known to fit, as if nothing were found."""
+        """Find the private bounds and labels that a request needs, after checking that both fit into the budget."""
         for name in request.where if isinstance(request.where, dict) else ():
             if name in self.schema.columns and self.schema[name].private:
                 raise InvalidRequest(f"the labels of column {name!r} are yet to be found; use discover() before where=")

@@ -18,7 +18,7 @@ import discreet as ds
 from discreet.cli import main
 from discreet.core.mechanism import mechanisms
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.jobs import deployments
+from discreet.jobs import deployment_document
 from discreet.jobs.evidence import About
 from discreet.report import for_people as people
 from discreet.service.signing import verify_head
@@ -66,7 +66,7 @@ def _command(here: Path) -> list[str]:
 
 def test_the_registry_document_is_yaml_and_valid(folder: Path) -> None:
     document = yaml.safe_load((folder / "evidence" / "registry.yaml").read_text())
-    deployments.check(document)
+    deployment_document.check(document)
     told = document["deployment"]
     assert document["approved"] is False
     assert told["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0}
@@ -77,17 +77,17 @@ def test_the_registry_document_is_yaml_and_valid(folder: Path) -> None:
     assert "laplace with scale or rate" in told["implementation"]["mechanisms"]
 
 
-def _paths(schema: deployments.Schema, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+def _paths(schema: deployment_document.Schema, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     found = []
     for key, rule in schema.items():
-        found += [(*path, key)] if isinstance(rule, deployments.Field) else _paths(rule, (*path, key))
+        found += [(*path, key)] if isinstance(rule, deployment_document.Field) else _paths(rule, (*path, key))
     return found
 
 
 def test_any_field_missing_unknown_or_of_another_kind_is_refused(folder: Path) -> None:
     good = yaml.safe_load((folder / "evidence" / "registry.yaml").read_text())
-    assert len(_paths(deployments.SCHEMA)) == 30
-    for path in _paths(deployments.SCHEMA):
+    assert len(_paths(deployment_document.SCHEMA)) == 30
+    for path in _paths(deployment_document.SCHEMA):
         for change in ("missing", "list", "unknown"):
             bad: Any = deepcopy(good)
             place = bad
@@ -100,7 +100,7 @@ def test_any_field_missing_unknown_or_of_another_kind_is_refused(folder: Path) -
             else:
                 place[path[-1] if change == "list" else "dp_flavor"] = ["x"]
             with pytest.raises(UnsupportedFormat, match=re.escape(path[-1]) if change != "unknown" else "dp_flavor"):
-                deployments.check(bad)
+                deployment_document.check(bad)
     for path, value in ((("model", "model_type"), "Cloud"), (("publication_date",), "18.11.2026"), (("short_name",), " ")):
         bad = deepcopy(good)
         place = bad["deployment"]
@@ -108,18 +108,18 @@ def test_any_field_missing_unknown_or_of_another_kind_is_refused(folder: Path) -
             place = place[key]
         place[path[-1]] = value
         with pytest.raises(UnsupportedFormat, match=path[-1]):
-            deployments.check(bad)
+            deployment_document.check(bad)
     bad = deepcopy(good)
     bad["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] = True
     with pytest.raises(UnsupportedFormat, match="epsilon"):
-        deployments.check(bad)
+        deployment_document.check(bad)
 
 
 def test_texts_survive_yaml_whatever_they_hold() -> None:
     words = {"a": 'x: "y" # no\n- ε \\ {', "b": {"c": "yes", "d": 1e-06, "e": False}}
-    assert yaml.safe_load(deployments.to_yaml(words))["a"] == words["a"]
-    assert yaml.safe_load(deployments.to_yaml(words))["b"]["c"] == "yes"
-    assert yaml.safe_load(deployments.to_yaml(words))["b"]["d"] == 1e-06
+    assert yaml.safe_load(deployment_document.to_yaml(words))["a"] == words["a"]
+    assert yaml.safe_load(deployment_document.to_yaml(words))["b"]["c"] == "yes"
+    assert yaml.safe_load(deployment_document.to_yaml(words))["b"]["d"] == 1e-06
 
 
 def test_the_head_is_signed_and_binds_the_files(folder: Path) -> None:

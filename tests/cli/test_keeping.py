@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 import discreet as ds
-from discreet.ledger import tally
+from discreet.ledger import process_tally
 from tests.cli.conftest import Run
 
 
 @pytest.fixture
 def asked(folder: Path, run: Run) -> Path:
     assert run("release", folder / "people.toml").code == 0
-    tally.clear()
+    process_tally.clear()
     return folder
 
 
@@ -67,7 +67,7 @@ def test_an_interrupted_command_says_what_was_charged(
     """Struck while it looks: the answer is stored first, the line says so, and asking again is free."""
     from discreet.sources.files import FileSource
 
-    tally.clear()
+    process_tally.clear()
     fold, struck = FileSource.fold, []
 
     def strike(self: FileSource, *arguments: object) -> object:

@@ -15,7 +15,7 @@ import pytest
 
 import discreet as ds
 from discreet.core.cost import Cost
-from discreet.report import answers, dates, heat, language, meaning, pictures, render, svg
+from discreet.report import answers, date_columns, heat, language, meaning, pictures, render, svg
 from discreet.report.numerals import in_words, percent, shown
 from tests.cli.conftest import Run
 
@@ -340,7 +340,7 @@ def test_dates_are_written_as_the_language_does_and_lengths_of_time_say_their_un
             for column, statistic in (("d", "mean"), ("wait", "mean"), ("wait", "variance")):
                 result = session.ask(statistic, column, epsilon=math.inf)
                 ask = {"statistic": statistic, "columns": [column], "title": "T", "cost": "", "known": False}
-                told = answers([ask], [result], dates.kinds(schema))[0]
+                told = answers([ask], [result], date_columns.kinds(schema))[0]
                 assert told["title"] == (title if (column, statistic) == ("wait", "mean") else "T")
                 assert (day in told["sentence"]) == (column == "d")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.core import lots
+from discreet.core import lot_drawer
 from discreet.core import random as module
 from discreet.core.random import Random, _Binomial
 
@@ -60,19 +60,19 @@ def test_the_distribution_of_a_group_is_binomial(rate: Fraction) -> None:
 
 
 def test_lots_drawn_beside_are_fresh_and_others_follow_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lots, "MANY", 100)
-    drawer = lots.LotDrawer(module.system(), Fraction(1, 3), 5000)
+    monkeypatch.setattr(lot_drawer, "MANY", 100)
+    drawer = lot_drawer.LotDrawer(module.system(), Fraction(1, 3), 5000)
     drawn = [tuple(drawer.next().tolist()) for _ in range(20)]
     assert len(set(drawn)) == 20  # two lots of 5,000 agree with a chance below 1e-1000
     assert abs(np.mean([len(lot) for lot in drawn]) - 5000 / 3) < 5.5 * math.sqrt(5000 * 2 / 9 / 20)  # 4e-8
-    one, two = (lots.LotDrawer(Random(3), Fraction(1, 3), 5000) for _ in range(2))
+    one, two = (lot_drawer.LotDrawer(Random(3), Fraction(1, 3), 5000) for _ in range(2))
     assert (one.next() == two.next()).all()
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(1, 40)])
 def test_lots_drawn_at_once_are_each_a_lot(rate: Fraction) -> None:
     """Each place and each size over 6,400 lots of 50, and who follows himself from lot to lot; false alarms 3e-7 a rate."""
-    drawer, runs, people, p = lots.LotDrawer(Random(), rate, 50), 6400, 50, float(rate)
+    drawer, runs, people, p = lot_drawer.LotDrawer(Random(), rate, 50), 6400, 50, float(rate)
     inside = np.zeros((runs, people), bool)
     for run in range(runs):
         lot = drawer.next()
@@ -93,11 +93,11 @@ def test_lots_drawn_at_once_are_each_a_lot(rate: Fraction) -> None:
 FORKS = """
 import os, signal, sys
 from fractions import Fraction
-from discreet.core import lots
+from discreet.core import lot_drawer
 from discreet.core.random import system
 
-lots.MANY = int(sys.argv[1])
-drawer = lots.LotDrawer(system(), Fraction(1, 2), 256)
+lot_drawer.MANY = int(sys.argv[1])
+drawer = lot_drawer.LotDrawer(system(), Fraction(1, 2), 256)
 drawer.next()
 back, forth = os.pipe()
 child = os.fork()

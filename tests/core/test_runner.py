@@ -19,12 +19,13 @@ from discreet.core.registry import SCHEMA_VERSION
 from discreet.core.release import Entry, Release
 from discreet.core.result import Reading, Result, readings
 from discreet.core.runner import Bill, Desk, NoLedger, Paid, Procedure, plan
+from discreet.core.source import Source
 from discreet.core.unit import Unit
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, NotPrivate, UnknownName, UnsupportedFormat
 from discreet.mechanisms import DiscreteLaplace, Laplace
 
 
-class Rows:
+class Rows(Source):
     """A source of plain numbers in two batches, which writes down that it was looked at."""
 
     version = "1"
@@ -37,7 +38,7 @@ class Rows:
         half = self.values.size // 2
         return combine(map(self.values[:half]), map(self.values[half:]))
 
-    def split(self, parts: int) -> list[Rows]:
+    def split(self, parts: int, seed: Any = None) -> list[Rows]:
         self.log.append("split")
         return [Rows(self.values[i::parts], self.log) for i in range(parts)]
 

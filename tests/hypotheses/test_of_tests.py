@@ -57,26 +57,32 @@ def test_parts_hold_everybody_once() -> None:
     assert [size for _, size in alone] == [1] * 1000 + [0] * 1000
 
 
+@pytest.mark.parametrize("filtered", [False, True])
 @pytest.mark.parametrize("person", [None, "id"])
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_a_person_moves_the_count_by_the_distance_at_most(relation: Relation, person: str | None) -> None:
-    """An inner test that any one row decides, on people by position and by hashed ids."""
+def test_a_person_moves_the_count_by_the_distance_at_most(relation: Relation, person: str | None, filtered: bool) -> None:
+    """An inner test that any one row decides, on people by position and by hashed ids; of all rows, or of those that pass
+    a filter, which the person enters or leaves: by position the rows behind it stay in their parts.
+    """
     rng = np.random.default_rng(1)
     rule: Any = {} if person is None else {"person": person, "max_rows": 2}
-    schema = ds.Schema({"x": ds.Real(0, 1)}, neighbors=relation, **rule)
+    schema = ds.Schema({"x": ds.Real(0, 1), "sex": ds.Categories(["f", "m"])}, neighbors=relation, **rule)
     question = question_of(lambda part: float(part["x"].max() < 0.9), ["x"], 5, "0.1", relation == "replace" and not person)
     limit = float(question.query.distance(relation).l1)
     assert limit == (1 if relation == "add_remove" or (relation == "replace" and person is None) else 2)
     worst = 0.0
     for _ in range(60):
-        table = {"x": rng.choice([0.0, 1.0], 12, p=[0.9, 0.1]), "id": np.arange(12)}
+        table: dict[str, Any] = {"x": rng.choice([0.0, 1.0], 12, p=[0.9, 0.1]), "id": np.arange(12)}
+        table["sex"] = rng.choice(["f", "m"], 12)
         other = {name: values.copy() for name, values in table.items()}
         other["x"][0], other["id"][0] = 1 - table["x"][0], 99
+        other["sex"][0] = "m" if table["sex"][0] == "f" else "f"
         if relation == "add_remove":
             other = {name: values[1:] for name, values in table.items()}
         if person is None and relation != "replace":
             continue  # labels are drawn anew for every table: neighbours are compared in law, not number by number
-        counts = [question.query.evaluate(_opened(t, schema)).value[0] for t in (table, other)]
+        sources = [_opened(t, schema) for t in (table, other)]
+        counts = [question.query.evaluate(s.where(sex="f") if filtered else s).value[0] for s in sources]
         worst = max(worst, abs(float(counts[0] - counts[1])))
     assert worst <= limit
 
@@ -85,6 +91,41 @@ def _opened(table: Any, schema: ds.Schema) -> Any:
     from discreet.sources import open_source
 
     return open_source(table, schema)
+
+
+def test_a_part_does_not_show_how_the_table_is_stored() -> None:
+    """Its rows come in one order, however they lie in the table; like rows do not lie together."""
+    rng = np.random.default_rng(4)
+    ids, x, label = rng.permutation(600), rng.choice([0.0, 0.5, 1.0], 600), rng.choice(["a", "b"], 600)
+    schema = ds.Schema({"x": ds.Real(0, 1), "g": ds.Categories(["a", "b"])}, person="id", max_rows=1)
+
+    def parts(places: Any) -> list[Any]:
+        seen: list[Any] = []
+        table = {"id": ids[places], "x": x[places], "g": label[places]}
+        question = question_of(lambda part: seen.append(part) or 1.0, ["x", "g"], 3, "0.1", False)
+        question.query.evaluate(_opened(table, schema))
+        return seen
+
+    first, again = parts(np.arange(600)), parts(rng.permutation(600))
+    for one, other in zip(first, again, strict=True):
+        assert all(np.array_equal(one[name], other[name]) for name in one)
+        assert np.count_nonzero(np.diff(one["x"])) > 90  # of some 200 rows: two of three neighbours differ, 5 deviations
+    assert sum(len(part["x"]) for part in first) == 600
+
+
+def test_a_panic_is_a_p_value_of_one_and_an_interrupt_goes_through() -> None:
+    class Panic(BaseException):
+        """What a library in another language raises: no Exception."""
+
+    def breaks(problem: type[BaseException]) -> Any:
+        def inner(part: Any) -> float:
+            raise problem
+
+        return inner
+
+    assert ds.hypotheses.of_tests(breaks(Panic), X, parts=4, epsilon=math.inf).statistic == 0
+    with pytest.raises(KeyboardInterrupt):
+        ds.hypotheses.of_tests(breaks(KeyboardInterrupt), X, parts=4, epsilon=math.inf)
 
 
 def test_whatever_the_inner_test_does_stays_inside(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,32 +57,77 @@ MANY = [
 FEW = [r for r in MANY if r["x"] in (-1.0, 3.0) and (r["arm"], r["town"]) in (("a", "n"), ("b", "s"))]
 
 
-def added(name: str, relation: Relation, most: int) -> tuple[Any, np.ndarray]:
-    """The query, and what every person adds to its sums."""
+def added(name: str, relation: Relation, most: int, filtered: bool = False) -> tuple[Any, np.ndarray]:
+    """The query, and what every person adds to its sums; ``filtered``: of the rows of two towns, who are not counted."""
     facts = ds.Schema(COLUMNS, neighbors=relation, **({"person": "id", "max_rows": most} if most > 1 else {}))
     args, options = ASKED[name]
-    query: Any = builder(name)(Table(facts, 1 if relation == "replace" and most == 1 else None), *args, **options).query
+    public = relation == "replace" and most == 1 and not filtered
+    query: Any = builder(name)(Table(facts, 1 if public else None), *args, **options).query
     people = (
         [(r,) for r in MANY] if most == 1 else [(r,) for r in FEW] + list(itertools.combinations_with_replacement(FEW, 2))
     )
     made = []
     for rows in people:
         table = {key: [row[key] for row in rows] for key in COLUMNS} | {"id": [7] * len(rows)}
-        made.append(np.ravel(query.evaluate(open_source(table, facts)).value))
+        source: Any = open_source(table, facts)
+        made.append(np.ravel(query.evaluate(source.where(town=["n", "e"]) if filtered else source).value))
     return query, np.unique(np.array(made, np.float64), axis=0)
+
+
+def moved(query: Any, people: np.ndarray, relation: Relation) -> float:
+    """The share of the L1 distance that is reached; no norm is passed."""
+    moves = [] if relation == "replace" else [people]
+    if relation != "add_remove":
+        moves.append((people[:, None] - people[None]).reshape(-1, people.shape[1]))
+    apart = np.abs(np.concatenate(moves))
+    bound = query.distance(relation)
+    reached = apart.sum(1).max(), np.sqrt((apart**2).sum(1)).max(), apart.max()
+    for found, limit in zip(reached, (bound.l1, bound.l2, bound.linf), strict=True):
+        assert found <= float(limit) * (1 + 1e-12)
+    return float(reached[0]) / float(bound.l1)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("name", ASKED)
 def test_no_person_moves_further(name: str, relation: Relation) -> None:
     for most in (1,) if name == "logrank" else (1, 2):
-        query, people = added(name, relation, most)
-        moves = [] if relation == "replace" else [people]
-        if relation != "add_remove":
-            moves.append((people[:, None] - people[None]).reshape(-1, people.shape[1]))
-        apart = np.abs(np.concatenate(moves))
-        bound = query.distance(relation)
-        reached = apart.sum(1).max(), np.sqrt((apart**2).sum(1)).max(), apart.max()
-        for found, limit in zip(reached, (bound.l1, bound.l2, bound.linf), strict=True):
-            assert found <= float(limit) * (1 + 1e-12)
-        assert reached[0] >= 0.98 * float(bound.l1)  # the distance is not idle
+        assert moved(*added(name, relation, most), relation) >= 0.98  # the distance is not idle
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", ASKED)
+def test_nor_by_entering_or_leaving_a_filter(name: str, relation: Relation) -> None:
+    """A person who is replaced may begin or cease to be among the filtered rows, whose number is then private."""
+    moved(*added(name, relation, 1, filtered=True), relation)
+
+
+ORDERED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "mannwhitneyu": (("x",), {"by": "arm"}),
+    "kruskal": (("x",), {"by": "town"}),
+    "wilcoxon": (("x", "y"), {}),
+    "ks_2samp": (("x",), {"by": "arm"}),
+    "two_sample": (("x",), {"by": "arm"}),
+    "compare": (("x",), {"by": "arm"}),
+}
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", [*ASKED, *ORDERED, "of_tests"])
+def test_what_is_asked_of_filtered_rows_tells_nothing_of_them(name: str, relation: Relation) -> None:
+    """One query, law and reading, however many of six rows pass the filter; of all rows only their public number counts."""
+
+    def asked(sexes: str, where: dict[str, str]) -> tuple[Any, ...]:
+        table = {key: [MANY[0][key]] * 6 for key in COLUMNS} | {"sex": list(sexes)}
+        schema = ds.Schema(COLUMNS | {"sex": ds.Categories(["f", "m"])}, neighbors=relation)
+        session = ds.Session(table, schema, ledger="test", seed=1)
+        if name == "of_tests":
+            found = session.of_tests(lambda part: 0.5, ["x"], where=where, epsilon=1)
+        else:
+            args, options = (ASKED | ORDERED)[name]
+            found = session.ask(name, *args, **options, where=where, epsilon=1)
+        (release,) = found.releases
+        query: Any = release.query
+        return query.to_dict(), release.mechanism.to_dict(), release.distance, found.reading.to_dict(), found.cost
+
+    assert asked("ffffmm", {"sex": "f"}) == asked("fmmmmm", {"sex": "f"}) == asked("mmmmmm", {"sex": "f"})
+    assert asked("ffffmm", {}) == asked("mmmmmm", {})

@@ -87,11 +87,67 @@ def test_tails_are_tails(n: int, p: float, z: float, scale: float) -> None:
     assert 0 <= low <= high <= 1
 
 
-@pytest.mark.parametrize("law", [ds.Gaussian("1.5"), ds.DiscreteGaussian(2)])
-def test_other_noise_has_valid_tails(law: Any) -> None:
-    """The level by summing over every count and (whole) release: at most .05 for the discrete law; the tails sum to 1."""
-    tails = ExactShare(20, 0.3).tails(released(law, 8))
-    assert 1.0 - 1e-9 <= tails.upper(0.3) + tails.lower(0.3) <= 1.2
+def masses(law: Any, k: np.ndarray) -> np.ndarray:
+    """P(noise = k) on a grid of 1, from the laws' own formulas: what an ideal law has within half a step of k."""
+    scale = float(law.scales[0])
+    if isinstance(law, ds.Gaussian):
+        return np.asarray(stats.norm.cdf((k + 0.5) / scale) - stats.norm.cdf((k - 0.5) / scale))
+    if isinstance(law, ds.Laplace):
+        return np.asarray(stats.laplace.cdf((k + 0.5) / scale) - stats.laplace.cdf((k - 0.5) / scale))
+
+    def weight(k: np.ndarray) -> np.ndarray:
+        return np.asarray(np.exp(-np.abs(k) / scale if isinstance(law, ds.DiscreteLaplace) else -(k**2) / (2 * scale**2)))
+
+    return np.asarray(weight(k) / weight(np.arange(-200.0, 201)).sum())
+
+
+@pytest.mark.parametrize("n", [6, 30])
+@pytest.mark.parametrize(
+    "law",
+    [
+        ds.Gaussian("0.3", grid=1),
+        ds.Gaussian("1.2", grid=1),
+        ds.Laplace("0.5", grid=1),
+        ds.DiscreteLaplace("0.7"),
+        ds.DiscreteGaussian("0.4"),
+        ds.DiscreteGaussian(2),
+    ],
+    ids=lambda law: f"{law.name} {float(law.scales[0]):g}",
+)
+def test_the_level_of_whole_noise_is_never_above_what_it_says(law: Any, n: int) -> None:
+    """Every count and every release, summed: p <= a has probability a at most, for every a, and the bound is neared."""
+    z = np.arange(-60, n + 61)
+    for share in (0.1, 0.5):
+        odds = masses(law, z[:, None] - np.arange(n + 1.0)[None]) @ stats.binom.pmf(np.arange(n + 1), n, share)
+        for alternative in ("less", "greater", "two-sided"):
+            test = ExactShare(n, share, alternative)
+            p = np.array([test.pvalue(released(law, float(one))) for one in z])
+            order = np.argsort(p, kind="stable")
+            found = np.cumsum(odds[order])
+            last = np.append(np.diff(p[order]) > 1e-12, True)  # equal ones are rejected together
+            assert (found[last] <= p[order][last] * (1 + 1e-9) + 1e-12).all()
+            if alternative != "two-sided":
+                assert (found[last] / np.maximum(p[order][last], 1e-3)).max() > 0.98
+
+
+@pytest.mark.parametrize("law", [ds.Gaussian("1.5"), ds.Laplace("0.05"), ds.Laplace(3)])
+def test_fine_noise_has_the_tails_of_its_law(law: Any) -> None:
+    """As joint releases have it: the tails sum to 1, and the upper one is that of a binomial count and the ideal law."""
+    z, n, scale = 8.3, 20, float(law.scales[0])
+    ideal = stats.norm if isinstance(law, ds.Gaussian) else stats.laplace
+    upper = stats.binom.pmf(np.arange(n + 1), n, 0.3) @ ideal.sf((z - np.arange(n + 1.0)) / scale)
+    tails = ExactShare(n, 0.3).tails(released(law, z))
+    assert tails.upper(0.3) == pytest.approx(upper, rel=1e-6)
+    assert tails.upper(0.3) + tails.lower(0.3) == pytest.approx(1, abs=1e-6)
+
+
+def test_within_a_joint_release_it_is_the_same_test() -> None:
+    schema = ds.Schema({"smoker": ds.Categories(["no", "yes"], missing="no"), "age": ds.Real(0, 9)}, neighbors="replace")
+    table = {"smoker": np.where(X, "yes", "no"), "age": np.zeros(300)}
+    session = ds.Session(table, schema, ledger="test", seed=2)
+    joint, _ = session.together([("binomtest", "smoker", {"p": 0.35}), ("mean", "age")], epsilon=60)
+    alone = session.test("binomtest", "smoker", p=0.35, epsilon=math.inf)
+    assert joint.pvalue == pytest.approx(alone.pvalue, rel=0.2)  # both tails hold all of a whole count, one jump of them
 
 
 @pytest.mark.parametrize(

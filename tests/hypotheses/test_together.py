@@ -58,6 +58,7 @@ def test_a_part_hands_on_whatever_can_be_read() -> None:
 def test_tests_that_share_a_release(relation: Any) -> None:
     for result in asked(relation, TESTS, 3):
         assert 0 <= result.pvalue <= 1
+        assert all(f"p-value {result.pvalue:.4g}" in shown for shown in (str(result), repr(result)))
         assert "p " in ds.hypotheses.describe(result)
         assert result.plot() is not None
         assert Result.from_json(result.to_json()).pvalue == result.pvalue

@@ -17,6 +17,7 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.mechanism import Mechanism, Sensitivity
 from discreet.core.query import Query, Relation
 from discreet.core.random import Random
+from discreet.core.source import Source
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,13 @@ class Sevens(Query):
 
 
 @dataclass(frozen=True)
-class People:
+class People(Source):
     """A source that has a version and nothing else."""
 
     version: str = "1"
 
-    def split(self, parts: int) -> list[People]:
+    def fold(self, *_: Any) -> Any:
+        raise AssertionError("nobody is looked at")
+
+    def split(self, parts: int, seed: Any = None) -> list[People]:
         return [People(f"{self.version}/{i}") for i in range(parts)]

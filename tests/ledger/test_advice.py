@@ -32,7 +32,7 @@ from discreet.errors import (
     UnitMismatch,
     Withheld,
 )
-from discreet.ledger import Ledger, keeping, tally
+from discreet.ledger import Ledger, keeping, process_tally
 from discreet.ledger.address import parse, shown
 from discreet.ledger.beside import Beside
 from discreet.ledger.settling import Settler
@@ -115,7 +115,7 @@ def test_advice_names_the_ledger_as_commands_take_it(tmp_path: Path) -> None:
         with pytest.raises(Withheld) as told:
             answer(ledger)
         assert f"redeem '{folder}/l.db' --name 'o'\"'\"'clock' 1" in str(told.value)
-        assert f"redeem '{folder}/l.db' --name" in tally.in_words()
+        assert f"redeem '{folder}/l.db' --name" in process_tally.in_words()
     assert "LEDGER" not in str(told.value)
 
 

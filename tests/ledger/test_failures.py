@@ -24,7 +24,7 @@ from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.core.runner import Desk
 from discreet.errors import DiscreetError, LedgerError, Withheld
-from discreet.ledger import Ledger, tally
+from discreet.ledger import Ledger, process_tally
 from discreet.ledger.database import Database
 from tests.patches import only_here
 
@@ -95,7 +95,7 @@ def ask(ledger: Ledger) -> Release:
 def failing(folder: Path, trap: Trap) -> tuple[str, BaseException | None]:
     """Ask where the trap is set; what a user is told, and what was raised, if anything was."""
     folder.mkdir()
-    tally.clear()
+    process_tally.clear()
     with Ledger(f"sqlite:///{folder}/ledger.db", Budget(epsilon=1), timeout=0.05) as ledger:
         ledger.recall(ASK, People(), "add_remove")  # opens what is opened once
         try:
@@ -195,7 +195,7 @@ def test_a_release_whose_head_cannot_be_noted_is_answered(
         '[[ask]]\nstatistic = "count"\nepsilon = 0.3\n'
     )
     monkeypatch.chdir(tmp_path)
-    tally.clear()
+    process_tally.clear()
     real, turns = os.pwrite, iter([False, False, False, True])
 
     def full(*given: Any) -> int:

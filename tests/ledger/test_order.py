@@ -23,9 +23,9 @@ from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.core.runner import Bill, Desk
 from discreet.errors import BudgetExceeded, InvalidRequest, LedgerUnavailable, Withheld
-from discreet.ledger import Ledger, tally
+from discreet.ledger import Ledger, process_tally
+from discreet.ledger.outcomes import Outcome
 from discreet.ledger.tables import all_pending
-from discreet.ledger.told import Told
 
 from .laws import People, Plain, Sevens, eps
 
@@ -125,10 +125,10 @@ def test_nothing_is_handed_out_that_was_not_stored(make: Make, monkeypatch: pyte
     ledger = make(Budget(epsilon=1))
     kept = ledger._journal.database.work
 
-    def full(*, write: bool, durable: bool = True, told: Told | None = None) -> Any:
-        if told is not None and "was not stored" in told.before:
-            raise LedgerUnavailable(f"database or disk is full. {told.before}")
-        return kept(write=write, durable=durable, told=told)
+    def full(*, write: bool, durable: bool = True, outcome: Outcome | None = None) -> Any:
+        if outcome is not None and "was not stored" in outcome.before:
+            raise LedgerUnavailable(f"database or disk is full. {outcome.before}")
+        return kept(write=write, durable=durable, outcome=outcome)
 
     monkeypatch.setattr(ledger._database, "work", full)
     with pytest.raises(LedgerUnavailable, match=r"not stored and is withheld; entry 1 \(ε=0.3\) stays paid"):
@@ -171,7 +171,7 @@ def test_a_signal_waits_for_the_answer_to_be_stored(
 ) -> None:
     monkeypatch.setitem(queries._known, Interrupted.name, Interrupted)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    tally.clear()
+    process_tally.clear()
     try:
         ledger, ask = make(Budget(epsilon=1)), Ask(Interrupted(number=number), eps("0.3"))
         with pytest.raises(KeyboardInterrupt):
@@ -179,12 +179,12 @@ def test_a_signal_waits_for_the_answer_to_be_stored(
     finally:
         signal.signal(signal.SIGTERM, before)
     assert "stopping once the answer that is paid for is stored" in capfd.readouterr().err
-    assert tally.in_words() == "ε=0.3 was charged; every answer is stored: asking the same again is free"
+    assert process_tally.in_words() == "ε=0.3 was charged; every answer is stored: asking the same again is free"
     assert ledger.recall(ask, People(), "add_remove").value == 7
     assert ledger.unanswered() == []
 
 
-@pytest.mark.parametrize("moment", ["discreet.ledger.tally.paid", "discreet.core.runner.deferred"])
+@pytest.mark.parametrize("moment", ["discreet.ledger.process_tally.paid", "discreet.core.runner.deferred"])
 def test_an_interrupt_right_after_the_charge_leaves_no_claim_behind(
     make: Make, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,11 +236,11 @@ def test_in_another_thread_nothing_is_held_back(make: Make) -> None:
 
 def test_an_error_while_looking_withholds_and_says_so(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = make(Budget(epsilon=1))
-    tally.clear()
+    process_tally.clear()
     monkeypatch.setattr(Sevens, "evaluate", lambda self, source: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         answer(ledger, ASK)
-    assert tally.in_words().startswith("ε=0.3 was charged; entry 1 was looked for and not answered: it is withheld")
+    assert process_tally.in_words().startswith("ε=0.3 was charged; entry 1 was looked for and not answered: it is withheld")
     assert ledger.unanswered() == [(1, "looked")]
     monkeypatch.undo()
     ledger.redeem(1)
@@ -254,11 +254,11 @@ def test_a_stopped_run_says_whether_its_account_serves_again(make: Make) -> None
         (Open(cost, plan=ASK, steps=2), "a run with a checkpoint goes on with them"),
         (Open(cost, parts=2), "running it again pays again"),
     ):
-        tally.clear()
+        process_tally.clear()
         ledger.open(opened, "add_remove")
-        assert words in tally.in_words()
-        assert ("checkpoint" in tally.in_words()) == (opened.plan is not None)
-    tally.clear()
+        assert words in process_tally.in_words()
+        assert ("checkpoint" in process_tally.in_words()) == (opened.plan is not None)
+    process_tally.clear()
 
 
 @pytest.mark.parametrize("begun", [False, True])
@@ -285,7 +285,7 @@ def test_an_interrupt_around_the_beginning_of_a_transaction_leaves_none_open(fil
         database = ledger._database
         real = database._connected
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(database, "_connected", lambda *told: Interrupted(real(*told).connection.dbapi_connection))
+            patch.setattr(database, "_connected", lambda *outcome: Interrupted(real(*outcome).connection.dbapi_connection))
             with pytest.raises(KeyboardInterrupt):
                 answer(ledger, ask)
         assert not real().connection.dbapi_connection.in_transaction

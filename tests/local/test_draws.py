@@ -95,22 +95,22 @@ def test_uniforms_keep_their_relative_digits() -> None:
 
 
 def test_weights_settle_ties() -> None:
-    law = exact_draws.Weights([1, 1, 1])
+    law = exact_draws.WeightedLaw([1, 1, 1])
     third = (1 << 64) // 3
     assert law.draw(Fixed([third - 1, third + 1]), 2).tolist() == [0, 1]
     # In the cell of the boundary at 1/3 a third lies below it.
-    tied = Counter(int(exact_draws.Weights([1, 1, 1]).draw(Fixed([third]), 1)[0]) for _ in range(5))
+    tied = Counter(int(exact_draws.WeightedLaw([1, 1, 1]).draw(Fixed([third]), 1)[0]) for _ in range(5))
     seen = [int(law._settle(Random(i), np.uint64(third))) for i in range(3000)]
     assert set(tied) <= {0, 1}
     assert set(seen) == {0, 1}
     assert abs(np.mean(seen) - 2 / 3) < 0.06
-    assert set(exact_draws.Weights([0, 5, 0, 0]).draw(Random(1), 1000).tolist()) == {1}
-    assert exact_draws.Weights([7]).draw(Random(1), 3).tolist() == [0, 0, 0]
+    assert set(exact_draws.WeightedLaw([0, 5, 0, 0]).draw(Random(1), 1000).tolist()) == {1}
+    assert exact_draws.WeightedLaw([7]).draw(Random(1), 3).tolist() == [0, 0, 0]
 
 
 def test_weights_of_any_size() -> None:
     big = 10**400
-    seen = np.bincount(exact_draws.Weights([big, 2 * big, 1, big]).draw(Random(2), 40_000), minlength=4)
+    seen = np.bincount(exact_draws.WeightedLaw([big, 2 * big, 1, big]).draw(Random(2), 40_000), minlength=4)
     assert seen[2] == 0
     assert stats.chisquare(seen[[0, 1, 3]], [10_000, 20_000, 10_000]).pvalue > 1e-6
 

@@ -27,6 +27,7 @@ from discreet.mechanisms import (
     RandomizedResponse,
     SphericalLaplace,
 )
+from discreet.statistics import reading
 
 NAN, INF = float("nan"), float("inf")
 
@@ -134,6 +135,18 @@ def test_error_of_the_fine_grid_is_the_textbook_one() -> None:
     assert Laplace(1).log_prob(1e6, 0.0) == pytest.approx(-1e6 - math.log(2))
     assert DiscreteGaussian(1).log_prob(1000, 0) == pytest.approx(-5e5, rel=1e-5)
     assert Gaussian([1, 2]).error(0.5).shape == (2,)
+
+
+def test_laws_of_one_kind_are_multiples_of_one() -> None:
+    """What intervals redraw is scaled from it: in every coordinate 90 % of 20,000 draws lie within
+    the error of that level, to 5 deviations; on a grid of a third of the scale a little more do."""
+    assert Laplace("2.5").unit == Laplace((1, "7.5"), coordinates=2).unit == Laplace(1)
+    assert Gaussian.costing(3, epsilon=1, delta="1e-6").unit == Gaussian(1)
+    for other in (Laplace(3, grid=1), Laplace((1, 1000), grid=Fraction(1, 2**19)), DiscreteLaplace(2), DiscreteGaussian(2)):
+        assert other.unit is None
+    for law in (Laplace((1, "7.5")), Gaussian(("0.25", 40)), Laplace(3, grid=1)):
+        drawn = np.abs(reading._noise(law, (2,), 20_000))
+        assert np.abs((drawn <= law.error(0.9)).mean(0) - 0.9).max() < (0.011 if law.unit else 0.03)
 
 
 def test_shapes_and_types() -> None:
@@ -311,3 +324,14 @@ def test_no_guarantee_without_noise() -> None:
     assert (NoNoise().error(), NoNoise().quantile(0.9), NoNoise().expected_error) == (0, 0, 0)
     assert not RandomizedResponse.keeping(1, ["a", "b"]).cost().is_finite
     assert Laplace(1).cost(0).epsilon == 0
+
+
+@pytest.mark.parametrize("grid", ["1", "1/4", "2"])
+@pytest.mark.parametrize("law", [Laplace, Gaussian, DiscreteLaplace, DiscreteGaussian])
+def test_the_upper_tail_is_the_sum_of_the_cells_beyond(law: Any, grid: str) -> None:
+    made, step = law("2.5", grid=grid), float(Fraction(grid))
+    cells = step * np.arange(-400.0, 401.0)
+    mass = np.exp(np.array([made.log_prob(np.array([k]), np.zeros(1))[0] for k in cells])) * step
+    asked = np.array([-4.0, -1.3, 0.0, 0.1, 2.0, 7.5])
+    assert made.at_least(asked) == pytest.approx([mass[cells >= t].sum() for t in asked], abs=1e-12)
+    assert NoNoise().at_least([-1.0, 0.0, 1e-9]).tolist() == [1, 1, 0]

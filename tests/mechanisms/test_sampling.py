@@ -149,6 +149,27 @@ def test_numpy_is_as_accurate_as_assumed(function: str) -> None:
     assert max(off) <= uniform.ULPS
 
 
+def test_pairs_next_to_the_edge_of_the_disc_are_settled_by_more_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """(0.6, 0.8) lies on the edge: of 400 such pairs between others those inside are kept (false alarm 1e-6).
+
+    The bits not seen, U and V, are inside where 0.6 U + 0.8 V < 0.8: with probability 5/8.
+    """
+    edge, inside, outside = ((6, 8), (3, 4), (8, 8))
+    given = [inside, *[edge] * 400, outside, inside]
+    words = np.array([(tenths << 63) // 10 << 1 for tenths in np.transpose(given).reshape(-1).tolist()], np.uint64)
+    monkeypatch.setattr(Random, "words", lambda self, n: words)
+    pairs = normal_draws.Pairs(Random(5), len(given))
+    kept = pairs.count - 2
+    assert stats.binomtest(kept, 400, 0.625).pvalue > 1e-6
+    for i in range(1, kept + 1):
+        v, w = (each.interval() for each in pairs.digits(i))
+        assert v[1] * v[1] + w[1] * w[1] < 1
+    assert pairs.digits(0)[0].head == pairs.digits(kept + 1)[0].head == (3 << 63) // 10
+    assert (pairs.values[:, 0] == pairs.values[:, -1]).all()
+    assert pairs.error == math.inf  # nothing is known in doubles of one of them, so each is looked at alone
+    assert np.isfinite(pairs.errors[[0, -1]]).all()
+
+
 def test_huge_scales_take_the_exact_path() -> None:
     """At the largest scale many roundings need more digits; 1,000 draws follow the law (KS, false alarm 1e-6)."""
     for sampler, law in ((exponential_draws.laplace, stats.laplace), (normal_draws.gaussian, stats.norm)):

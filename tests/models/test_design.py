@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.core.codec import read_as, written
+from discreet.core.dialect import Dialect
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.models.design import Design, Fourier
 from discreet.models.feature import Feature
 from discreet.models.target import Target, Weight
 from discreet.sources import open_source
+from discreet.sources.matrix import MatrixColumns
 
 ANY = st.one_of(
     st.floats(allow_nan=True, allow_infinity=True),
@@ -163,16 +165,72 @@ def test_a_matrix_is_read_as_its_columns_are() -> None:
     every = [*names, "y"]
     for centred in (False, True):
         design = Design.of(schema, names, "y", centred=centred)
-        apart, side, stepped, turned = (
-            open_source(table | {"y": y}, schema).fold(design.block, lambda a, _: a, every)
+        apart, *others = (
+            open_source(table, schema).fold(design.block, lambda a, _: a, every)
             for table in (
-                lone,
-                {n: x[:, i] for i, n in enumerate(names)},
-                {n: np.repeat(x, 2, axis=0)[::2, i] for i, n in enumerate(names)},
-                {n: np.asfortranarray(x)[:, i] for i, n in enumerate(names)},
+                lone | {"y": y},
+                {n: x[:, i] for i, n in enumerate(names)} | {"y": y},
+                {n: np.repeat(x, 2, axis=0)[::2, i] for i, n in enumerate(names)} | {"y": y},
+                {n: np.asfortranarray(x)[:, i] for i, n in enumerate(names)} | {"y": y},
+                MatrixColumns.named(x, names, {"y": np.array(y)}),
+                MatrixColumns.named(np.asfortranarray(x), names, {"y": np.array(y)}),
             )
         )
         assert 0 < len(apart.x) < 700
-        for other in (side, stepped, turned):
+        for other in others:
             assert np.array_equal(apart.x, other.x)
             assert np.array_equal(apart.y, other.y)
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
+@pytest.mark.parametrize("missing", [[], ["7"]])
+@pytest.mark.parametrize("person", [None, "who"])
+@pytest.mark.parametrize("where", [{}, {"y": 1}])
+@pytest.mark.parametrize("gaps", [0.0, 0.0005])
+@pytest.mark.parametrize("dated", [False, True])
+def test_an_array_is_read_as_its_columns_are(
+    neighbors: Any, missing: list[str], person: str | None, where: dict[str, Any], gaps: float, dated: bool
+) -> None:
+    """To the bit, with whatever missing numbers become, beside a date, categories and ids, and some of the rows alone."""
+    rng = np.random.default_rng(6)
+    names = [f"x{i}" for i in range(30)]
+    x = rng.choice([-3.0, -1.0, 0.25, 1.0, 9.0], (400, 33))
+    x[rng.random(x.shape) < 0.01] = 7.0
+    x[:, 30], x[:, 31], x[:, 32] = rng.integers(0, 100, 400), rng.integers(0, 2, 400), np.sort(rng.integers(0, 300, 400))
+    x[rng.random(x.shape) < gaps] = np.nan
+    date = ds.Date("1970-01-01", "1971-01-01", "1970-06-01")
+    columns = {n: ds.Real(-1, 2 + i) for i, n in enumerate(names)} | {"d": date}
+    every = [*columns, "y"]
+    schema = ds.Schema(
+        columns | {"y": ds.Categories([0, 1])}, person, person and 2, neighbors, dialect=Dialect(missing=tuple(missing))
+    )
+    x = x if person else x[:, :32]
+    design = Design.of(schema, [*names, "d"] if dated else names, "y", centred=True)
+    apart, side, shuffled = (
+        open_source(table, schema).where(**where).fold(design.block, lambda a, _: a, every)
+        for table in (
+            {n: x[:, i].copy() for i, n in enumerate([*every, *([person] if person else [])])},
+            x,
+            x[rng.permutation(len(x))],
+        )
+    )
+    assert 0 < len(apart.x) <= 400
+    assert np.array_equal(apart.x, side.x)
+    assert np.array_equal(apart.y, side.y)
+    assert np.array_equal(np.sort(apart.x, axis=0), np.sort(shuffled.x, axis=0))
+
+
+def test_a_wide_array_is_handed_on_in_one_piece() -> None:
+    x = np.random.default_rng(7).random((50, 40))
+    names = [f"x{i}" for i in range(40)]
+    schema = ds.Schema({n: ds.Real(0, 1) for n in names})
+
+    (found,) = open_source(x, schema).fold(lambda b: [b.matrix(names)], list.__add__, names)
+    assert np.shares_memory(found, x)
+    assert not found.flags.writeable
+    assert np.array_equal(found, x)
+    for chosen in (names[3:9], [names[0], names[2]], names[::-1]):
+        (part,) = open_source(x, schema).fold(lambda b, chosen=chosen: [b.matrix(chosen)], list.__add__, names)
+        places = [names.index(name) for name in chosen]
+        assert (part is None) == (places != list(range(places[0], places[0] + len(places))))
+        assert part is None or np.array_equal(part, x[:, places])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
 from discreet.protect import CallableKeys, EnvironmentKeys, Field, FileKeys, Pseudonymizer
-from discreet.protect.names import check_new, public_name
+from discreet.protect.identifiers import check_new, public_name
 
 FIXED = CallableKeys(lambda name: hashlib.sha256(name.encode()).digest(), newest=2)
 

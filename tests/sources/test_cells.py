@@ -125,6 +125,22 @@ def test_labels_compare_by_canonical_text() -> None:
     assert cells.codes(np.array([True, False]), lookup, -1, -1).tolist() == [0, 1]
 
 
+def test_whole_numbers_are_the_same_labels_near_each_other_and_far_apart() -> None:
+    """Whatever their type and sign, as one by one; only labels that are there are found."""
+    for kind in ("i1", "u1", "i2", "i8", "u8", ">i4"):
+        ends = np.iinfo(np.dtype(kind))
+        middle = (ends.min + ends.max) // 2
+        for near in ([ends.min, ends.min + 3, ends.min], [ends.max - 9, ends.max], [middle, middle + 1] * 200, []):
+            for more in ([], [ends.min, ends.max] * (200 if kind.endswith("1") else 1)):
+                column = np.array([*near, *more], kind)
+                names = [str(n) for n in column.tolist()]
+                known = Categories(sorted(set(names[:-1])) or ["x"], other="x")
+                labels = known.lookup(), known.stray("add_remove"), known.fill("add_remove"), known.fold
+                alone = cells.codes(cells.objects(names), *labels)
+                assert cells.codes(column, *labels).tolist() == alone.tolist()
+                assert sorted(cells.keys(column)[0]) == sorted(set(names))
+
+
 @pytest.mark.parametrize(
     "column",
     [

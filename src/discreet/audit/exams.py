@@ -54,7 +54,7 @@ from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.estimators.tuning import read_candidates, tuning
 from discreet.models.evaluate.accuracy import score_of
 from discreet.models.evaluate.confusion import ConfusionCounts, counts_of
-from discreet.models.evaluate.decisions import Decisions, Judged, RightDecisions
+from discreet.models.evaluate.decisions import Decisions, RightDecisions, RuleCounts
 from discreet.models.evaluate.determination import determination_of
 from discreet.models.evaluate.network_rule import NetworkRule
 from discreet.models.gradient.network import Network
@@ -172,7 +172,7 @@ def _score(columns: Columns, relation: Relation) -> Procedure[Any]:
     return score_of(_design(columns, weight=columns.weight), (1.0, 0.0), Price(epsilon=1), relation)
 
 
-def _decided(kind: type[Judged]) -> Make:
+def _decided(kind: type[RuleCounts]) -> Make:
     """A network's decisions, counted as those of any classifier."""
 
     def make(columns: Columns, relation: Relation) -> Procedure[Any]:

@@ -27,6 +27,7 @@ from discreet.core.query import Relation
 from discreet.core.random import system
 from discreet.core.release import Release
 from discreet.core.runner import Desk, NoLedger
+from discreet.core.source import Source
 from discreet.sources import open_source
 
 _DRAW = 0.08  # milliseconds for a draw beside an exact value, where a fit takes longer
@@ -128,7 +129,7 @@ def audit_run(exam: Exam, trials: int, confidence: float = CONFIDENCE) -> Row:
     costs = [_price(r, exam.relation) for r in exam.requests]
     claim = epsilon_of(sum(costs, Cost.nothing()), exam.delta)
 
-    def run(source: Any) -> Any:
+    def run(source: Source) -> Any:
         desk = _Recording(source, NoLedger(), system(), exam.relation)
         desk.run(exam.procedure())
         return np.concatenate(desk.spoken)

@@ -15,6 +15,7 @@ from discreet.core.query import Query, Relation
 from discreet.core.random import Random, Words
 from discreet.core.release import Entry
 from discreet.core.runner import Desk, NoLedger, Procedure
+from discreet.core.source import Source
 from discreet.core.unit import Unit
 
 
@@ -94,7 +95,7 @@ class Trace:
     error: str | None
 
 
-def trace(procedure: Callable[[], Procedure[Any]], source: Any, relation: Relation, seed: int = 0) -> Trace:
+def trace(procedure: Callable[[], Procedure[Any]], source: Source, relation: Relation, seed: int = 0) -> Trace:
     """Run a procedure and write down everything public about the run except the values released."""
     random, log = _Counting(seed), _Log()
     shapes, error = [], None

@@ -79,7 +79,7 @@ def _terminable() -> Iterator[None]:
 
 def _charged() -> str:
     """What this process charged; nothing, where it never came to a ledger."""
-    tally = sys.modules.get("discreet.ledger.tally")
+    tally = sys.modules.get("discreet.ledger.process_tally")
     return "nothing was charged" if tally is None else str(tally.in_words())
 
 

@@ -10,7 +10,7 @@ import typer
 import discreet as ds
 from discreet import jobs
 from discreet.cli import show
-from discreet.jobs.observed import Model
+from discreet.jobs.observed import PopulationModel
 
 
 def register(app: typer.Typer) -> None:
@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 def infer(
     file: Annotated[Path, typer.Argument(help="A releases.json, a result or a release.", metavar="RELEASES")],
-    model: Annotated[Model, typer.Option("--model", "-m", help="What people are taken to be like.")],
+    model: Annotated[PopulationModel, typer.Option("--model", "-m", help="What people are taken to be like.")],
     ask: Annotated[
         list[str] | None, typer.Option("--ask", "-a", help="The number or title of an answer to use; may be repeated.")
     ] = None,

@@ -40,14 +40,14 @@ def release(
 def summary(doc: dict[str, Any], folder: Path) -> None:
     """What was answered, what it cost, what is left and where it is."""
     from discreet.core.result import Result
-    from discreet.report import dates, meaning
+    from discreet.report import date_columns, meaning
     from discreet.report.language import say
 
     doubts = meaning.doubted(doc["asks"], [Result.from_json(json.dumps(ask["result"])) for ask in doc["asks"]])
     rows, types = [], {name: column["type"] for name, column in doc["declared"]["columns"].items()}
     for ask in doc["asks"]:
         result = ask["result"]
-        with dates.about(ask, types):
+        with date_columns.about(ask, types):
             told = _answer(result)
         whose = "the population" if "population95" in result else "this table"
         rows.append([ask["title"], *told, whose, "free: paid before" if ask["known"] else ask["cost"]])
@@ -73,7 +73,7 @@ def summary(doc: dict[str, Any], folder: Path) -> None:
 
 
 def _answer(result: dict[str, Any]) -> list[str]:
-    from discreet.report.dates import in_plain as plain
+    from discreet.report.date_columns import in_plain as plain
 
     value, interval = result["value"], result.get("population95", result["interval95"])
     if isinstance(value, list):

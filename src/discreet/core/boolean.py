@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from discreet.core.categories import Categories
 from discreet.core.labels import Label, canonical
 from discreet.errors import InvalidRequest
-from discreet.expressions import Known
+from discreet.expressions import KnownColumn
 
 
 @dataclass(frozen=True, init=False)
@@ -40,9 +40,9 @@ class Boolean(Categories):
         self.__post_init__()
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownColumn:
         """What an expression knows of it."""
-        return Known("truth")
+        return KnownColumn("truth")
 
     def to_dict(self) -> dict[str, Any]:
         """What TOML and JSON hold."""

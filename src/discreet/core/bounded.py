@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from discreet.core.declaring import PRIVATE, Currencies, check_formula, read_price, written
 from discreet.core.query import Relation
 from discreet.errors import InvalidRequest
-from discreet.expressions import Known
+from discreet.expressions import KnownColumn
 
 _LARGEST_WHOLE = 2**53  # whole numbers up to here are exact in doubles
 
@@ -77,9 +77,9 @@ class Bounded:
         return self.price is not None
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownColumn:
         """What an expression knows of it."""
-        return Known("number")
+        return KnownColumn("number")
 
     def found(self, lo: float, hi: float) -> Self:
         """The declaration with bounds that were found; a missing value stays within them."""

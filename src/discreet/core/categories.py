@@ -11,7 +11,7 @@ from discreet.core.declaring import PRIVATE, Currencies, check_formula, read_pri
 from discreet.core.labels import Label, canonical, closest, fold
 from discreet.core.query import Relation
 from discreet.errors import InvalidRequest
-from discreet.expressions import Known
+from discreet.expressions import KnownColumn
 
 OTHER = "(other)"  # the label of values that were not found, where none is declared
 
@@ -124,11 +124,11 @@ class Categories:
         return Categories(tuple(known) or (self.other,), self.other, None if missing is None else canonical(missing))
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownColumn:
         """What an expression knows of it; refuses labels that are yet to be found."""
         if self.private:
             raise InvalidRequest("the labels of a column that an expression reads are yet to be found; use discover() first")
-        return Known("label", tuple(canonical(label) for label in self.labels), self.lookup(), self.fold)
+        return KnownColumn("label", tuple(canonical(label) for label in self.labels), self.lookup(), self.fold)
 
     @property
     def labels(self) -> tuple[Label, ...]:

@@ -43,7 +43,7 @@ class Caution:
 
 
 def caution(releases: Sequence[Release], expected: int | None, error: Callable[[Sequence[Release]], Any]) -> Caution | None:
-    """What has to be said of an answer; None where it is as planned, or nothing was expected.
+    """The warning that an answer needs; None where it is as planned, or nothing was expected.
 
     ``error`` is the expected error of an answer read off releases. The sum of the released numbers is compared with what it
     is at least and at most where all of the ``expected`` rows can be used; of most queries that is their number. How many

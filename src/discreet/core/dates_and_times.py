@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from discreet.core.bounded import Real
 from discreet.errors import InvalidRequest
-from discreet.expressions import Known, calendar
+from discreet.expressions import KnownColumn, calendar
 
 UNITS = {"seconds": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0, "weeks": 604800.0}
 _GROUPS = {
@@ -93,9 +93,9 @@ class Date(Real):
         return calendar.written(number)
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownColumn:
         """What an expression knows of it."""
-        return Known("date")
+        return KnownColumn("date")
 
     def to_dict(self) -> dict[str, Any]:
         """What TOML and JSON hold."""
@@ -137,9 +137,9 @@ class Datetime(Date):
         return calendar.written_time(number)
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownColumn:
         """What an expression knows of it."""
-        return Known("datetime")
+        return KnownColumn("datetime")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.expressions import Known, Node, read
+from discreet.expressions import KnownColumn, Node, read
 
 _MOST_TEXTS = 1024  # that are kept: a service reads whatever anyone sends
 _KINDS = {"real": ("number",), "integer": ("number",), "category": ("label", "truth"), "boolean": ("truth",),
@@ -78,7 +78,7 @@ class Derivation:
         self._texts = {**kept, text: node} if len(kept) < _MOST_TEXTS else {text: node}
         return node
 
-    def known(self, name: str) -> Known:
+    def known(self, name: str) -> KnownColumn:
         """What an expression may know of a column."""
         if name == self._person:
             raise InvalidRequest(f"an expression must not read the person column {name!r}; name other columns")
@@ -86,7 +86,7 @@ class Derivation:
             meant = f"; did you mean {name.title()}?" if name in ("true", "false") else closest(name, self._columns)
             raise UnknownName(f"an expression names no column {name!r}{meant}")
         self.node(name)
-        made: Known = self._columns[name].known
+        made: KnownColumn = self._columns[name].known
         return made
 
     def inputs(self, name: str) -> list[str]:

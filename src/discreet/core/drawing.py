@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.errors import InvalidRequest
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
 _INK, _BAR, _BAND = "#1b2430", "#2b6cb0", "#9fc1e3"
 _MOST = 60  # labels that fit under one picture
 
 
-def new_axes(axes: Any) -> Any:
-    """The axes given, or those of a new figure."""
+def new_axes(axes: Any, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
+    """The axes given, or those of a new figure of a size in inches."""
     if axes is not None:
         if not hasattr(axes, "errorbar"):
             raise InvalidRequest(f"axes must be those of a Matplotlib figure, got {axes!r}; leave them out for new ones")
-        return axes
+        given: Axes = axes
+        return given
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(6.4, 4.0), layout="constrained").subplots()
+    return Figure(figsize=size, layout="constrained").subplots()
 
 
-def dots(axes: Any, words: Sequence[str], value: Any, low: Any, high: Any, title: str) -> Any:
+def dots(axes: Axes, words: Sequence[str], value: Any, low: Any, high: Any, title: str) -> Axes:
     """A dot with its interval on a line for each number."""
     v, a, b = (np.ravel(np.asarray(x, np.float64)) for x in (value, low, high))
     places = np.arange(len(v))[::-1]
@@ -35,7 +40,7 @@ def dots(axes: Any, words: Sequence[str], value: Any, low: Any, high: Any, title
     return axes
 
 
-def bars(axes: Any, words: Sequence[str], value: Any, low: Any, high: Any, title: str) -> Any:
+def bars(axes: Axes, words: Sequence[str], value: Any, low: Any, high: Any, title: str) -> Axes:
     """A bar with its interval for each number."""
     v, a, b = (np.ravel(np.asarray(x, np.float64)) for x in (value, low, high))
     places = np.arange(len(v))
@@ -49,7 +54,7 @@ def bars(axes: Any, words: Sequence[str], value: Any, low: Any, high: Any, title
     return axes
 
 
-def heat(axes: Any, names: Sequence[tuple[str, Sequence[Any]]], value: Any, title: str) -> Any:
+def heat(axes: Axes, names: Sequence[tuple[str, Sequence[Any]]], value: Any, title: str) -> Axes:
     """A table as colours with their scale, the numbers written into it where they fit."""
     table = np.asarray(value, np.float64)
     axes.figure.colorbar(axes.imshow(table, cmap="Blues", aspect="auto"), ax=axes)
@@ -66,7 +71,7 @@ def heat(axes: Any, names: Sequence[tuple[str, Sequence[Any]]], value: Any, titl
     return axes
 
 
-def curve(axes: Any, edges: Any, middle: Any, low: Any, high: Any, words: str, title: str) -> Any:
+def curve(axes: Axes, edges: Any, middle: Any, low: Any, high: Any, words: str, title: str) -> Axes:
     """A distribution function with its band."""
     axes.fill_between(edges, low, high, alpha=0.35, step=None, label=None)
     axes.plot(edges, middle, label=words or None)
@@ -79,8 +84,8 @@ def curve(axes: Any, edges: Any, middle: Any, low: Any, high: Any, words: str, t
 
 
 def lives(
-    axes: Any, edges: Sequence[float], curves: Any, low: Any, high: Any, risk: Any, names: Sequence[str], title: str
-) -> Any:
+    axes: Axes, edges: Sequence[float], curves: Any, low: Any, high: Any, risk: Any, names: Sequence[str], title: str
+) -> Axes:
     """Survival curves with their intervals; under the axis, the numbers at risk of every group."""
     for name, curve_, lower, upper in zip(names, curves, low, high, strict=True):
         (line,) = axes.plot(edges, curve_, label=name or None)

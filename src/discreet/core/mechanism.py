@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from discreet.core.cost import Cost, Distance
@@ -50,6 +52,45 @@ class Mechanism(Named, ABC):
     def deviation(self, size: int) -> Any:
         """The standard deviation of each of ``size`` numbers of its noise."""
         raise InvalidRequest(f"the law {self.name!r} adds no noise to numbers, so that it has no deviation")
+
+
+class NoiseLaw(Mechanism):
+    """A law that adds noise to numbers: to each by itself, and symmetric around 0.
+
+    ``scales``: of each number, or the one for all. ``grid``: the step that released numbers are multiples of.
+    """
+
+    grid: Fraction
+
+    @property
+    @abstractmethod
+    def scales(self) -> tuple[Fraction, ...]:
+        """The scale of each number, or the one for all."""
+
+    @property
+    @abstractmethod
+    def expected_error(self) -> Any:
+        """The root mean square of the noise, one per scale."""
+
+    @abstractmethod
+    def quantile(self, p: float) -> Any:
+        """The p-quantile of the noise: the least grid value that it stays at or below with probability ``p``."""
+
+    @abstractmethod
+    def error(self, level: float = 0.95) -> Any:
+        """The noise stays within this, on either side, with probability at least ``level``: one per scale."""
+
+    @abstractmethod
+    def at_least(self, t: Any) -> Any:
+        """P(noise >= t) of a law of one number, rounded to its grid as it is released."""
+
+    @abstractmethod
+    def log_characteristic(self, t: Any) -> Any:
+        """log of E exp(i t noise) of each number: ``t`` has the numbers in its last axis."""
+
+    @abstractmethod
+    def at(self, places: slice | Sequence[int]) -> NoiseLaw:
+        """The law of some of the numbers."""
 
 
 mechanisms: Registry[Mechanism] = Registry("mechanism")

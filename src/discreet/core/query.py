@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal
 
 from discreet.core import numbers
 from discreet.core.cost import Distance
@@ -15,12 +15,11 @@ from discreet.core.documents import brief
 from discreet.core.exact import Exact, add
 from discreet.core.grid import UNIT
 from discreet.core.registry import Named, Registry
+from discreet.core.source import Batch, Source
 from discreet.errors import InvalidRequest
 
 Relation = Literal["add_remove", "replace", "both"]
 RELATIONS: tuple[Relation, ...] = ("add_remove", "replace", "both")
-
-S = TypeVar("S")
 
 
 def check_relation(relation: str) -> Relation:
@@ -33,25 +32,14 @@ def check_relation(relation: str) -> Relation:
     raise InvalidRequest(f"neighbors must be one of {', '.join(RELATIONS)}, got {brief(relation)}{also}")
 
 
-class Source(Protocol):
-    """Where records live. It knows nothing of noise, budgets or algorithms."""
-
-    @property
-    def version(self) -> str:
-        """A word that changes whenever the records may have changed."""
-
-    def fold(self, map: Callable[[Any], S], combine: Callable[[S, S], S], columns: Sequence[str]) -> S:  # noqa: A002
-        """``map`` over batches with whole people in them, and their results combined."""
-
-
 class Query(Named, ABC):
     """An exact computation with its sensitivity. Every subclass is a frozen dataclass in the registry ``queries``."""
 
     @property
     def described(self) -> bool:
-        """Whether its document says all that it computes; a function of someone's own inside it has a title only.
+        """Whether its document says all that it computes; of a user's own function it has the title only.
 
-        Where it does not, two questions with one document need not be the same, and no answer serves for another.
+        Where it does not, two questions with one document may differ, so a stored answer is never given again.
         """
         return all(getattr(value, "described", True) for value in vars(self).values())
 
@@ -62,16 +50,24 @@ class Query(Named, ABC):
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """How many numbers its value has."""
         return math.prod(self.shape)
 
     @property
     def grid(self) -> Fraction:
-        """The step that its numbers are multiples of: 1 where nothing else is said."""
+        """The step that its numbers are whole multiples of; 1 by default."""
         return Fraction(1)
 
+    def read_columns(self) -> tuple[str, ...]:
+        """The columns that it reads, where it names them."""
+        return ()
+
+    def members(self) -> tuple[Query, ...]:
+        """The questions that it answers, in the order of its numbers: itself, or those that were asked together."""
+        return (self,)
+
     def totals(self, rows: int) -> tuple[float, float] | None:
-        """Between which numbers the sum of its own lies where all of ``rows`` rows can be used; None where none follow."""
+        """The least and the largest sum of its numbers when all of ``rows`` rows are used; None where that is not known."""
         return None
 
     @abstractmethod
@@ -79,21 +75,24 @@ class Query(Named, ABC):
         """The most one person can move the value of ``evaluate``, under a neighbouring relation."""
 
     @abstractmethod
-    def evaluate(self, source: Any) -> Any:
+    def evaluate(self, source: Source) -> Any:
         """The exact value: whole numbers on a grid, utilities, or a problem to be minimised."""
 
     @abstractmethod
     def blank(self, rows: int) -> Any:
-        """A value like those of ``evaluate``, made up for a table of ``rows`` rows: what a plan runs on."""
+        """A made-up value of the form that ``evaluate`` returns, for a table of ``rows`` rows: plans run on it."""
 
 
 class FoldQuery(Query, ABC):
-    """A query that is one fold: several of them share one pass over the data."""
+    """A query that is computed batch by batch, so that several of them share one pass over the data."""
 
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """The columns that ``step`` reads."""
+
+    def read_columns(self) -> tuple[str, ...]:
+        return self.columns
 
     @property
     def step_key(self) -> Any:
@@ -101,12 +100,12 @@ class FoldQuery(Query, ABC):
         return self
 
     @abstractmethod
-    def step(self, batch: Any) -> Any:
+    def step(self, batch: Batch) -> Any:
         """What one batch contributes."""
 
     @abstractmethod
     def combine(self, left: Any, right: Any) -> Any:
-        """Two contributions as one, in either order."""
+        """The contribution of two sets of records together; the order does not matter."""
 
     @abstractmethod
     def finish(self, total: Any) -> Any:
@@ -122,7 +121,7 @@ class SumQuery(FoldQuery, ABC):
     def combine(self, left: Any, right: Any) -> Any:
         return add(left, right)
 
-    def finish(self, total: Any) -> Any:
+    def finish(self, total: Any) -> Exact:
         return Exact(total, self.grid)
 
 
@@ -148,16 +147,16 @@ def distance_of_weights(most: Fraction | int, relation: Relation) -> Distance:
 
 
 def check_rows(rows: int, name: str = "rows") -> None:
-    """Refuse what is no number of rows."""
+    """Refuse a value that is not a number of rows."""
     if isinstance(rows, bool) or rows < 1:
         raise InvalidRequest(f"{name} must be a whole number of at least 1, got {rows}")
 
 
 class LotQuery(FoldQuery, ABC):
-    """A fold that is asked of many lots: of a table in memory its rows are gathered once, and picked from by person."""
+    """A query that is asked of many lots: the rows of a table in memory are gathered once, and each lot picks its people."""
 
     @abstractmethod
-    def gather(self, source: Any) -> Any | None:
+    def gather(self, source: Source) -> Any | None:
         """All rows of a table in memory, with ``people``, their number; None where the source has to be read each time."""
 
     @abstractmethod
@@ -165,14 +164,15 @@ class LotQuery(FoldQuery, ABC):
         """The exact value over the chosen people (None: all), as ``evaluate`` would give it of a sample of them."""
 
 
-def evaluate_together(asked: Sequence[Query], source: Any) -> list[Any]:
+def evaluate_together(asked: Sequence[Query], source: Source) -> list[Any]:
     """Every query's exact value; all that are folds in a single pass, and equal steps made once."""
     folds = {q.step_key: q for q in asked if isinstance(q, FoldQuery)}
     totals: dict[Any, Any] = {}
     if folds:
         columns = list(dict.fromkeys(c for q in folds.values() for c in q.columns))
         together = Together(tuple(folds.values()))
-        totals = dict(zip(folds, source.fold(together.step, together.combine, columns), strict=True))
+        sums: list[Any] = source.fold(together.step, together.combine, columns)
+        totals = dict(zip(folds, sums, strict=True))
     return [q.finish(totals[q.step_key]) if isinstance(q, FoldQuery) else q.evaluate(source) for q in asked]
 
 
@@ -182,7 +182,7 @@ class Together:
 
     folds: tuple[FoldQuery, ...]
 
-    def step(self, batch: Any) -> list[Any]:
+    def step(self, batch: Batch) -> list[Any]:
         return [q.step(batch) for q in self.folds]
 
     def combine(self, left: list[Any], right: list[Any]) -> list[Any]:

@@ -12,10 +12,10 @@ import numpy as np
 from discreet.core.codec import read_as
 from discreet.core.cost import Cost, Distance
 from discreet.core.documents import parsed, reading
-from discreet.core.mechanism import Mechanism, mechanisms
+from discreet.core.mechanism import Mechanism, NoiseLaw, mechanisms
 from discreet.core.query import Query, Relation, check_relation, queries
 from discreet.core.registry import SCHEMA_VERSION, check_version
-from discreet.errors import UnsupportedFormat
+from discreet.errors import InvalidRequest, UnsupportedFormat
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,23 @@ class Release:
     def of(mechanism: Mechanism, value: Any) -> Release:
         """A value that came from elsewhere, with the law of its noise."""
         return Release(value, mechanism)
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """What was computed: one query, or those that were asked together, in the order of their numbers."""
+        return () if self.query is None else self.query.members()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that were read, where the query names them."""
+        return () if self.query is None else self.query.read_columns()
+
+    @property
+    def noise(self) -> NoiseLaw:
+        """The law, of a release of numbers with noise of their own each; another law is refused."""
+        if not isinstance(self.mechanism, NoiseLaw):
+            raise InvalidRequest(f"the law {self.mechanism.name!r} adds no noise to each number by itself")
+        return self.mechanism
 
     def log_prob(self, exact: Any) -> Any:
         """The log-probability of what was released, had the exact value been ``exact``."""

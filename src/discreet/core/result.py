@@ -1,4 +1,4 @@
-"""What a procedure returns to a person: a reading of releases, with honest uncertainty."""
+"""What a procedure returns to a user: an answer read off releases, with its uncertainty."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real as RealNumber
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from discreet.core.numbers import Number, check_level
 from discreet.core.registry import SCHEMA_VERSION, Named, Registry, check_version
 from discreet.core.release import Release
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+
 
 Axes: TypeAlias = tuple[tuple[str, tuple[Any, ...]], ...]  # of an answer with several numbers: their names and labels
 
@@ -42,11 +46,11 @@ class Reading(Named, ABC):
         """The root mean square error the noise is expected to cause."""
 
     def own(self, releases: Sequence[Release]) -> Sequence[Release]:
-        """What of the releases is its own, with the query: all of it, unless it is a part of a joint release."""
+        """The releases with their queries that this reading uses: all of them, or its part of a joint release."""
         return releases
 
     def error_of_own(self, own: Sequence[Release]) -> Any:
-        """The expected error, from what ``own`` gives."""
+        """The expected error, computed from the releases that ``own`` returns."""
         return self.expected_error(own)
 
     @property
@@ -59,12 +63,16 @@ class Reading(Named, ABC):
         return self.labels
 
     def note(self, releases: Sequence[Release]) -> str | None:
-        """What has to be known to use the answer, if anything."""
+        """A remark that a user of the answer needs, if there is one."""
         return None
 
     def sentence(self, releases: Sequence[Release]) -> str | None:
-        """The answer in words of its own, where a number with its interval does not say it."""
+        """The answer as a sentence, where a number with its interval is not enough."""
         return None
+
+    def headline(self, releases: Sequence[Release]) -> str:
+        """What is printed above the answer: of a hypothesis test, what it found."""
+        return ""
 
     @property
     def about_population(self) -> bool:
@@ -78,7 +86,7 @@ class Reading(Named, ABC):
             "ask again with of='population'"
         )
 
-    def draw(self, result: Result, axes: Any, level: float) -> Any:
+    def draw(self, result: Result, axes: matplotlib.axes.Axes, level: float) -> matplotlib.axes.Axes:
         """A picture of the answer with its intervals: dots, or a heat map for a table of two axes."""
         value, scope = np.asarray(result.value), result.scope
         names = result.labels
@@ -213,7 +221,7 @@ class Result:
 
     @cached_property
     def _intervals(self) -> dict[tuple[float, str, bool], tuple[Any, Any]]:
-        """Those that were found already: a table, a picture and a document show the same one, and some take long."""
+        """Intervals computed so far: a table, a picture and a document show the same one, and some take long."""
         return {}
 
     @cached_property
@@ -315,7 +323,7 @@ class Result:
         """What its main interval is about: the population where that was asked for, else this table."""
         return SCOPES[self.reading.about_population]
 
-    def plot(self, axes: Any = None, level: float = 0.95) -> Any:
+    def plot(self, axes: matplotlib.axes.Axes | None = None, level: float = 0.95) -> matplotlib.axes.Axes:
         """A picture by Matplotlib, in the axes given or in a new figure; returns the axes."""
         return self.reading.draw(self, drawing.new_axes(axes), level)
 
@@ -375,6 +383,7 @@ class Result:
         columns = self.rows()
         ends = ("population_low", "population_high") if self.scope == "population" else ("low", "high")
         names = [name for name, _ in self.labels]
+        headline = self.reading.headline(self.releases)
         lines = []
         for i in range(min(len(columns["value"]), _MOST_LINES)):
             words = " · ".join(str(columns[name][i]) for name in names)
@@ -384,14 +393,17 @@ class Result:
         lines += [f"and {left} more"] if left else []
         mark = "" if self.private else "; not private"
         return (
-            "\n".join(lines)
+            (f"{headline}\n" if headline else "")
+            + "\n".join(lines)
             + f"\n95 % {'interval' if len(lines) == 1 else 'intervals'} for {_WHOSE[self.scope]}; cost {self.cost}{mark}"
             + (f"\nCaution: {self.caution}" if self.caution else "")
         )
 
     def __repr__(self) -> str:
         mark = "" if self.private else ", not private"
-        return f"Result({self.value!r}, cost: {self.cost}, neighbors: {self.relation}{mark})"
+        headline = self.reading.headline(self.releases)
+        found = f"{headline}, effect {self.value!r}" if headline else f"{self.value!r}"
+        return f"Result({found}, cost: {self.cost}, neighbors: {self.relation}{mark})"
 
     def to_dict(self) -> dict[str, Any]:
         low, high = self.interval(0.95)
@@ -424,7 +436,7 @@ class Result:
 
     @staticmethod
     def from_dict(doc: Any) -> Result:
-        """The result of a document that is one of many: nothing of it is computed yet."""
+        """The result that a document describes; its value is computed when it is first asked for."""
         check_version(doc, "result")
         with reading("a result"):
             releases = tuple(Release.from_dict(r) for r in doc["releases"])
@@ -459,5 +471,5 @@ def _listed(value: Any) -> Any:
 
 
 def _plain(end: Any) -> Any:
-    """A number of Python's own, whatever a reading computes with; arrays stay."""
+    """A NumPy number as Python's; arrays stay as they are."""
     return end.item() if isinstance(end, np.generic) else end

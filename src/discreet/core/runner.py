@@ -1,11 +1,11 @@
-"""The waist: the only place where data, noise and budget meet. Pay first, then look, then keep it, then speak."""
+"""The runner: the only place where data, noise and budget meet. Pay first, then look, then store, then speak."""
 
 from __future__ import annotations
 
 import itertools
 import os
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -14,10 +14,11 @@ import numpy as np
 from discreet.core.ask import Account, Ask, Open, Reopen
 from discreet.core.cost import Cost, Distance
 from discreet.core.interrupts import deferred
-from discreet.core.lots import LotDrawer, PartsInTurns
+from discreet.core.lot_drawer import LotDrawer, PartsInTurns
 from discreet.core.query import LotQuery, Relation, evaluate_together
 from discreet.core.random import Random
 from discreet.core.release import Entry, Release
+from discreet.core.source import Source
 from discreet.core.unit import Unit
 from discreet.errors import AccountClosed, InvalidRequest, LedgerError, NotPrivate
 
@@ -28,7 +29,7 @@ Procedure = Generator[Yielded, Any, R]  # what it yields, what it is sent, what 
 
 
 def drive(procedure: Procedure[R], answer: Callable[[Yielded], Any]) -> R:
-    """What a procedure returns, sent the ``answer`` to each of its requests."""
+    """Run a procedure to its end, sending it the ``answer`` to each of its requests; what it returns."""
     sent: Any = None
     while True:
         try:
@@ -39,8 +40,25 @@ def drive(procedure: Procedure[R], answer: Callable[[Yielded], Any]) -> R:
         sent = answer(request)
 
 
+def relayed(
+    procedure: Procedure[R],
+    change: Callable[[Yielded], Yielded] = lambda request: request,
+    note: Callable[[Yielded, Any], None] = lambda request, answer: None,
+) -> Procedure[R]:
+    """The same procedure, with every request changed on its way out, and every answer noted on its way in."""
+    answer: Any = None
+    while True:
+        try:
+            request = change(procedure.send(answer))
+        except StopIteration as stop:
+            result: R = stop.value
+            return result
+        answer = yield request
+        note(request, answer)
+
+
 def unpaid(request: Yielded, release: Callable[[Ask], Release]) -> Any:
-    """The answer to a request where nobody pays: accounts, all steps that are left, and the ``release`` of each ask."""
+    """The answer to a request in a run without a ledger: new accounts, every step asked for, the ``release`` of each ask."""
     match request:
         case Open():
             accounts = [Account(0, part, request.parts) for part in range(request.parts or 1)]
@@ -54,12 +72,12 @@ def unpaid(request: Yielded, release: Callable[[Ask], Release]) -> Any:
 
 
 class Bill(NamedTuple):
-    """An ask with what it costs, the rows it is about, and whether its answer may serve where the same is asked again."""
+    """An ask, its cost, the rows it is about, and whether its stored answer may be given again to the same question."""
 
     ask: Ask
     distance: Distance
     cost: Cost
-    source: Any
+    source: Source
     repeats: bool
 
 
@@ -87,23 +105,26 @@ class Payer(Protocol):
         """How many steps a prepaid account has left for a plan, at most those asked for."""
 
     def buy(self, bills: Sequence[Bill], relation: Relation, unit: Unit | None = None) -> list[Paid]:
-        """Find, redeem or charge each in one transaction, and claim what is to be answered; or raise and charge nothing."""
+        """Find each bill's stored answer, redeem its unanswered payment, or charge it, in one transaction.
+
+        Entries that are yet to be answered are then claimed. Or raise, and charge nothing.
+        """
 
     def look(self, paid: Sequence[Paid]) -> None:
-        """Note durably that what was bought is looked for from now on."""
+        """Record durably, before any record is read, that the answers to these payments are being computed."""
 
     def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
-        """Store what was made, durably, and return what a read of the store returns."""
+        """Store the new releases durably, and return every release as it is read back from the store."""
 
     def give_up(self, paid: Sequence[Paid]) -> str:
-        """Let go of what was bought, after an error; what became of it, in one line, where anything did."""
+        """After an error, give up the claims on these payments; one line that says what became of them, or an empty text."""
 
 
 _numbers = itertools.count(1)  # accounts where nobody keeps a ledger
 
 
 class NoLedger:
-    """For someone who keeps no account: costs are computed and reported, nothing is limited and nothing is stored."""
+    """For runs without a ledger: costs are computed and reported, nothing is limited and nothing is stored."""
 
     test = True
     keeps = False
@@ -127,13 +148,13 @@ class NoLedger:
         return [Paid(entry) for entry in self.pay([(b.ask, b.distance, b.cost) for b in bills], relation)]
 
     def look(self, paid: Sequence[Paid]) -> None:
-        """Nobody takes note."""
+        """Nothing is recorded."""
 
     def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
         return [release for release in made if release is not None]
 
     def give_up(self, paid: Sequence[Paid]) -> str:
-        """Nobody holds anything."""
+        """There are no claims to give up."""
         return ""
 
 
@@ -159,19 +180,19 @@ class _Ahead:
 class Desk:
     """Where a procedure is run: the records, who pays, the randomness and the relation."""
 
-    source: Any
+    source: Source
     ledger: Payer
     random: Random
     relation: Relation
-    _splits: dict[int, list[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _splits: dict[int, list[Source]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _ahead: dict[int, _Ahead] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _plans: dict[int, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _plans: dict[int, Source] = field(default_factory=dict, init=False, repr=False, compare=False)
     _turning: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _narrowed: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _narrowed: dict[str, Source] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def run(self, procedure: Procedure[R]) -> R:
         """Drive a procedure to its end, on one state of the table."""
-        with _one_state(self.source):
+        with self.source.snapshot():
             return drive(procedure, self._reply)
 
     def _reply(self, request: Yielded) -> Any:
@@ -179,7 +200,7 @@ class Desk:
             case Open():
                 people = self._people_of(request.account)
                 turns = request.turns or (request.plan is not None and request.plan.turns)
-                if turns and not getattr(people, "resident", False):
+                if turns and not people.resident:
                     raise InvalidRequest("people take turns in tables in memory only; use lots='random' for others")
                 accounts = self.ledger.open(request, self.relation, self._unit)
                 if request.parts is not None:
@@ -215,7 +236,7 @@ class Desk:
         The order is pay, mark, look, draw, store, and what is returned is what was read from the store; signals wait from
         the mark to the row. ``ledger.answers`` proves what this order is good for.
         """
-        with _one_state(self.source):
+        with self.source.snapshot():
             return self._answer(asks)
 
     def _answer(self, asks: tuple[Ask, ...]) -> tuple[Release, ...]:
@@ -238,7 +259,7 @@ class Desk:
             raise
 
     def _draw(self, bills: Sequence[Bill], paid: Sequence[Paid]) -> list[Release | None]:
-        """Look and draw for every entry without an answer; an entry that pays for two equal asks is drawn for once."""
+        """The releases of all entries without an answer; an entry that pays for two equal asks is drawn for once."""
         first: dict[int, int] = {}
         for place, bought in enumerate(paid):
             if bought.release is None:
@@ -250,7 +271,7 @@ class Desk:
             ask = bill.ask
             made[entry] = Release(
                 ask.mechanism.release(value, seed=self.random), ask.mechanism, ask.query, self.relation, bill.distance,
-                bill.cost, paid[place].entry, self.random.private and bill.cost.is_finite, _restriction(bill.source),
+                bill.cost, paid[place].entry, self.random.private and bill.cost.is_finite, bill.source.restriction,
             )  # fmt: skip
         return [None if bought.release is not None else made[id(bought.entry)] for bought in paid]
 
@@ -295,7 +316,7 @@ class Desk:
             value = ask.query.of_lot(known.gathered, chosen)
         made = ask.mechanism.release(value, seed=self.random)
         private = self.random.private and known.cost.is_finite
-        where = _restriction(self.source)
+        where = self.source.restriction
         return Release(made, ask.mechanism, ask.query, self.relation, known.distance, known.cost, entry, private, where)
 
     def _check_turns(self, ask: Ask, known: _Ahead | None) -> None:
@@ -315,14 +336,13 @@ class Desk:
     @property
     def _unit(self) -> Unit | None:
         """Whose privacy is at stake; None where the source has no schema."""
-        schema = getattr(self.source, "schema", None)
-        return None if schema is None else Unit.of(schema)
+        return None if self.source.schema is None else Unit.of(self.source.schema)
 
     def _check_seed(self) -> None:
         if not self.random.private and not self.ledger.test:
             raise NotPrivate("a seed makes noise that is not private; use a test ledger (ledger='test') or no seed")
 
-    def _look(self, asks: list[Ask], people: list[Any]) -> list[Any]:
+    def _look(self, asks: list[Ask], people: list[Source]) -> list[Any]:
         """The exact values: one pass for each source among ``people``, and one over each lot."""
         passes: dict[int, list[int]] = {}
         values: dict[int, Any] = {}
@@ -337,7 +357,7 @@ class Desk:
                 values[i] = ask.query.evaluate(people[i].sample(ask.rate, seed=self.random))
         return [values[i] for i in range(len(asks))]
 
-    def _people(self, ask: Ask) -> Any:
+    def _people(self, ask: Ask) -> Source:
         """Whom an ask is about: a part with an account of its own, the rows that its ``where`` leaves, or all.
 
         Asks about the same rows are given the same source, which is then read once for all of them.
@@ -350,7 +370,7 @@ class Desk:
         # As text: to a dict 1 and true are one label, and of one column they may be two.
         return self._narrowed.setdefault(repr(made.restriction), made)
 
-    def _people_of(self, account: Account | None) -> Any:
+    def _people_of(self, account: Account | None) -> Source:
         """Whom an account is about: a part of the people, which is good only where they were cut, or all.
 
         Cut anew, a person could be in one part for one question and in another for the next, and be paid for in neither.
@@ -369,19 +389,9 @@ class Desk:
         return self._splits[part.number][part.part]
 
 
-def _one_state(source: Any) -> AbstractContextManager[Any]:
-    """One state of a table for all that is read within; a table that cannot be had is refused here, before it is paid."""
-    state: AbstractContextManager[Any] = source.snapshot() if hasattr(source, "snapshot") else nullcontext()
-    return state
-
-
-def _restriction(source: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-    """What the rows were restricted to, as a release says it."""
-    return tuple(getattr(source, "restriction", ()))
-
-
 def _repeats(ask: Ask) -> bool:
-    """Whether the answer may serve again where the same is asked: of all people, and of what its document says in full."""
+    """Whether the stored answer may be given again to the same question: it is about all people, and its document says all
+    that it computes."""
     return ask.account is None and ask.rate is None and ask.query.described
 
 

@@ -6,8 +6,10 @@ keeps, and which tables are neighbours. Whatever breaks a declaration is refused
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -120,6 +122,11 @@ class Schema:
         if node.kind != "truth" or node.is_constant:
             raise InvalidRequest(f"where must be a condition such as 'age >= 60', got {text!r}, which is a {node.kind}")
         return {str(node): True}
+
+    @cached_property
+    def as_json(self) -> str:
+        """All of it as one line of JSON, the same for equal schemas; written once, as every version of a table needs it."""
+        return json.dumps(self.to_dict(), sort_keys=True)
 
     @property
     def stored(self) -> list[str]:

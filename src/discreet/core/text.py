@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from discreet.core.categories import Categories
 from discreet.errors import InvalidRequest
-from discreet.expressions import Known
+from discreet.expressions import KnownColumn
 
 
 @dataclass(frozen=True, init=False)
@@ -33,9 +33,9 @@ class Text(Categories):
         return False
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownColumn:
         """What an expression knows of it."""
-        return Known("text", folded=self.fold)
+        return KnownColumn("text", folded=self.fold)
 
     def to_dict(self) -> dict[str, Any]:
         """What TOML and JSON hold."""

@@ -11,6 +11,6 @@ it sees.
 """
 
 from discreet.expressions.parsing import read
-from discreet.expressions.tree import Known, Node
+from discreet.expressions.tree import KnownColumn, Node
 
-__all__ = ["Known", "Node", "read"]
+__all__ = ["KnownColumn", "Node", "read"]

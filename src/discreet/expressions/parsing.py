@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.expressions import calendar
-from discreet.expressions.tree import COMPARED, NEGATED, NUMBERS, Kind, Known, Node, number, text, truth
+from discreet.expressions.tree import COMPARED, NEGATED, NUMBERS, Kind, KnownColumn, Node, number, text, truth
 
 _LONGEST, _DEEPEST, _MOST_EDGES = 4000, 60, 1001
 _ARITHMETIC: dict[type[ast.operator], str] = {
@@ -30,7 +30,7 @@ FUNCTIONS = (
     *MATCHES, "column",
 )  # fmt: skip
 
-Columns = Callable[[str], Known]
+Columns = Callable[[str], KnownColumn]
 
 
 def read(source: str, columns: Columns) -> Node:

@@ -21,7 +21,7 @@ _OF_DATES = {"days": "-", "shift": "+"}  # how differences and sums of dates are
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownColumn:
     """What an expression may know of a column: its kind; of categories their labels and the code of every spelling.
 
     With ``folded`` letter case and spaces around a spelling do not matter.

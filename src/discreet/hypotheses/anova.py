@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.release import Release
 from discreet.core.result import Axes, Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
@@ -76,12 +77,12 @@ class OneWay(MonteCarloTest):
         return np.asarray(np.ptp(self.means.compute(cells), -1))
 
     def statistic(self, releases: Sequence[Release]) -> float:
-        parts = self._parts(self.cells(releases), releases[0].mechanism)
+        parts = self._parts(self.cells(releases), releases[0].noise)
         return 0.0 if parts is None else float(_between(parts.score, parts.spread + parts.quiet, parts.sizes))
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         """One mean's distance from all others, of groups as large as these are on average."""
-        parts = self._parts(self.cells(releases), releases[0].mechanism)
+        parts = self._parts(self.cells(releases), releases[0].noise)
         if parts is None:
             return None
         groups, size = len(parts.sizes), float(parts.sizes.mean())
@@ -89,7 +90,7 @@ class OneWay(MonteCarloTest):
         width = float(self.means.hi - self.means.lo)
         return width * math.sqrt(off_centre(groups - 1) * spread / (1 - 1 / groups)) / size
 
-    def under_hypothesis(self, cells: Floats, law: Any) -> Floats | None:
+    def under_hypothesis(self, cells: Floats, law: NoiseLaw) -> Floats | None:
         parts = self._parts(cells, law)
         if parts is None:
             return None
@@ -99,7 +100,7 @@ class OneWay(MonteCarloTest):
         spread = np.maximum(parts.spread + drawn @ parts.spread_weights, 0.0)
         return _between(score, spread + parts.quiet, parts.sizes)
 
-    def _parts(self, cells: Floats, law: Any) -> _Parts | None:
+    def _parts(self, cells: Floats, law: NoiseLaw) -> _Parts | None:
         sizes = cells.sum(-1)
         if (sizes <= 0).any():
             return None

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
@@ -60,9 +61,7 @@ class Pearson(ScoreTest):
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         found = self.statement(releases)
         # At rho = 0 L moves by N with rho: z**2 has mean 1.
-        return (
-            None if found is None else AT_POWER * deviation(found, releases[0].mechanism) / float(self.cells(releases).sum())
-        )
+        return None if found is None else AT_POWER * deviation(found, releases[0].noise) / float(self.cells(releases).sum())
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         return self.correlation.population_interval(releases, level, strict)
@@ -125,7 +124,7 @@ class Slope(ScoreTest):
         slope = np.divide(cross, spread, out=np.zeros(np.shape(cross)), where=usable)
         return np.asarray(np.clip(self.unit * slope, *self.within))
 
-    def _score(self, cells: Floats, law: Any) -> Score | None:
+    def _score(self, cells: Floats, law: NoiseLaw) -> Score | None:
         s, t, _, spread = (float(v) for v in self._moments(cells))
         total = float(cells.sum())
         if total <= 0 or spread <= 1e-12:
@@ -140,7 +139,7 @@ class Slope(ScoreTest):
 
     def statement(self, releases: Sequence[Release]) -> Statement | None:
         cells = self.cells(releases)
-        score = self._score(cells, releases[0].mechanism)
+        score = self._score(cells, releases[0].noise)
         return None if score is None else score.equation(cells)(np.zeros(1))
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
@@ -148,10 +147,10 @@ class Slope(ScoreTest):
         if found is None:
             return None
         spread = float(self._moments(cells)[3]) * float(cells.sum())
-        return self.unit * AT_POWER * deviation(found, releases[0].mechanism) / spread
+        return self.unit * AT_POWER * deviation(found, releases[0].noise) / spread
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
-        cells, law = self.cells(releases), releases[0].mechanism
+        cells, law = self.cells(releases), releases[0].noise
         score = self._score(cells, law)
         if score is None:
             return self.within
@@ -161,7 +160,7 @@ class Slope(ScoreTest):
             return slopes(np.tan(np.clip(angle, -_STEEPEST, _STEEPEST)))
 
         middle = math.atan(float(self.compute(cells)) / self.unit)
-        ends = interval(equation, law, middle, -_STEEPEST, _STEEPEST, level, strict)  # type: ignore[arg-type]
+        ends = interval(equation, law, middle, -_STEEPEST, _STEEPEST, level, strict)
         low, high = (float(np.clip(self.unit * math.tan(end), *self.within)) for end in ends)
         return low, high
 

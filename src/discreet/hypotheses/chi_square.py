@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
@@ -75,7 +76,7 @@ class _ChiSquare(MonteCarloTest):
 
     def cohens_w(self, releases: Sequence[Any]) -> float:
         """The deviation from the hypothesis, Cohen's w over even cells, that is found with probability .8."""
-        law: Any = releases[0].mechanism
+        law = releases[0].noise
         people, cells = float(self.expected(self.cells(releases)).sum()), math.prod(self.shape)
         spread = self.rows * people / cells + float(np.mean(law.expected_error)) ** 2
         return math.sqrt(off_centre(self.freedom) * spread * cells) / people
@@ -86,7 +87,7 @@ class _ChiSquare(MonteCarloTest):
         size = tuple(range(-len(self.shape), 0))
         return np.asarray(((cells - expected) ** 2 / (self.rows * expected + variance)).sum(size))
 
-    def under_hypothesis(self, cells: Floats, law: Any) -> Floats | None:
+    def under_hypothesis(self, cells: Floats, law: NoiseLaw) -> Floats | None:
         expected, stream = self.expected(cells), stream_of(cells)
         people = round(float(expected.sum()))
         shares = expected.ravel() / expected.sum()
@@ -96,7 +97,7 @@ class _ChiSquare(MonteCarloTest):
         return self.with_noise(drawn, float(np.mean(law.expected_error)) ** 2)
 
     def statistic(self, releases: Sequence[Any]) -> float:
-        law: Any = releases[0].mechanism
+        law = releases[0].noise
         return float(self.with_noise(self.cells(releases), float(np.mean(law.expected_error)) ** 2))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
@@ -82,7 +83,7 @@ class TwoDistributions(MonteCarloTest):
         middles = (second[..., 1:] + second[..., :-1]) / 2
         return np.asarray(np.abs((np.diff(first, axis=-1) * middles).sum(-1) - 0.5))
 
-    def under_hypothesis(self, cells: Floats, law: Any) -> Floats | None:
+    def under_hypothesis(self, cells: Floats, law: NoiseLaw) -> Floats | None:
         counts = self.distribution.compute(cells)
         sizes = counts.sum(-1)
         if (sizes < 1).any():

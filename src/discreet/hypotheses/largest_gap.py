@@ -12,6 +12,7 @@ import numpy as np
 
 from discreet.core import numbers
 from discreet.core.cost import Distance
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.query import Relation, queries
 from discreet.core.release import Release
 from discreet.core.result import readings
@@ -86,9 +87,9 @@ class LargestGapTest(MonteCarloTest):
 
     def statistic(self, releases: Sequence[Release]) -> float:
         cells = self.cells(releases)
-        return float(cells[0] / self._unit(cells, releases[0].mechanism))
+        return float(cells[0] / self._unit(cells, releases[0].noise))
 
-    def under_hypothesis(self, cells: Floats, law: Any) -> Floats | None:
+    def under_hypothesis(self, cells: Floats, law: NoiseLaw) -> Floats | None:
         from scipy.special import kolmogi
 
         if (sizes_of(cells, self.weight, 2) < 1).any():
@@ -100,7 +101,7 @@ class LargestGapTest(MonteCarloTest):
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         """A distance of the two distribution functions: where it is, they differ by a normal number of that mean."""
-        cells, law = self.cells(releases), releases[0].mechanism
+        cells, law = self.cells(releases), releases[0].noise
         drawn, pairs = self.under_hypothesis(cells, law), float(self._pairs(cells))
         if drawn is None:
             return None
@@ -112,8 +113,8 @@ class LargestGapTest(MonteCarloTest):
         sizes = sizes_of(cells, self.weight, 2)
         return np.asarray(sizes.prod(-1) / np.maximum(sizes.sum(-1), 1.0))
 
-    def _unit(self, cells: Floats, law: Any) -> Floats:
+    def _unit(self, cells: Floats, law: NoiseLaw) -> Floats:
         return np.asarray(np.sqrt(np.maximum(_SQUARE * self._pairs(cells) + self._noise(law), 1e-12)))
 
-    def _noise(self, law: Any) -> float:
+    def _noise(self, law: NoiseLaw) -> float:
         return float(noise_variance(np.eye(3)[:1], law)[0])

@@ -105,7 +105,7 @@ class LogRank(ScoreTest):
         found = self.statement(releases)
         if found is None or not found.variance[0] > 0:
             return None
-        return float(_ratio(AT_POWER * deviation(found, releases[0].mechanism) / float(found.variance[0])))
+        return float(_ratio(AT_POWER * deviation(found, releases[0].noise) / float(found.variance[0])))
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         from scipy.special import ndtri
@@ -114,7 +114,7 @@ class LogRank(ScoreTest):
         v = 0.0 if found is None else float(found.variance[0])
         if found is None or not v > 0:
             return _LEAST, _MOST
-        reach = float(ndtri(0.5 + level / 2)) * deviation(found, releases[0].mechanism) / v
+        reach = float(ndtri(0.5 + level / 2)) * deviation(found, releases[0].noise) / v
         middle = float(found.score[0]) / v
         return float(_ratio(middle - reach)), float(_ratio(middle + reach))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.reading import LEAST_DRAWS, OmnibusTest, monte_carlo
@@ -27,11 +27,11 @@ class MonteCarloTest(OmnibusTest):
     draws: int
 
     @abstractmethod
-    def under_hypothesis(self, cells: Floats, law: Any) -> Floats | None:
+    def under_hypothesis(self, cells: Floats, law: NoiseLaw) -> Floats | None:
         """``draws`` statistics under the hypothesis that fits the cells best; None where nothing can be said."""
 
     def pvalue(self, releases: Sequence[Release]) -> float:
-        made = self.under_hypothesis(self.cells(releases), releases[0].mechanism)
+        made = self.under_hypothesis(self.cells(releases), releases[0].noise)
         if made is None:
             return 1.0
         drawn, observed = made, self.statistic(releases)

@@ -68,7 +68,7 @@ def holm(results: Iterable[Any], tests: int | None = None) -> Holm:
     return Holm(tuple(found.tolist()), tuple(adjusted.tolist()), tuple(shared.values()))
 
 
-def _release(result: Any) -> Any:
+def _release(result: Any) -> int:
     """What tells one release from another; a plain p-value is its own."""
     releases = getattr(result, "releases", None)
     return id(result) if not releases else id(releases[0])

@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.core import numbers
 from discreet.core.cost import Distance
@@ -27,8 +28,10 @@ from discreet.core.random import Random, chosen
 from discreet.core.result import Result, readings
 from discreet.core.runner import Desk, NoLedger
 from discreet.core.schema import Categories, Schema
+from discreet.core.source import Batch, Source
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.hypotheses.shares import ExactShare, TulapCount
+from discreet.sources.choosing import row_hashes
 from discreet.statistics.functions import Setting, check_keywords
 from discreet.statistics.joint import ask
 from discreet.statistics.question import Question
@@ -43,11 +46,12 @@ class CountOfTests(Query):
     """How many of ``parts`` disjoint parts of the people have an inner p-value of at most ``alpha0``.
 
     An inner test that raises, that returns no number between 0 and 1, or that has nobody to look at has the p-value 1. What
-    it prints or warns of is not shown.
+    it prints through Python or warns of is not shown.
 
     ``distance``: 1 under add/remove; under replace 1 where parts go by public positions, and 2 otherwise, as under both.
 
-    Proof: parts are made of whole people, and each part's p-value depends on its own people alone. Someone who joins or
+    Proof: parts are made of whole people, and each part's p-value depends on its own people alone: the order of a part's
+    rows follows from their values, and not from where a batch or a partition of everybody ends. Someone who joins or
     leaves changes one part, so the count moves by at most 1. Rows without ids get random labels that are drawn by
     themselves: given the labels of all others, a newcomer changes the part of their own label alone, so the mixture over
     labels keeps the guarantee. Someone who is replaced leaves one part and may join another, as a new id hashes elsewhere:
@@ -71,6 +75,9 @@ class CountOfTests(Query):
         if self.function is not None and not callable(self.function):
             raise InvalidRequest(f"function must take a part of the data and return a p-value, got {self.function!r}")
 
+    def read_columns(self) -> tuple[str, ...]:
+        return self.columns
+
     def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in super().to_dict().items() if name != "function"}
 
@@ -89,7 +96,7 @@ class CountOfTests(Query):
             return Distance(one, one, one)
         return Distance(2 * one, 2 * one, 2 * one)
 
-    def evaluate(self, source: Any) -> Exact:
+    def evaluate(self, source: Source) -> Exact:
         if self.function is None:
             raise UnsupportedFormat(f"the test {self.title!r} is somebody's own; a document does not hold its function")
         parts = source.data_of(self.parts) if isinstance(source, Arrays) else _gathered(source, self.columns, self.parts)
@@ -116,18 +123,33 @@ def inner_p(function: Inner, data: Any, size: int) -> float:
         warnings.simplefilter("ignore")
         try:
             p = float(function(data))
-        except (Exception, SystemExit):  # it may fail because of what a record holds, and that must not show
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # it may fail because of what a record holds, and that must not show; a panic is no Exception
             return 1.0
     return p if math.isfinite(p) and 0 <= p <= 1 else 1.0
 
 
-def _gathered(source: Any, columns: tuple[str, ...], parts: int) -> Iterator[tuple[dict[str, Any], int]]:
+def _gathered(source: Source, columns: tuple[str, ...], parts: int) -> Iterator[tuple[dict[str, Any], int]]:
     """The rows of every part: numbers clipped to their bounds, categories as their labels; incomplete rows are left out."""
-    schema: Schema = source.schema
+    schema = source.schema
+    assert schema is not None
     for part in source.split(parts):
         pieces = part.fold(_Pieces(columns, schema), _joined, columns)
-        data = {name: np.concatenate([piece[name] for piece in pieces]) for name in columns}
-        yield data, len(data[columns[0]])
+        joined = {name: np.concatenate([piece[name] for piece in pieces]) for name in columns}
+        order = _order(list(joined.values()))
+        yield {name: values[order] for name, values in joined.items()}, len(order)
+
+
+def _order(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.intp]:
+    """An order of rows that follows from what they hold, in which neither like nor equal rows lie together: by a hash."""
+    codes = [np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64) for values in columns]
+    first = np.lexsort(codes)
+    changed = np.logical_or.reduce([np.diff(code[first], prepend=-1) != 0 for code in codes])
+    starts = np.flatnonzero(changed)
+    copies = np.arange(len(first)) - np.repeat(starts, np.diff(np.append(starts, len(first))))  # equal rows are numbered
+    words = row_hashes([*(code[first] for code in codes), copies], np.zeros(len(first), np.uint64))
+    return np.asarray(first[np.argsort(words, kind="stable")])
 
 
 @dataclass(frozen=True)
@@ -137,7 +159,7 @@ class _Pieces:
     columns: tuple[str, ...]
     schema: Schema
 
-    def __call__(self, batch: Any) -> list[dict[str, Any]]:
+    def __call__(self, batch: Batch) -> list[dict[str, Any]]:
         kept = batch.kept(self.columns)
         valid = np.ones(batch.size, bool) if kept is None else kept.copy()
         found: dict[str, Any] = {}
@@ -159,13 +181,16 @@ def _joined(left: list[Any], right: list[Any]) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class Arrays:
+class Arrays(Source):
     """Data in memory whose first axis is people, one row each: an array, or a mapping of arrays of one length."""
 
     data: Any
     relation: Relation
     random: Random
     version: str = ""
+
+    def fold(self, *_: Any) -> Any:
+        raise InvalidRequest("arrays are given to a test part by part; use a Session for other questions")
 
     def __post_init__(self) -> None:
         sizes = {len(column) for column in self._columns()}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import FineSum
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.tally import Integers, Runs, combined, tally, whole
 from discreet.statistics.cells import Factor
@@ -55,7 +55,7 @@ class OrderedGroups(FineSum, ABC):
     def shape(self) -> tuple[int, ...]:
         return (self.sums + self.group.size,)
 
-    def step(self, batch: Any) -> Runs:
+    def step(self, batch: Batch) -> Runs:
         codes = quantise(batch.numeric(self.number.column), self.number.lo, self.number.hi)
         places = batch.codes(self.group.column)
         valid = ~np.isnan(codes) & (places >= 0)

@@ -12,7 +12,7 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from discreet.hypotheses.logrank import log_rank
 from discreet.hypotheses.reading import check_alternative
 from discreet.statistics.equation import noise_variance
 from discreet.statistics.question import Question, Table, builder
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+
 
 _MOST = 1e12  # people
 EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -57,7 +61,7 @@ class Power:
         }[self.sought]
         return f"{self.test}: {words} at a level of {self.alpha:g} ({self.sought} without privacy: {bare})"
 
-    def plot(self, axes: Any = None, epsilons: Sequence[float] = EPSILONS) -> Any:
+    def plot(self, axes: matplotlib.axes.Axes | None = None, epsilons: Sequence[float] = EPSILONS) -> matplotlib.axes.Axes:
         """What was sought as a curve over epsilon, beside the same without privacy; returns the Matplotlib axes."""
         axes = drawing.new_axes(axes)
         asked = {k: v for k, v in self.asked.items() if k not in ("epsilon", "delta", "rho")}

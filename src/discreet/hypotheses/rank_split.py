@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from discreet.core import numbers
 from discreet.core.cost import Distance
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.query import Relation, queries
 from discreet.core.release import Release
 from discreet.core.result import readings
@@ -89,9 +89,9 @@ class RankSplitTest(MonteCarloTest):
 
     def statistic(self, releases: Sequence[Release]) -> float:
         cells = self.cells(releases)
-        return float(cells[0] / self._unit(cells, releases[0].mechanism))
+        return float(cells[0] / self._unit(cells, releases[0].noise))
 
-    def under_hypothesis(self, cells: Floats, law: Any) -> Floats | None:
+    def under_hypothesis(self, cells: Floats, law: NoiseLaw) -> Floats | None:
         sizes = sizes_of(cells, self.weight, self.groups)
         people = float(sizes.sum())
         if people < 1:
@@ -105,7 +105,7 @@ class RankSplitTest(MonteCarloTest):
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         """How far one group's P(X > Y) is from 1/2 against all others, of groups as large as these are on average."""
-        cells, law = self.cells(releases), releases[0].mechanism
+        cells, law = self.cells(releases), releases[0].noise
         drawn, people = self.under_hypothesis(cells, law), float(sizes_of(cells, self.weight, self.groups).sum())
         if drawn is None:
             return None
@@ -113,10 +113,10 @@ class RankSplitTest(MonteCarloTest):
         spread = people / 12 * share * (1 - share) + self._noise(law)
         return min((least + _BETA * math.sqrt(spread)) / (people * share * (1 - share)), 0.5)
 
-    def _unit(self, cells: Floats, law: Any) -> Floats:
+    def _unit(self, cells: Floats, law: NoiseLaw) -> Floats:
         sizes = sizes_of(cells, self.weight, self.groups)
         people = np.maximum(sizes.sum(-1, keepdims=True), 1.0)
         return np.asarray(np.sqrt(np.maximum((sizes * (1 - sizes / people)).sum(-1) / 12 + self._noise(law), 1e-12)))
 
-    def _noise(self, law: Any) -> float:
+    def _noise(self, law: NoiseLaw) -> float:
         return float(noise_variance(np.eye(1 + self.groups)[:1], law)[0])

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.release import Release
 from discreet.core.result import readings
 from discreet.errors import InvalidRequest
@@ -103,10 +104,10 @@ class MannWhitney(ScoreTest):
         if found is None:
             return None
         one, other = self._sizes(self.cells(releases))
-        return float(AT_POWER * deviation(found, releases[0].mechanism) * (one + other) / (one * other))
+        return float(AT_POWER * deviation(found, releases[0].noise) * (one + other) / (one * other))
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
-        cells, law = self.cells(releases), releases[0].mechanism
+        cells, law = self.cells(releases), releases[0].noise
         one, other = self._sizes(cells)
         if not one * other > 0:
             return 0.0, 1.0
@@ -121,7 +122,7 @@ class MannWhitney(ScoreTest):
             weights = np.concatenate([np.ones((len(theta), 1)), -away[:, None] * shares], 1)
             return Statement(cells[0] - factor * away, variance, weights)
 
-        return interval(equation, law, float(self.compute(cells)), 0.0, 1.0, level, strict)  # type: ignore[arg-type]
+        return interval(equation, law, float(self.compute(cells)), 0.0, 1.0, level, strict)
 
 
 @statistic("kruskal")
@@ -174,7 +175,7 @@ class KruskalWallis(MonteCarloTest):
         return np.asarray(np.clip(np.ptp(np.clip(means, -0.5, 0.5), -1), 0.0, 1.0))
 
     def statistic(self, releases: Sequence[Release]) -> float:
-        return float(self._q(self.cells(releases), self._noise(releases[0].mechanism)))
+        return float(self._q(self.cells(releases), self._noise(releases[0].noise)))
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         """How far one group's P(X > Y) is from 1/2 against all others, of groups as large as these are on average."""
@@ -182,10 +183,10 @@ class KruskalWallis(MonteCarloTest):
         if size <= 0:
             return None
         shape = (1 - 1 / self.groups) ** 2 + (self.groups - 1) / self.groups**2
-        spread = size / 12 + float(self._noise(releases[0].mechanism).mean())
+        spread = size / 12 + float(self._noise(releases[0].noise).mean())
         return min(math.sqrt(off_centre(self.groups - 1) * spread / shape) / size, 0.5)
 
-    def under_hypothesis(self, cells: Floats, law: Any) -> Floats | None:
+    def under_hypothesis(self, cells: Floats, law: NoiseLaw) -> Floats | None:
         sizes = self._sizes(cells)
         people = float(sizes.sum())
         if people <= 0:
@@ -204,7 +205,7 @@ class KruskalWallis(MonteCarloTest):
         pooled = (sums * inverse).sum(-1) ** 2 / inverse.sum(-1)
         return np.asarray((sums**2 * inverse).sum(-1) - pooled)
 
-    def _noise(self, law: Any) -> Floats:
+    def _noise(self, law: NoiseLaw) -> Floats:
         """The variance of the noise of every sum."""
         return noise_variance(np.eye(2 * self.groups)[: self.groups], law)
 
@@ -272,7 +273,7 @@ class SignedRank(ScoreTest):
         if found is None:
             return None
         people = float(self._people(self.cells(releases)))
-        return 2 * AT_POWER * deviation(found, releases[0].mechanism) / (people + 1)
+        return 2 * AT_POWER * deviation(found, releases[0].noise) / (people + 1)
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         raise InvalidRequest("the signed rank test has no interval; ask for that of a mean difference (ttest_rel)")

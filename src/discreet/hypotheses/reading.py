@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.statistics.equation import Statement, noise_variance, p_values
@@ -54,6 +55,10 @@ class HypothesisTest(CellReading):
     def method(self) -> str:
         """How the p-value was found, in words."""
 
+    def headline(self, releases: Sequence[Release]) -> str:
+        """The statistic and the p-value."""
+        return f"statistic {self.statistic(releases):.6g}, p-value {self.pvalue(releases):.4g}"
+
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         """The effect that a test at .05 on such a release finds with probability .8; None where it has no one effect."""
         return None
@@ -71,19 +76,19 @@ def off_centre(freedom: int) -> float:
     return float(chndtrinc(chdtri(freedom, 0.05), freedom, 0.2))
 
 
-def seen_shift(score: Score, at: float, cells: Floats, noise: Any) -> float | None:
+def seen_shift(score: Score, at: float, cells: Floats, noise: NoiseLaw) -> float | None:
     """How far from ``at`` theta must be for its test to reject with probability .8; None where nobody is left."""
     slope = score.slope(cells)
     return None if slope <= 0 else AT_POWER * deviation(score.equation(cells)(np.array([at])), noise) / slope
 
 
-def z_score(statement: Statement, noise: Any) -> float:
+def z_score(statement: Statement, noise: NoiseLaw) -> float:
     """L in units of its deviation: what stands in for t."""
     spread = deviation(statement, noise)
     return float(statement.score[0]) / spread if spread > 0 else 0.0
 
 
-def deviation(statement: Statement, noise: Any) -> float:
+def deviation(statement: Statement, noise: NoiseLaw) -> float:
     """The standard deviation of L, of sampling and noise together."""
     return math.sqrt(float(statement.variance[0]) + float(noise_variance(statement.weights, noise)[0]))
 
@@ -102,10 +107,10 @@ class ScoreTest(HypothesisTest):
 
     def statistic(self, releases: Sequence[Release]) -> float:
         found = self.statement(releases)
-        return 0.0 if found is None else z_score(found, releases[0].mechanism)
+        return 0.0 if found is None else z_score(found, releases[0].noise)
 
     def pvalue(self, releases: Sequence[Release]) -> float:
-        law: Any = releases[0].mechanism
+        law = releases[0].noise
         found = self.statement(releases)
         return 1.0 if found is None else float(p_values(found, law, alternative=self.alternative)[0])
 

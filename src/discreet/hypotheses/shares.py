@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.core.mechanism import Mechanism
+from discreet.core.mechanism import Mechanism, NoiseLaw
 from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.core.result import readings
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.reading import AT_POWER, HypothesisTest, ScoreTest, check_alternative, deviation
-from discreet.mechanisms import Gaussian, NoNoise, Tulap
+from discreet.mechanisms import Tulap
 from discreet.statistics.equation import Statement, interval
 from discreet.statistics.label_counts import LabelCounts
 from discreet.statistics.question import Question, Table, statistic
@@ -84,15 +84,15 @@ class OneShare(ScoreTest):
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         total = float(self.cells(releases).sum())
-        return None if total <= 0 else AT_POWER * deviation(self.statement(releases), releases[0].mechanism) / total
+        return None if total <= 0 else AT_POWER * deviation(self.statement(releases), releases[0].noise) / total
 
-    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
-        cells, law = self.cells(releases), releases[0].mechanism
+    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[float, float]:
+        cells, law = self.cells(releases), releases[0].noise
 
         def equation(p: Floats) -> Statement:
             return self._equation(cells, p)
 
-        return interval(equation, law, float(self.compute(cells)), 0.0, 1.0, level, strict)  # type: ignore[arg-type]
+        return interval(equation, law, float(self.compute(cells)), 0.0, 1.0, level, strict)
 
 
 @readings("exact_binomtest")
@@ -122,7 +122,7 @@ class ExactShare(HypothesisTest):
 
     def tails(self, releases: Sequence[Release]) -> _Tails:
         """Both tails as functions of the share."""
-        return _Tails(self.n, float(self.cells(releases)[0]), releases[0].mechanism)
+        return _Tails(self.n, float(self.cells(releases)[0]), releases[0].noise)
 
     def pvalue(self, releases: Sequence[Release]) -> float:
         tails = self.tails(releases)
@@ -130,7 +130,7 @@ class ExactShare(HypothesisTest):
         return {"greater": upper, "less": lower, "two-sided": min(1.0, 2 * min(upper, lower))}[self.alternative]
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
-        law: Any = releases[0].mechanism
+        law = releases[0].noise
         spread = math.sqrt(self.n * self.p * (1 - self.p) + float(np.mean(law.expected_error)) ** 2)
         return AT_POWER * spread / self.n
 
@@ -147,13 +147,13 @@ class _Tails:
 
     n: int
     z: float
-    law: Mechanism
+    law: NoiseLaw
 
     def upper(self, p: float) -> float:
-        return self._sum(p, at_least(self.law, self.z - np.arange(self.n + 1.0)))
+        return self._sum(p, self.law.at_least(self.z - np.arange(self.n + 1.0)))
 
     def lower(self, p: float) -> float:
-        return self._sum(p, at_least(self.law, np.arange(self.n + 1.0) - self.z))
+        return self._sum(p, self.law.at_least(np.arange(self.n + 1.0) - self.z))
 
     def _sum(self, p: float, tail: Floats) -> float:
         return min(1.0, float(binomial(self.n, p) @ tail))
@@ -166,23 +166,6 @@ def binomial(n: int, p: float) -> Floats:
     x = np.arange(n + 1.0)
     ways = gammaln(n + 1.0) - gammaln(x + 1) - gammaln(n - x + 1)
     return np.asarray(np.exp(ways + xlogy(x, p) + xlog1py(n - x, -p)))
-
-
-def at_least(law: Any, t: Floats) -> Floats:
-    """P(noise >= t), for noise of one coordinate that is symmetric around 0."""
-    from scipy.special import ndtr
-
-    if isinstance(law, Tulap):
-        return law.cdf(-t)
-    if isinstance(law, NoNoise):
-        return np.asarray(t <= 0, np.float64)
-    if isinstance(law, Gaussian):
-        return np.asarray(ndtr(-t / float(law.scales[0])))
-    reach = math.ceil(80 * float(law.scales[0])) + 1  # e**-80 lies beyond
-    k = np.arange(-reach, reach + 1.0)
-    tail = np.cumsum(np.exp(np.asarray(law.log_prob(k, np.zeros(1))))[::-1])[::-1]
-    place = np.clip(np.ceil(t) + reach, 0, len(k)).astype(np.intp)
-    return np.asarray(np.append(tail, 0.0)[place])
 
 
 def _root(grows: Any) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import FineSum, Relation, queries
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.ordered_groups import held
 from discreet.hypotheses.tally import Runs, combined, doubled_midranks, product, tally, whole
@@ -67,7 +67,7 @@ class SignedRankSum(FineSum):
         l2 = max(two, numbers.square_root_up(square))
         return Distance(max(two, l1 + w) + self.grid, l2 + self.grid, max(two, w) + self.grid)
 
-    def step(self, batch: Any) -> Runs:
+    def step(self, batch: Batch) -> Runs:
         lo, hi = self.number.lo, self.number.hi
         codes = quantise(batch.numeric(self.number.column), lo, hi)
         if self.other is None:

@@ -58,7 +58,7 @@ class OneMean(ScoreTest):
         return self.mean.score.equation(self.cells(releases))(np.array([self._share]))
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
-        found = seen_shift(self.mean.score, self._share, self.cells(releases), releases[0].mechanism)
+        found = seen_shift(self.mean.score, self._share, self.cells(releases), releases[0].noise)
         return None if found is None else float(self.mean.hi - self.mean.lo) * found
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
@@ -120,7 +120,7 @@ class Welch(ScoreTest):
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         found = self.statement(releases)
         width = self.means.hi - self.means.lo
-        return None if found is None else float(width * AT_POWER * deviation(found, releases[0].mechanism))
+        return None if found is None else float(width * AT_POWER * deviation(found, releases[0].noise))
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         return self._difference.population_interval(releases, level, strict)
@@ -183,8 +183,8 @@ class Paired(ScoreTest):
         return self._score.equation(self.cells(releases))(np.zeros(1))
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
-        return seen_shift(self._score, 0.0, self.cells(releases), releases[0].mechanism)
+        return seen_shift(self._score, 0.0, self.cells(releases), releases[0].noise)
 
-    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
-        cells, law = self.cells(releases), releases[0].mechanism
-        return self._score.interval(cells, law, float(self.compute(cells)), self._range, level, strict)  # type: ignore[arg-type]
+    def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[float, float]:
+        cells, law = self.cells(releases), releases[0].noise
+        return self._score.interval(cells, law, float(self.compute(cells)), self._range, level, strict)

@@ -64,7 +64,7 @@ class EqualVariances(ScoreTest):
 
     def _at(self, releases: Sequence[Release], at: Sequence[float] | None) -> Statement | None:
         """L and V with both variances given on the scale of [0, 1]; None: the pooled one for both."""
-        cells, law = self.cells(releases), releases[0].mechanism
+        cells, law = self.cells(releases), releases[0].noise
         found = [variance_score(own[None], noise, self.variances.rows) for own, noise in each_group(cells, law, 1)]
         sizes = cells.sum(-1) - 1
         pooled = variance_score(cells, law, self.variances.rows)
@@ -87,7 +87,7 @@ class EqualVariances(ScoreTest):
 
     def seen_effect(self, releases: Sequence[Release]) -> float | None:
         found = self.statement(releases)
-        return None if found is None else float(self.variances.width**2 * AT_POWER * deviation(found, releases[0].mechanism))
+        return None if found is None else float(self.variances.width**2 * AT_POWER * deviation(found, releases[0].noise))
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         area = float(self.variances.width) ** 2
@@ -95,7 +95,7 @@ class EqualVariances(ScoreTest):
         here = self._at(releases, own.tolist())
         if here is None:
             return -area / 4, area / 4
-        found, middle, law = here, float(own[0] - own[1]), releases[0].mechanism
+        found, middle, law = here, float(own[0] - own[1]), releases[0].noise
 
         def equation(delta: Floats) -> Statement:
             ones = np.ones_like(delta)
@@ -104,7 +104,7 @@ class EqualVariances(ScoreTest):
             return Statement(score, found.variance * ones, np.repeat(found.weights, len(delta), 0),
                              np.repeat(found.variance_weights, len(delta), 0))  # fmt: skip
 
-        low, high = interval(equation, law, middle, -0.25, 0.25, level, strict)  # type: ignore[arg-type]
+        low, high = interval(equation, law, middle, -0.25, 0.25, level, strict)
         return area * low, area * high
 
 

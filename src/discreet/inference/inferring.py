@@ -233,7 +233,7 @@ def prepare(
 
 def most_rows(releases: Sequence[Release]) -> int:
     """The most rows that one person has in what was released."""
-    asked = [part for r in releases for part in getattr(r.query, "parts", (r.query,))]
+    asked = [part for r in releases for part in r.queries]
     return max((query.rows for query in asked if isinstance(query, Cells)), default=1)
 
 

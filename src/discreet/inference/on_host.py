@@ -127,7 +127,7 @@ def _own(releases: tuple[Release, ...], model: OwnModel, n: Any, statistic: Call
         raise InvalidRequest(
             "the release does not say what was computed; give infer(..., statistic=) a function of one record"
         )
-    columns = model.columns or tuple(getattr(release.query, "columns", ()))
+    columns = model.columns or release.columns
     found = translate(release.query, Reader(model, {c: i for i, c in enumerate(columns)}))
     if found.finish is not None:
         raise InvalidRequest("a model of plain Python takes totals only; use a model of jax.numpy for this release")

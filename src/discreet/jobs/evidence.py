@@ -20,8 +20,8 @@ from discreet.core import toml
 from discreet.core.budget import Budget
 from discreet.core.schema import Schema
 from discreet.errors import DiscreetError, InvalidRequest, NoSuchLedger
-from discreet.jobs import deployments, proof_index
-from discreet.jobs.deployments import NAMES
+from discreet.jobs import deployment_document, proof_index
+from discreet.jobs.deployment_document import NAMES
 from discreet.jobs.output import Writer, as_csv
 from discreet.jobs.release_file import ReleaseFile, check_keys
 from discreet.ledger import Ledger
@@ -147,9 +147,9 @@ def written(
     """
     book = read_book(file)
     document = describe(file, about, book)
-    deployments.check(document)
+    deployment_document.check(document)
     texts = {
-        REGISTRY: deployments.to_yaml(document),
+        REGISTRY: deployment_document.to_yaml(document),
         PEOPLE: for_people.render(file.title, about, book, file.schema),
         AUDIT: as_csv(_AUDITED, ([row.get(name, "") for name in _AUDITED] for row in audit)),
         PROOFS: proof_index.to_csv(proof_index.entries()),

@@ -18,7 +18,7 @@ from discreet.inference.evidence.laws import density
 from discreet.inference.outputs.diagnostics import PoorSampling
 from discreet.inference.outputs.posterior import Posterior, check_level
 from discreet.jobs import observed
-from discreet.jobs.observed import Model
+from discreet.jobs.observed import PopulationModel
 from discreet.jobs.output import Writer, folder_for
 from discreet.report import posterior as page
 
@@ -28,7 +28,7 @@ Priors = Mapping[str, Any]  # the options of a prior by their names; None where 
 
 
 def prepared(
-    model: Model,
+    model: PopulationModel,
     picked: Sequence[Answer],
     seen: Sequence[Answer],
     columns: list[str],
@@ -36,14 +36,14 @@ def prepared(
     priors: Priors,
 ) -> tuple[list[Release], Any]:
     """The releases to use and the data model, in the units of the declared bounds."""
-    if model in (Model.table, Model.share):
-        fits = observed.COUNTED if model is Model.table else (*observed.COUNTED, "mean", "sum")
+    if model in (PopulationModel.table, PopulationModel.share):
+        fits = observed.COUNTED if model is PopulationModel.table else (*observed.COUNTED, "mean", "sum")
         one = picked or [observed.only(observed.fitting(seen, model.value, fits, columns), seen, model.value)]
         releases = _releases(one)
-        if model is Model.table:
+        if model is PopulationModel.table:
             return releases, inference.DirichletMultinomial(priors["alpha"])
         return releases, inference.BetaBernoulli(priors["alpha"], priors["alpha"], success=priors["success"])
-    if model in (Model.mean, Model.rate):
+    if model in (PopulationModel.mean, PopulationModel.rate):
         found = picked or observed.fitting(seen, model.value, observed.SUMMED, columns)
         names = list(dict.fromkeys(c for s in found for c in s.columns))
         if len(names) != 1:
@@ -52,7 +52,7 @@ def prepared(
             )
         releases = _releases(found)
         low, high = _bounds(releases)[names[0]]
-        if model is Model.rate:
+        if model is PopulationModel.rate:
             return releases, inference.GammaPoisson(
                 1.0, 1 / max(priors["mean"] or (low + high) / 2, 1e-9), columns=(names[0],)
             )
@@ -66,7 +66,7 @@ def prepared(
 
 
 def _line(
-    model: Model,
+    model: PopulationModel,
     picked: Sequence[Answer],
     seen: Sequence[Answer],
     columns: list[str],
@@ -86,7 +86,7 @@ def _line(
     x = [max(map(abs, bounds[c])) for c in columns[:-1]]
     low, high = bounds[target]
     shared: dict[str, Any] = {"features": len(columns) - 1, "covariate_deviation": 2 * max(x), "columns": tuple(columns)}
-    if model is Model.logistic:
+    if model is PopulationModel.logistic:
         return releases, inference.LogisticRegression(deviation=priors["deviation"] or 2.5, **shared)
     steepest = max((high - low) / (bounds[c][1] - bounds[c][0]) for c in columns[:-1])
     return releases, inference.LinearRegression(
@@ -114,7 +114,7 @@ def _bounds(releases: Sequence[Release]) -> dict[str, tuple[float, float]]:
     """The declared bounds of every column that is a number."""
     found: dict[str, tuple[float, float]] = {}
     for release in releases:
-        for query in getattr(release.query, "parts", (release.query,)):
+        for query in release.queries:
             factors = getattr(query, "factors", None) or [getattr(query, name, None) for name in ("x", "y", "number")]
             found |= {f.column: (f.lo, f.hi) for f in factors if f is not None and f.is_number}
     if not found:

@@ -16,7 +16,7 @@ SUMMED = ("mean", "sum", "variance", "std")
 CROSSED = (*SUMMED, "covariance", "correlation")
 
 
-class Model(enum.StrEnum):
+class PopulationModel(enum.StrEnum):
     """What the people of a table are taken to be like."""
 
     table = "table"

@@ -18,7 +18,7 @@ _OPENING = re.compile(r"Proof[.:]?\s*")
 
 
 @dataclass(frozen=True)
-class Entry:
+class IndexedProof:
     """A claim, the first sentence of its proof, where both stand, and what tests it."""
 
     name: str
@@ -29,13 +29,13 @@ class Entry:
     test: str
 
 
-def entries() -> list[Entry]:
+def entries() -> list[IndexedProof]:
     """Every docstring of the package that holds a proof."""
     package = Path(str(files("discreet")))
     return [entry for path in sorted(package.rglob("*.py")) for entry in _in_file(path, package)]
 
 
-def _in_file(path: Path, package: Path) -> Iterator[Entry]:
+def _in_file(path: Path, package: Path) -> Iterator[IndexedProof]:
     inside = path.relative_to(package)
     module = ".".join(("discreet", *inside.with_suffix("").parts)).removesuffix(".__init__")
     suite = _ELSEWHERE.get(inside.parts[0], inside.parts[0])
@@ -48,7 +48,7 @@ def _in_file(path: Path, package: Path) -> Iterator[Entry]:
             name = module if isinstance(node, ast.Module) else f"{module}.{node.name}"
             claim, lemma = _sentence(paragraphs[0]), _sentence(_OPENING.sub("", proof))
             line = 1 if isinstance(node, ast.Module) else node.lineno
-            yield Entry(name, claim, lemma, f"src/discreet/{inside.as_posix()}", line, test)
+            yield IndexedProof(name, claim, lemma, f"src/discreet/{inside.as_posix()}", line, test)
 
 
 def _sentence(text: str) -> str:
@@ -58,6 +58,6 @@ def _sentence(text: str) -> str:
     return words if end < 0 else words[: end + 1]
 
 
-def to_csv(found: Sequence[Entry]) -> str:
+def to_csv(found: Sequence[IndexedProof]) -> str:
     """The index as a table."""
-    return as_csv([field.name for field in fields(Entry)], [astuple(entry) for entry in found])
+    return as_csv([field.name for field in fields(IndexedProof)], [astuple(entry) for entry in found])

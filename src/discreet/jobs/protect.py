@@ -28,7 +28,7 @@ from typing import Any
 from discreet.core import toml
 from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.protect.access import Access
+from discreet.protect.access_request import Access
 from discreet.protect.anonymous import Anonymized, listed
 from discreet.protect.hierarchies import Hierarchy, read_columns
 from discreet.protect.keys import EnvironmentKeys, FileKeys, KeyStore

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from discreet.core.ask import Account, Ask
 from discreet.core.cost import Cost, Distance
 from discreet.core.query import Relation
 from discreet.core.runner import Bill
+from discreet.core.source import Source
 from discreet.ledger import checks, digest_key
 from discreet.ledger.answers import Wanted
 from discreet.ledger.database import Database
@@ -48,7 +48,7 @@ class Drafting:
         """The account that pays for an ask: its own, or the reservation of whoever asks."""
         return ask.account or self.share
 
-    def keys(self, draft: Draft, source: Any) -> list[str]:
+    def keys(self, draft: Draft, source: Source) -> list[str]:
         """The keyed digest of question and version; and for a ledger that 0.1.0 made, the one of then.
 
         The digest is of ``canonical([ask.question, relation, source.version])``, put together from what is written already.
@@ -61,9 +61,9 @@ class Drafting:
         return [keyed, digest(text)] if self.founded == 1 else [keyed]
 
     def want(self, bill: Bill, relation: Relation) -> Wanted:
-        """A bill with its event and the keys of its answer."""
+        """A bill with the event that would pay for it and the keys of its answer."""
         draft = self.draft(bill.ask, bill.distance, checks.cost(bill.cost, self.test), relation)
         found = [*self.keys(draft, bill.source), None] if bill.repeats else [None, None]
-        restricted = getattr(bill.source, "restriction", ())
+        restricted = bill.source.restriction
         rows = canonical({column: list(labels) for column, labels in restricted}) if restricted else None
         return Wanted(bill, replace(draft, rows=rows, key=found[0]), found[0], found[1], self.payer(bill.ask))

@@ -1,4 +1,4 @@
-"""The ledger: who asked what, under which law, at which cost; and the one place that says no."""
+"""The ledger: who asked what, under which law and at which cost; the only place that refuses a charge."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from discreet.core.mechanism import Mechanism, Sensitivity
 from discreet.core.query import Relation, check_relation
 from discreet.core.release import Entry, Release
 from discreet.core.runner import Bill, Paid
+from discreet.core.source import Source
 from discreet.core.unit import Unit
 from discreet.errors import InvalidRequest, LedgerCorrupt
-from discreet.ledger import beside, checks, prepaid, tables, tally
+from discreet.ledger import beside, checks, prepaid, process_tally, tables
 from discreet.ledger.answers import Answers, Wanted
 from discreet.ledger.books import RESERVED, Standing, on_account
 from discreet.ledger.creation import find_or_create
@@ -27,7 +28,7 @@ from discreet.ledger.drafting import Drafting
 from discreet.ledger.events import Draft, Event, canonical, founding
 from discreet.ledger.journal import Journal
 from discreet.ledger.replay import verify
-from discreet.ledger.work import Work
+from discreet.ledger.transaction import Transaction
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Ledger:
         return made
 
     def close(self) -> None:
-        """Close the connection; the ledger object is of no use afterwards."""
+        """Close the connection; the ledger cannot be used afterwards."""
         self._database.close()
 
     def __enter__(self) -> Ledger:
@@ -192,15 +193,15 @@ class Ledger:
         return self._answers.buy(wanted, lambda known: self._bound(known, unit, binding))
 
     def look(self, paid: Sequence[Paid]) -> None:
-        """Note durably that what was bought is looked for from now on."""
+        """Record durably that the answers to these payments are being computed."""
         self._answers.look(paid)
 
     def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
-        """Store what was made, durably, and return what a read of the store returns."""
+        """Store the new releases durably, and return every release as it is read back."""
         return self._answers.store(paid, made)
 
     def give_up(self, paid: Sequence[Paid]) -> str:
-        """Let go of what was bought, after an error; what became of it, in one line."""
+        """After an error, give up the claims on these payments; one line that says what became of them."""
         return self._answers.give_up(paid)
 
     def redeem(self, *numbers: int, forgo: bool = False) -> Cost:
@@ -240,7 +241,9 @@ class Ledger:
             entry = self._journal.post(work, books, [bound])[0]
             if account.account is None:  # what a part pays was charged when it was opened
                 parts = account.parts is not None
-                work.after.insert(0, lambda: tally.opened(self._journal.place, entry.number, bound.cost, parts=parts))
+                work.after.insert(
+                    0, lambda: process_tally.opened(self._journal.place, entry.number, bound.cost, parts=parts)
+                )
         return [
             Account(entry.number, part, account.parts, entry.hash, of=account.account) for part in range(account.parts or 1)
         ]
@@ -279,7 +282,7 @@ class Ledger:
             return self._journal.load(work, self._journal.read_books(work), account)
 
     def due(self, bills: Sequence[Bill], relation: Relation) -> Cost:
-        """What would be charged for these now: without those that were paid for before, each question once."""
+        """The cost of asking these now: questions that were paid for before are free, and each question counts once."""
         total, seen = Cost.nothing(), set()
         with self._database.work(write=False) as work:
             for bill in bills:
@@ -290,12 +293,12 @@ class Ledger:
                 total = total + bill.cost
         return total
 
-    def _known(self, work: Work, each: Wanted) -> bool:
+    def _known(self, work: Transaction, each: Wanted) -> bool:
         if each.payer is not None:
             return self._answers.own(work, each)
         return self._answers.payment(work, [key for key in (each.key, each.older) if key is not None]) is not None
 
-    def paid_for(self, ask: Ask, source: Any, relation: Relation) -> int | None:
+    def paid_for(self, ask: Ask, source: Source, relation: Relation) -> int | None:
         """The entry that paid for the identical question on the identical version of the data, answered or not.
 
         Whoever asks again is not charged again: the answer is there, or is redeemed, waited for or withheld.
@@ -304,7 +307,7 @@ class Ledger:
         with self._database.work(write=False) as work:
             return self._answers.payment(work, wanted)
 
-    def recall(self, ask: Ask, source: Any, relation: Relation) -> Release | None:
+    def recall(self, ask: Ask, source: Source, relation: Relation) -> Release | None:
         """The stored release of the identical question on the identical version of the data; asking again is free."""
         wanted = self._drafting.keys(self._drafting.draft(ask, Distance.of(1), Cost.nothing(), relation), source)
         with self._database.work(write=False) as work:
@@ -314,7 +317,7 @@ class Ledger:
                     return Release.from_json(found.document)
         return None
 
-    def held(self, source: Any, relation: Relation) -> list[Release]:
+    def held(self, source: Source, relation: Relation) -> list[Release]:
         """Every stored release about these rows of this version of the table, in the order in which they were paid for."""
         stored = [Release.from_json(document) for document in self._journal.documents()]
         mine = [r for r in stored if r.query is not None and r.query.described]
@@ -346,7 +349,7 @@ class Ledger:
 
     @property
     def typed(self) -> str:
-        """It as the arguments of our commands, for advice: where it is, without a password, and its name."""
+        """The ledger as arguments of our commands, for advice: its address, without a password, and its name."""
         return self._journal.typed
 
     @property
@@ -416,7 +419,7 @@ class Ledger:
         return self._drafting.share
 
     def _check_whole(self, act: str) -> None:
-        """Refuse to whoever has a share what only the holder of the whole may do."""
+        """Refuse to the holder of a share what only the holder of the whole ledger may do."""
         if self._share is not None:
             raise InvalidRequest(f"whoever has a share of a ledger draws on it and no more, got {act}; ask the custodian")
 
@@ -425,7 +428,7 @@ class Ledger:
 
 
 def _user() -> str:
-    """The name the operating system knows us by; a container may run a number without one."""
+    """The operating system's name of the user; in a container there may be a number only."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from discreet.core.random import Random
-from discreet.local.exact_draws import Weights, odds, subsets, tilted
+from discreet.local.exact_draws import WeightedLaw, odds, subsets, tilted
 from discreet.local.frequency import counted, packed, unpacked
 from discreet.local.law import Tally, local_mechanisms
 from discreet.local.reports import Column, Columns
@@ -40,7 +40,7 @@ class Cube(BoxLaw):
         return {"corner": Column.of_marks(self.dimension)}
 
     @cached_property
-    def _table(self) -> tuple[int, Fraction, Weights]:
+    def _table(self) -> tuple[int, Fraction, WeightedLaw]:
         return _table(self.dimension, self.epsilon)
 
     @property
@@ -85,7 +85,7 @@ class Cube(BoxLaw):
 
 
 @lru_cache(maxsize=16)
-def _table(d: int, epsilon: Fraction) -> tuple[int, Fraction, Weights]:
+def _table(d: int, epsilon: Fraction) -> tuple[int, Fraction, WeightedLaw]:
     """m, B in units of t, and the law of the number of agreeing coordinates; in whole numbers of any size."""
     ratio = odds(epsilon)
     ways = [1]
@@ -103,4 +103,4 @@ def _table(d: int, epsilon: Fraction) -> tuple[int, Fraction, Weights]:
     above = sum(ways[m:])
     reach = (ratio * above + every - above) / ((ratio - 1) * (ways[m] * m // d))
     weights = [way * (ratio.numerator if k >= m else ratio.denominator) for k, way in enumerate(ways)]
-    return m, reach, Weights(weights)
+    return m, reach, WeightedLaw(weights)

@@ -108,7 +108,7 @@ def uniforms(random: Random, size: int) -> Floats:
     return values
 
 
-class Weights:
+class WeightedLaw:
     """A law on 0 .. len - 1 with probabilities proportional to whole numbers of any size.
 
     Proof: a uniform number U is compared with the boundaries c_i / total of the cumulative law. Its first 64 bits w

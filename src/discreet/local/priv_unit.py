@@ -15,7 +15,7 @@ from discreet.core import numbers
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.local.estimate import Estimate, deviation
-from discreet.local.exact_draws import Weights, fair, odds, tilted, uniforms
+from discreet.local.exact_draws import WeightedLaw, fair, odds, tilted, uniforms
 from discreet.local.law import LocalMechanism, Tally, local_mechanisms
 from discreet.local.reports import Column, Columns, Reports
 from discreet.local.vector import read_dimension, read_rows
@@ -151,7 +151,7 @@ class PrivUnit(LocalMechanism):
         outside = (1 - cap.inside) / (1 - c)
         chances = [cap.inside, outside * (Fraction(1, 2) - c), outside / 2]
         whole = math.lcm(*(p.denominator for p in chances))
-        segment = Weights([int(p * whole) for p in chances]).draw(random, size)
+        segment = WeightedLaw([int(p * whole) for p in chances]).draw(random, size)
         start, width = np.array([0.0, cap.share, 0.0]), np.array([cap.share, 0.5 - cap.share, 0.5])
         above = start[segment] + width[segment] * uniforms(random, size)
         t, s = height(above, self.dimension)

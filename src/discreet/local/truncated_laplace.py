@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.random import Random
-from discreet.local.exact_draws import Weights, tilted
+from discreet.local.exact_draws import WeightedLaw, tilted
 from discreet.local.law import Tally, local_mechanisms
 from discreet.local.reports import Column, Columns
 from discreet.local.scalar import ScalarLaw
@@ -31,7 +31,7 @@ class _QuantileTable:
 
     reach: int
     masses: Floats  # centre by answer
-    draws: tuple[Weights, ...]
+    draws: tuple[WeightedLaw, ...]
     means: Floats  # of the answer, centre by centre
     squares: Floats
 
@@ -134,5 +134,5 @@ def _table(epsilon: Fraction) -> _QuantileTable:
         means, squares = masses @ answers, masses @ np.square(answers)
         found.append((_worst(means, squares), reach, masses, means, squares))
     _, reach, masses, means, squares = min(found, key=lambda entry: entry[0])
-    rows = tuple(Weights([exact[abs(j - i)] for j in range(-reach, reach + 1)]) for i in range(-_CENTRES, _CENTRES + 1))
+    rows = tuple(WeightedLaw([exact[abs(j - i)] for j in range(-reach, reach + 1)]) for i in range(-_CENTRES, _CENTRES + 1))
     return _QuantileTable(reach, masses, rows, means, squares)

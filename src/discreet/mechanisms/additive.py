@@ -16,7 +16,7 @@ from array_api_compat import array_namespace, is_jax_array
 from discreet.core import numbers
 from discreet.core.cost import Block, Distance
 from discreet.core.exact import Exact
-from discreet.core.mechanism import Mechanism, Sensitivity
+from discreet.core.mechanism import Mechanism, NoiseLaw, Sensitivity
 from discreet.core.numbers import Number
 from discreet.core.random import Random, chosen
 from discreet.errors import GridOverflow, InvalidRequest
@@ -27,6 +27,7 @@ Scale = Number | Sequence[Number]
 _FINE = 24  # a default grid is this many powers of two below the scale
 _MOST_EXPONENT = 1000
 _FAR = 2.0**62
+_TAIL = 40  # scales: beyond them lies less than e**-39 of any law here
 _RUN = 1 << 15  # numbers at a time
 MOST_COARSER = 52  # powers of two between the grid of an exact value and a coarser one of the law
 _FINITE = "the exact value must be finite; clip or replace missing values by a public rule first"
@@ -174,10 +175,12 @@ class Gridded(Mechanism):
 
     def _split(self, values: Floats) -> tuple[Integers, Floats | float]:
         """The nearest whole grid step and what is left, at most half a step: both exact, the grid is a power of two."""
-        if not np.isfinite(values).all():
-            raise InvalidRequest(_FINITE)
         with np.errstate(over="ignore"):
-            steps = np.clip(values / float(self.grid), -_FAR, _FAR)
+            steps = values * float(1 / self.grid)
+        if not np.abs(steps).max(initial=0.0) <= _FAR:  # no number at all included
+            if not np.isfinite(values).all():
+                raise InvalidRequest(_FINITE)
+            steps = np.clip(steps, -_FAR, _FAR)
         whole = np.rint(steps)
         offset = np.asarray(steps - whole)
         return np.asarray(whole).astype(np.int64), offset if offset.any() else 0.0
@@ -203,7 +206,7 @@ def _whole(array: Any) -> Exact:
 
 
 @dataclass(frozen=True, init=False)
-class Additive(Gridded):
+class Additive(Gridded, NoiseLaw):
     """A gridded law whose coordinates are independent and symmetric: it knows the error of each."""
 
     independent = True
@@ -274,10 +277,34 @@ class Additive(Gridded):
         """The root mean square of the noise, one per scale."""
         return self._each(self._spread)
 
+    @cached_property
+    def unit(self) -> Self | None:
+        """The law of scale 1 of whose noise this law's is a multiple, to 2**-20 of a scale; None where there is no such law.
+
+        There is one where the law has a density and its grid is as fine as that; twice a discrete law is no law of its kind.
+        A law with parameters beside its scale has to keep them here.
+        """
+        fine = bool((self._near_steps >= 2.0**20).all())
+        return type(self)(1) if fine and self._log_density(0.0) is not None else None
+
     def deviation(self, size: int) -> Floats:
         if len(self.scales) not in (1, size):
             raise InvalidRequest(f"the law has {len(self.scales)} scales and the value {size} numbers; they must match")
         return np.broadcast_to(np.asarray(self.expected_error, np.float64), (size,))
+
+    def at_least(self, t: Any) -> Floats:
+        step = float(self.grid)
+        return self._tail(np.ceil(np.asarray(t, np.float64) / step), float(self._near_steps[0]))
+
+    def _tail(self, steps: Floats, scale: float) -> Floats:
+        """P(noise >= ``steps`` whole grid steps), ``scale`` in steps too: the sum of what every cell beyond has.
+
+        Proof: an ideal law is rounded to its grid: the noise is at least m steps where it is at least m - 1/2 by itself.
+        """
+        reach = math.ceil(_TAIL * scale) + 1
+        cells = np.arange(-reach, reach + 1.0)
+        tail = np.cumsum(np.exp(self._log_mass(np.abs(cells), np.array([scale]), np))[::-1])[::-1]
+        return np.asarray(np.append(tail, 0.0)[np.clip(steps + reach, 0, len(cells)).astype(np.intp)])
 
     @abstractmethod
     def _log_characteristic(self, t: Floats, scale: Floats) -> Floats:

@@ -53,6 +53,9 @@ class DiscreteLaplace(Lattice):
         at_zero = np.log(-np.expm1(-1 / scale)) - np.log1p(np.exp(-1 / scale))
         return on_lattice(steps, at_zero - steps / scale, xp)
 
+    def _tail(self, steps: Floats, scale: float) -> Floats:
+        return whole_cdf(-steps, math.exp(-1 / scale))
+
     def _quantile(self, p: float, scale: float) -> float:
         """The least k with P(K <= k) >= p, from P(K > k) = q^(k+1) / (1 + q) for k >= 0."""
         s = scale / float(self.grid)
@@ -73,3 +76,9 @@ class DiscreteLaplace(Lattice):
         q = np.exp(-step / scale)
         value: Floats = -np.log1p(4 * q * np.sin(t * step / 2) ** 2 / (1 - q) ** 2)
         return value
+
+
+def whole_cdf(k: Floats, q: float) -> Floats:
+    """P(discrete Laplace <= k) for whole k: q**-k / (1 + q) below 0, 1 - q**(k+1) / (1 + q) from 0 on."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.where(k < 0, q ** -np.minimum(k, 0) / (1 + q), 1 - q ** (np.maximum(k, 0) + 1) / (1 + q)))

@@ -131,6 +131,11 @@ class Gaussian(Additive):
     def _noise(self, random: Random, scales: list[Fraction], size: int, offset: Floats | float) -> Integers:
         return normal_draws.gaussian(random, scales, size, offset)
 
+    def _tail(self, steps: Floats, scale: float) -> Floats:
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr((0.5 - steps) / scale))
+
     def _quantile(self, p: float, scale: float) -> float:
         from scipy.special import ndtri
 

@@ -84,6 +84,11 @@ class Laplace(Additive):
     def _one_scale(self) -> tuple[Fraction, float]:
         return self._steps[0], float(self._steps[0])
 
+    def _tail(self, steps: Floats, scale: float) -> Floats:
+        away = (steps - 0.5) / scale
+        half = np.exp(-np.abs(away)) / 2
+        return np.asarray(np.where(away > 0, half, 1 - half))
+
     def _quantile(self, p: float, scale: float) -> float:
         return scale * (math.log(2 * p) if p < 0.5 else -math.log(2 * (1 - p)))
 

@@ -11,14 +11,14 @@ import numpy as np
 from discreet.core import numbers
 from discreet.core.cost import Cost
 from discreet.core.exact import Exact, Keyed
-from discreet.core.mechanism import Mechanism, Sensitivity, mechanisms
+from discreet.core.mechanism import NoiseLaw, Sensitivity, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 
 
 @mechanisms("no_noise")
 @dataclass(frozen=True, init=False)
-class NoNoise(Mechanism):
+class NoNoise(NoiseLaw):
     """The exact value itself: the limit of every law as epsilon grows.
 
     Proof: there is none, and ``cost`` says so: no guarantee. Every ledger but a test ledger refuses it.
@@ -65,6 +65,9 @@ class NoNoise(Mechanism):
 
     def deviation(self, size: int) -> Any:
         return np.zeros(size)
+
+    def at_least(self, t: Any) -> Any:
+        return np.asarray(np.asarray(t) <= 0, np.float64)
 
     def log_characteristic(self, t: Any) -> Any:
         """Zero: the noise is 0 for certain."""

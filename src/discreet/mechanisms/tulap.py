@@ -12,7 +12,7 @@ from discreet.core.exact import Exact
 from discreet.core.mechanism import mechanisms
 from discreet.core.random import Random, chosen
 from discreet.errors import InvalidRequest
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace, whole_cdf
 from discreet.mechanisms.sampling.uniform import Floats, below
 
 _STEPS = 1 << 20  # places of the uniform: a count below 2**32 and its place fit into a double together
@@ -45,6 +45,9 @@ class Tulap(DiscreteLaplace):
         value = whole + ((place + 0.5) / _STEPS - 0.5)
         return value if value.ndim else float(value)
 
+    def at_least(self, t: Any) -> Floats:
+        return self.cdf(-np.asarray(t, np.float64))
+
     def cdf(self, t: Any) -> Floats:
         """P(noise <= t) = D(k) - P(k) (1/2 - t + k), k the whole number nearest to t."""
         values = np.asarray(t, np.float64)
@@ -73,9 +76,3 @@ class Tulap(DiscreteLaplace):
         with np.errstate(divide="ignore"):
             uniform = np.log(np.abs(np.sinc(t / (2 * math.pi))))
         return np.asarray(super()._log_characteristic(t, scale) + uniform)
-
-
-def whole_cdf(k: Floats, q: float) -> Floats:
-    """P(discrete Laplace <= k) for whole k: q**-k / (1 + q) below 0, 1 - q**(k+1) / (1 + q) from 0 on."""
-    with np.errstate(over="ignore"):
-        return np.asarray(np.where(k < 0, q ** -np.minimum(k, 0) / (1 + q), 1 - q ** (np.maximum(k, 0) + 1) / (1 + q)))

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from discreet.core import numbers
 from discreet.core.query import check_rows
 from discreet.core.random import Random
 from discreet.core.schema import Categories, Schema
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.models.feature import Feature
 from discreet.models.publish.predictor import Input
@@ -282,7 +284,7 @@ class Design:
         """The frequencies and phases of the random features, if there are some."""
         return None if self.fourier is None else self.fourier.draw(sum(f.size for f in self.features))
 
-    def block(self, batch: Any) -> DesignRows:
+    def block(self, batch: Batch) -> DesignRows:
         """The rows of a batch that count: those without a missing feature, target or weight, of people's kept rows."""
         y, there = self.target.read(batch)
         x, weight = self._features(batch), None
@@ -313,46 +315,53 @@ class Design:
         return self._norm(self._scaled(made))
 
     def _room(self, rows: int) -> Floats:
-        return np.empty((rows, sum(f.size for f in self.features) + (self.intercept and not self.fourier)))
+        return np.empty((rows, sum(f.size for f in self.features) if self.fourier else self.width))
 
-    def _features(self, batch: Any) -> Floats:
-        x, place, places, columns = self._room(batch.size), 0, [], []
-        for feature in self.features:
+    def _features(self, batch: Batch) -> Floats:
+        x = self._room(batch.size)
+        for place, feature in self._placed:
             if feature.labels or feature.cuts:
                 feature.read(batch, x[:, place : place + feature.size])
-            else:
-                places.append(place)
-                columns.append(batch.numeric(feature.column))
-            place += feature.size
+        places, names = self._numbers
+        matrix = batch.matrix(names) if len(places) >= _WIDE and places[-1] - places[0] == len(places) - 1 else None
+        columns = [batch.numeric(name) for name in names] if matrix is None else []
         rows = max(1, min(_ROWS, _NUMBERS // max(1, x.shape[1])))
-        matrix = _matrix_of(columns) if len(places) >= _WIDE and places[-1] - places[0] == len(places) - 1 else None
-        room = None if matrix is not None else np.empty((len(columns), rows + _APART))
+        room = np.empty((len(columns), rows + _APART))
         for start in range(0, batch.size, rows):
             run = slice(start, min(start + rows, batch.size))
             if matrix is not None:
-                lines = x[run, places[0] : places[-1] + 1].T
-                lines[:] = matrix[run].T
-                self._clip(lines)
-            elif room is not None:
+                self._clip(matrix[run].T, x[run, places[0] : places[-1] + 1].T)
+            else:
                 lines = room[:, : run.stop - start]
                 for line, values in zip(lines, columns, strict=True):
                     line[:] = values[run]
-                self._clip(lines)
+                self._clip(lines, lines)
                 for line, place in zip(lines, places, strict=True):
                     x[run, place] = line
             if self.drawn is None:
                 self._divide(x[run])
         return x if self.drawn is None else self._scaled(x)
 
-    def _clip(self, lines: Floats) -> None:
+    def _clip(self, columns: Floats, out: Floats) -> None:
         """Columns of numbers, a line each, within their bounds and from their middle."""
         low, high, middle, unit = self._ends
-        np.maximum(lines, low, out=lines)
-        np.minimum(lines, high, out=lines)
+        np.maximum(columns, low, out=out)
+        np.minimum(out, high, out=out)
         if middle is not None:
-            lines -= middle
-            np.maximum(lines, -unit, out=lines)  # the middle of far bounds is rounded
-            np.minimum(lines, unit, out=lines)
+            out -= middle
+            np.maximum(out, -unit, out=out)  # the middle of far bounds is rounded
+            np.minimum(out, unit, out=out)
+
+    @cached_property
+    def _placed(self) -> list[tuple[int, Feature]]:
+        """The features, each with the place of its first column."""
+        return list(zip(accumulate((f.size for f in self.features), initial=0), self.features, strict=False))
+
+    @cached_property
+    def _numbers(self) -> tuple[list[int], list[str]]:
+        """The places and the names of the features that are numbers."""
+        numbers = [(place, f.column) for place, f in self._placed if not (f.labels or f.cuts)]
+        return [place for place, _ in numbers], [name for _, name in numbers]
 
     @cached_property
     def _ends(self) -> tuple[Floats, Floats, Floats | None, Floats]:
@@ -398,14 +407,3 @@ class Design:
         length = np.sqrt(np.einsum("ij,ij->i", x, x))
         x /= np.maximum(length / _SAFE, 1.0)[:, None]
         return x
-
-
-def _matrix_of(columns: list[Floats]) -> Floats | None:
-    """The matrix whose columns these are, in the memory that it has; None where they are no columns of one matrix."""
-    first = columns[0]
-    start = first.__array_interface__["data"][0]
-    for place, column in enumerate(columns):
-        there = column.__array_interface__
-        if column.dtype != np.float64 or column.strides != first.strides or there["data"][0] != start + 8 * place:
-            return None
-    return np.lib.stride_tricks.as_strided(first, (len(first), len(columns)), (*first.strides, 8), writeable=False)

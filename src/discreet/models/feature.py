@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.models.publish.predictor import Input
 
@@ -96,7 +97,7 @@ class Feature:
         """The column as a prediction reads it."""
         return Input(self.column, None if self.raw or self.labels else (self.lo, self.hi), self.labels, self.cuts)
 
-    def read(self, batch: Any, out: Floats) -> None:
+    def read(self, batch: Batch, out: Floats) -> None:
         """Its columns of a batch; NaN where a value is missing."""
         if not self.labels and not self.cuts:
             self.clip(batch.numeric(self.column), out[:, 0])

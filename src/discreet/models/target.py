@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 
 Floats = npt.NDArray[np.float64]
@@ -52,7 +53,7 @@ class Target:
         """The bounds of a number as it is read."""
         return (-1.0, 1.0) if self.centred else (self.lo / self.unit, self.hi / self.unit)
 
-    def read(self, batch: Any) -> tuple[Floats, npt.NDArray[np.bool_] | None]:
+    def read(self, batch: Batch) -> tuple[Floats, npt.NDArray[np.bool_] | None]:
         """The targets of a batch, and which rows have one (None: all)."""
         if not self.classes:
             values = np.clip(batch.numeric(self.column), self.lo, self.hi, dtype=np.float64)
@@ -90,7 +91,7 @@ class Weight:
         """The columns it reads."""
         return (self.column, self.over) if isinstance(self.over, str) else (self.column,)
 
-    def read(self, batch: Any) -> Floats:
+    def read(self, batch: Batch) -> Floats:
         """The weights of a batch; NaN where there is none."""
         values = batch.numeric(self.column)
         if self.over is not None:

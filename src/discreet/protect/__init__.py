@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from discreet.protect.anonymous import anonymize as anonymize
     from discreet.protect.date_shift import shift_dates as shift_dates
     from discreet.protect.hierarchies import Hierarchy as Hierarchy
+    from discreet.protect.identifiers import Field as Field
     from discreet.protect.keys import CallableKeys as CallableKeys
     from discreet.protect.keys import EnvironmentKeys as EnvironmentKeys
     from discreet.protect.keys import FileKeys as FileKeys
     from discreet.protect.local_recoding import LocalCopy as LocalCopy
     from discreet.protect.local_recoding import microaggregate as microaggregate
     from discreet.protect.local_recoding import mondrian as mondrian
-    from discreet.protect.names import Field as Field
     from discreet.protect.pseudonyms import Pseudonymizer as Pseudonymizer
     from discreet.protect.receipts import Receipt as Receipt
     from discreet.protect.risk import Check as Check

@@ -53,7 +53,7 @@ class Utility:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class ShownColumn:
     """A column as a copy shows it: the cell of every entry, and the stretch of the range that each cell stands for."""
 
     which: Ints
@@ -114,7 +114,7 @@ class Analyses:
         self._numbers = [place for place, scale in enumerate(self._scales) if scale.hierarchy.measured and not scale.gap]
         self._queries = _queries(len(names))
         self._base: tuple[Histogram, Ints] | None = None
-        self._table = [Cells(codes, *scale.points()) for codes, scale in zip(self._codes, self._scales, strict=True)]
+        self._table = [ShownColumn(codes, *scale.points()) for codes, scale in zip(self._codes, self._scales, strict=True)]
         everyone = np.ones(len(self._rows), bool)
         self._truth = self._counts(self._table, everyone)
         self._auc = self._area(self._table, everyone)
@@ -126,12 +126,12 @@ class Analyses:
         means, correlation = self._moments(shown, kept)
         return Utility(means, correlation, float(np.median(error)), self._area(shown, kept), self._auc)
 
-    def _by_level(self, copy: Anonymized, node: Node) -> tuple[list[Cells], Bools]:
+    def _by_level(self, copy: Anonymized, node: Node) -> tuple[list[ShownColumn], Bools]:
         """The cells of a node, and which entries are in groups that it keeps."""
         made = []
         for scale, codes, level in zip(self._scales, self._codes, node, strict=True):
             which, low, high = scale.at(level)
-            made.append(Cells(which[codes], low, high))
+            made.append(ShownColumn(which[codes], low, high))
         ids, bad, _ = copy.view.entries(node)
         return made, ~bad[ids][self._places(copy.base)]
 
@@ -148,16 +148,16 @@ class Analyses:
             self._base = base, order[np.searchsorted(theirs, mine, sorter=order)]
         return self._base[1]
 
-    def _by_class(self, copy: LocalCopy) -> tuple[list[Cells], Bools]:
+    def _by_class(self, copy: LocalCopy) -> tuple[list[ShownColumn], Bools]:
         """The cells of classes with words of their own; every entry is kept."""
         known = {scale.name: codes for scale, codes in zip(self._scales, self._codes, strict=True)}
         classes = copy.recode.coded({scale.name: scale.values for scale in self._scales}, known)
         read = METHODS[copy.method].read
         parts = zip(self._scales, self._codes, strict=True)
-        made = [Cells(classes, *read(scale, classes, copy.groups, codes, self._rows)) for scale, codes in parts]
+        made = [ShownColumn(classes, *read(scale, classes, copy.groups, codes, self._rows)) for scale, codes in parts]
         return made, np.ones(len(self._rows), bool)
 
-    def _moments(self, shown: Sequence[Cells], kept: Bools) -> tuple[float | None, float | None]:
+    def _moments(self, shown: Sequence[ShownColumn], kept: Bools) -> tuple[float | None, float | None]:
         if not self._numbers or not kept.any():
             return None, None
         before = [self._table[place].middle for place in self._numbers]
@@ -171,7 +171,7 @@ class Analyses:
         moved = [abs(_correlation(after[i], after[j], now) - _correlation(before[i], before[j], was)) for i, j in pairs]
         return float(max(shifts)), float(max(moved)) if moved else None
 
-    def _counts(self, shown: Sequence[Cells], kept: Bools) -> Floats:
+    def _counts(self, shown: Sequence[ShownColumn], kept: Bools) -> Floats:
         rows = np.where(kept, self._rows, 0.0)
         out = []
         for (a, *first), (b, *second) in self._queries:
@@ -179,7 +179,7 @@ class Analyses:
             out.append(rows @ (shares if a == b else shares * shown[b].share(*second)))
         return np.array(out, float)
 
-    def _area(self, shown: Sequence[Cells], kept: Bools) -> float | None:
+    def _area(self, shown: Sequence[ShownColumn], kept: Bools) -> float | None:
         """The area under the ROC curve of a logistic regression on the cells, over all rows of the table."""
         from sklearn.linear_model import LogisticRegression
         from sklearn.metrics import roc_auc_score
@@ -196,7 +196,7 @@ class Analyses:
         scores[kept] = fit.predict_proba(features[kept])[:, 1]
         return float(roc_auc_score(self._answer, scores, sample_weight=self._rows))
 
-    def _features(self, place: int, cells: Cells) -> Floats:
+    def _features(self, place: int, cells: ShownColumn) -> Floats:
         """A number or a day as the middle of its cell, a category as the chance of each value given the cell."""
         if place in self._numbers:
             return cells.middle[:, None]

@@ -50,7 +50,7 @@ class Size(Rule):
 
 
 @dataclass(frozen=True)
-class Distinct(Rule):
+class DistinctDiversity(Rule):
     """Distinct l-diversity: at least ``l`` different sensitive values (Machanavajjhala et al. 2007).
 
     Here and in the other forms of diversity a ``missing`` value, given by its column, is none that could be the person's.
@@ -202,7 +202,7 @@ class Forms(TypedDict, total=False):
     insiders: int
 
 
-class Rules(Forms, total=False):
+class RuleKeywords(Forms, total=False):
     """The keywords of every rule on sensitive columns."""
 
     l: Number | None  # noqa: E741
@@ -225,11 +225,11 @@ class Demand:
     insiders: int = 0
 
     @staticmethod
-    def of(k: int, rules: Rules) -> Demand:
+    def of(k: int, rules: RuleKeywords) -> Demand:
         """The demand of some keywords; refuses one that is no rule."""
         for name in rules:
-            if name not in Rules.__annotations__:
-                raise UnknownName(f"no rule is called {name!r}{closest(name, Rules.__annotations__)}")
+            if name not in RuleKeywords.__annotations__:
+                raise UnknownName(f"no rule is called {name!r}{closest(name, RuleKeywords.__annotations__)}")
         return Demand(k, **rules)
 
     def __post_init__(self) -> None:
@@ -284,4 +284,4 @@ class Demand:
             return Recursive(positive(self.c or 0, "c"), int(least), missing, self.insiders)
         if self.diversity == "entropy":
             return Entropy(float(least), missing)
-        return Distinct(int(least), missing, self.insiders)
+        return DistinctDiversity(int(least), missing, self.insiders)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import Connection, func, inspect, select
 
@@ -73,8 +73,16 @@ class Register:
 
 
 @dataclass(frozen=True)
-class Erasures:
-    """What was begun, and how it is brought to its end."""
+class Removals:
+    """Rows that are taken out of every registered table, and keys with them: intent, removal, signed receipt.
+
+    ``intent`` and ``receipt`` are the kinds of the two rows of the log; a receipt names the number of its intent under
+    ``of``.
+    """
+
+    intent: ClassVar[str]
+    receipt: ClassVar[str]
+    of: ClassVar[str]
 
     log: VaultLog
     register: Register
@@ -83,14 +91,38 @@ class Erasures:
     seed: bytes
 
     def __repr__(self) -> str:
-        return f"Erasures({self.log.name!r})"
+        return f"{type(self).__name__}({self.log.name!r})"
 
     def unfinished(self, connection: Connection | None = None) -> list[LogRow]:
         """Every intent without a receipt."""
-        kinds = ("erase", "receipt")
+        kinds = (self.intent, self.receipt)
         rows = self.log.rows(kinds) if connection is None else self.log.read(connection, kinds)
-        done = {row.document["erasure"] for row in rows if row.kind == "receipt"}
-        return [row for row in rows if row.kind == "erase" and row.number not in done]
+        done = {row.document[self.of] for row in rows if row.kind == self.receipt}
+        return [row for row in rows if row.kind == self.intent and row.number not in done]
+
+    def _removed(self, intent: LogRow, gone: Mapping[str, Gone]) -> dict[str, int]:
+        """How many rows are gone from each table: those removed now, or as many as the intent found, if they are more.
+
+        What was found then in a table that was gone through now is gone: a removal that a crash cut off from its count must
+        not read as none. A place that could not be gone through is not counted.
+        """
+        found: Mapping[str, int] = intent.document["tables"]
+        whole = {name for name, part in gone.items() if not part.seen.missed}
+        return {name: max(found.get(name, 0) if name in whole else 0, part.rows) for name, part in gone.items()}
+
+
+def raise_trouble(gone: Mapping[str, Gone]) -> None:
+    """Raise what was in the way of a removal and may not be the next time: memory, disk or a busy file."""
+    for part in gone.values():
+        for trouble in part.seen.trouble:
+            raise trouble
+
+
+@dataclass(frozen=True, repr=False)
+class Erasures(Removals):
+    """Erasures of single people: what was begun, and how it is brought to its end."""
+
+    intent, receipt, of = "erase", "receipt", "erasure"
 
     def finish(self, intent: LogRow) -> Receipt:
         """Remove the person from every registered table, and write the receipt. Harmless to do again, or twice at once.
@@ -104,9 +136,7 @@ class Erasures:
             self.log.lock(connection)
             sealed = self.shredder.shred(connection, intent.subject or "") or intent.document.get("sealed", False)
         emptied = self.shredder.emptied()
-        for part in gone.values():
-            for trouble in part.seen.trouble:
-                raise trouble
+        raise_trouble(gone)
         with self.log.database.transaction(write=True) as connection:
             self.log.lock(connection)
             for row in self.log.read(connection, ("receipt",), intent.subject):
@@ -166,10 +196,7 @@ class Erasures:
         self, connection: Connection, intent: LogRow, gone: dict[str, Gone], *, sealed: bool, emptied: bool
     ) -> dict[str, Any]:
         found: dict[str, int] = intent.document["tables"]
-        # What was found then in a table that was gone through now is gone: a removal that a crash cut off from its count
-        # must not read as none. A place that could not be gone through is not counted.
-        whole = {name for name, part in gone.items() if not part.seen.missed}
-        removed = {name: max(found.get(name, 0) if name in whole else 0, part.rows) for name, part in gone.items()}
+        removed = self._removed(intent, gone)
         left = {name: rows - removed.get(name, 0) for name, rows in found.items() if rows > removed.get(name, 0)}
         links = dict(intent.document.get("hard_links", {}))
         links |= {name: max(links.get(name, 0), part.links) for name, part in gone.items() if part.links}

@@ -19,7 +19,7 @@ from discreet.protect.anonymous import check_columns, listed, others
 from discreet.protect.anonymous_copy import AnonymousCopy, Without
 from discreet.protect.boxes import Entries, Fail, boxes
 from discreet.protect.clusters import clusters
-from discreet.protect.diversity import Demand, Fails, Rule, Rules
+from discreet.protect.diversity import Demand, Fails, Rule, RuleKeywords
 from discreet.protect.ground import Ranking, ranked
 from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.histogram import Floats, Ints, distinct, encode, keys_of, mixed
@@ -31,7 +31,7 @@ Groups = Callable[["Counted", int, Fail | None], tuple[Ints, int]]
 Written = Callable[["Counted", Ints, int], list[list[str | None]]]
 
 
-class Options(Rules, total=False):
+class RecodingOptions(RuleKeywords, total=False):
     """The rules on sensitive columns, the columns to leave out, and the Spark session that reads a path."""
 
     drop: Sequence[str]
@@ -191,7 +191,7 @@ def mondrian(
     hierarchies: Mapping[str, Hierarchy],
     k: int,
     sensitive: str | Sequence[str] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[RecodingOptions],
 ) -> LocalCopy:
     """The copy in which every class is a box of at least ``k`` rows: strict Mondrian on mixed columns.
 
@@ -208,7 +208,7 @@ def microaggregate(
     hierarchies: Mapping[str, Hierarchy],
     k: int,
     sensitive: str | Sequence[str] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[RecodingOptions],
 ) -> LocalCopy:
     """The copy in which every class is a cluster of at least ``k`` rows that lie close together: k-member microaggregation.
 
@@ -227,7 +227,7 @@ def _copy(
     sensitive: str | Sequence[str] | None,
     drop: Sequence[str] = (),
     spark: Any = None,
-    **rules: Unpack[Rules],
+    **rules: Unpack[RuleKeywords],
 ) -> LocalCopy:
     demand = Demand.of(k, rules)
     source = open_table(table, spark)

@@ -9,7 +9,7 @@ from typing import Any
 from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.protect.anonymous import anonymize
-from discreet.protect.local_recoding import Options, microaggregate, mondrian
+from discreet.protect.local_recoding import RecodingOptions, microaggregate, mondrian
 
 METHODS: dict[str, Callable[..., Any]] = {
     "full_domain": anonymize,
@@ -23,7 +23,7 @@ def method_named(name: str, options: Mapping[str, Any]) -> Callable[..., Any]:
     if name not in METHODS:
         raise UnknownName(f"no method is called {name!r}{closest(str(name), METHODS)}")
     made = METHODS[name]
-    known = {*signature(made).parameters, *Options.__annotations__} - {"options", "rules"}
+    known = {*signature(made).parameters, *RecodingOptions.__annotations__} - {"options", "rules"}
     if strange := [option for option in options if option not in known]:
         raise InvalidRequest(
             f"{strange[0]} is no option of the method {name!r}; leave it out, or use the method full_domain"

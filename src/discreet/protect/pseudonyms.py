@@ -22,10 +22,10 @@ from typing import Any
 
 from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnknownName
+from discreet.protect.identifiers import VAULT, Field, fields, partner_name, public_name
 from discreet.protect.keys import FileKeys, KeyStore
-from discreet.protect.names import VAULT, Field, fields, partner_name, public_name
 from discreet.protect.shuffle import Order, Shuffle
-from discreet.protect.tables import Change, Changed, Progress, Table, Together, open_table
+from discreet.protect.tables import Change, Changed, Progress, SideBySide, Table, open_table
 from discreet.protect.tokens import Cipher, Digests, serialise, version_of
 
 
@@ -259,7 +259,7 @@ class Pseudonymizer:
             names = (formatted,) if isinstance(formatted, str) else tuple(formatted)
             more.append(Formatted(SameFormat(self, partner, data_set, version=wanted.get("version")), names))
         source.check([name for part in more for name in part.needs if name not in change.needs])
-        return source, Together((change, *more)) if more else change
+        return source, SideBySide((change, *more)) if more else change
 
 
 def _pair(place: str | tuple[str, str]) -> tuple[str, str]:

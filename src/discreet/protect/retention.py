@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
@@ -12,15 +12,13 @@ import numpy.typing as npt
 
 from discreet.errors import InvalidRequest
 from discreet.ledger.journal import now
-from discreet.protect.erasure import Register, database_words, holding
+from discreet.protect.erasure import Removals, database_words, holding, raise_trouble
 from discreet.protect.histogram import texts_of
 from discreet.protect.holding_files import Files
 from discreet.protect.holding_rows import RowHolding
 from discreet.protect.holdings import Chooser, Found
 from discreet.protect.receipts import Receipt
-from discreet.protect.shredding import Shredder
-from discreet.protect.tokens import Cipher
-from discreet.protect.vault_log import LogRow, VaultLog
+from discreet.protect.vault_log import LogRow
 
 _LONGEST = 365_250  # days
 
@@ -90,22 +88,15 @@ class Overdue:
         return due, int(np.array([day is None for day in days], bool)[index].sum())
 
 
-@dataclass(frozen=True)
-class Retention:
+@dataclass(frozen=True, repr=False)
+class Retention(Removals):
     """Takes out what fell due in the registered tables that say when.
 
     Proof that nothing is half-done and forgotten: as for an erasure, the intent is in the log before a row is removed, and
     its receipt after every table was gone through; the next call finishes an intent without a receipt, for the day it named.
     """
 
-    log: VaultLog
-    register: Register
-    shredder: Shredder
-    cipher: Cipher
-    seed: bytes
-
-    def __repr__(self) -> str:
-        return f"Retention({self.log.name!r})"
+    intent, receipt, of = "due", "expired", "due"
 
     def due(self, on: date | None = None) -> dict[str, Found]:
         """The rows that fell due by a day, today unless said, by table. Nothing is removed or logged: a dry run."""
@@ -120,7 +111,7 @@ class Retention:
         """Remove what fell due by a day, today unless said, and return the signed receipts; none where nothing did."""
         if on is not None and on > _today():
             raise InvalidRequest(f"rows cannot be removed before they fall due, got the day {on}; try it as a dry run")
-        done = [self._finish(intent) for intent in self._unfinished()]
+        done = [self._finish(intent) for intent in self.unfinished()]
         found = self.due(on)
         counts = {name: part.rows.num_rows for name, part in found.items()}
         if any(counts.values()):
@@ -142,22 +133,13 @@ class Retention:
         last = {row.subject: row.kind for row in self.log.rows(("refuse", "receipt"))}
         return tuple(self.cipher.digest(subject or "") for subject, kind in last.items() if kind == "refuse")
 
-    def _unfinished(self) -> list[LogRow]:
-        rows = self.log.rows(("due", "expired"))
-        done = {row.document["due"] for row in rows if row.kind == "expired"}
-        return [row for row in rows if row.kind == "due" and row.number not in done]
-
     def _finish(self, intent: LogRow) -> Receipt:
         on = date.fromisoformat(intent.document["on"])
         held = self._held()
         gone = {table.name: table.remove(b"", self.log.database) for table in self._tables(on, held)}
         emptied = self.shredder.emptied()
-        for part in gone.values():
-            for trouble in part.seen.trouble:
-                raise trouble
-        found: Mapping[str, int] = intent.document["tables"]
-        whole = {name for name, part in gone.items() if not part.seen.missed}
-        removed = {name: max(found.get(name, 0) if name in whole else 0, part.rows) for name, part in gone.items()}
+        raise_trouble(gone)
+        removed = self._removed(intent, gone)
         with self.log.database.transaction(write=True) as connection:
             self.log.lock(connection)
             touched = [name for name, rows in removed.items() if rows]

@@ -49,7 +49,7 @@ class Change(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class SideBySide:
     """Several changes of one table that leave all its rows, each made from the table as it was."""
 
     changes: tuple[Change, ...]

@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.errors import InvalidRequest
 from discreet.protect.histogram import texts_of
-from discreet.protect.names import Field
+from discreet.protect.identifiers import Field
 from discreet.sources.cells import label
 
 _TOKEN = re.compile(r"([1-9][0-9]{0,5})\.[A-Za-z0-9_-]{64}")

@@ -18,7 +18,7 @@ from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, fun
 from discreet.errors import InvalidRequest, LedgerUnavailable, UnknownName
 from discreet.ledger.database import Database
 from discreet.protect.erasure import Register
-from discreet.protect.names import VAULT, public_name
+from discreet.protect.identifiers import VAULT, public_name
 from discreet.protect.private import database_path, open_private
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.reach import enough_room

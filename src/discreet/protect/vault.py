@@ -16,20 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.protect.access import Access, entry
+from discreet.protect.access_request import Access, entry
 from discreet.protect.anonymous import Anonymized
+from discreet.protect.automated_decisions import KINDS as DECISIONS
+from discreet.protect.automated_decisions import AutomatedDecisions
 from discreet.protect.cleaning import clean
-from discreet.protect.decisions import KINDS as DECISIONS
-from discreet.protect.decisions import Decisions
 from discreet.protect.erasure import Erasures, Register, holding, receipt_of
 from discreet.protect.facts import GROUNDS, facts_of, text
 from discreet.protect.finding import as_given, find_now
 from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.holdings import Found
+from discreet.protect.identifiers import check_new, partner_name, public_name
 from discreet.protect.leaving import Leaving
 from discreet.protect.local_recoding import LocalCopy
 from discreet.protect.methods import method_named
-from discreet.protect.names import check_new, partner_name, public_name
 from discreet.protect.private import open_private
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.reach import TROUBLE, Reached
@@ -90,7 +90,7 @@ class Vault:
             self._register = Register(self._log, pseudonyms)
             self._erasures = Erasures(self._log, self._register, self._shredder, self._cipher, self._seed)
             self.retention = Retention(self._log, self._register, self._shredder, self._cipher, self._seed)
-            self.decisions = Decisions(self._log, self._pseudonyms, self._cipher, self._seed)
+            self.decisions = AutomatedDecisions(self._log, self._pseudonyms, self._cipher, self._seed)
             self._keys = VaultKeys(self._log, self._ring, self._register, self._shredder)
             if resume:
                 clean(self._log, self._register, self._shredder)

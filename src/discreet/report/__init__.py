@@ -17,7 +17,7 @@ from discreet.core.registry import check_version
 from discreet.core.result import Result
 from discreet.core.schema import Schema
 from discreet.errors import UnsupportedFormat
-from discreet.report import dates, meaning, pictures
+from discreet.report import date_columns, meaning, pictures
 from discreet.report.language import LANGUAGES, priced, say, spoken
 from discreet.report.numerals import in_words, percent, shown
 from discreet.statistics.top import Ranking
@@ -65,7 +65,7 @@ def _render(doc: Mapping[str, Any], results: Sequence[Result] | None, language: 
         guesses=meaning.guesses(budget, total, price),
         beliefs=meaning.beliefs(total),
         guess_picture=pictures.guesses([(g.what, g.chance) for g in meaning.guesses(budget, total, price)]),
-        answers=answers(doc["asks"], results, dates.kinds(schema)),
+        answers=answers(doc["asks"], results, date_columns.kinds(schema)),
         laws=meaning.law_glossary({_law(ask) for ask in doc["asks"]}),
         columns=[(name, _declared(column.to_dict())) for name, column in schema.columns.items()],
         most_rows=schema.max_rows,
@@ -80,14 +80,14 @@ def _law(ask: Mapping[str, Any]) -> str:
 def answers(
     asks: Sequence[Mapping[str, Any]], results: Sequence[Result] | None = None, types: Mapping[str, str] | None = None
 ) -> list[dict[str, Any]]:
-    """What a page shows of every question; tests are corrected for one another. ``types``: ``dates.kinds``."""
+    """What a page shows of every question; tests are corrected for one another. ``types``: ``date_columns.kinds``."""
     if results is None:
         results = [Result.from_json(json.dumps(ask["result"])) for ask in asks]
     shown = []
     doubts = meaning.doubted(asks, results)
     for number, (ask, result, doubt) in enumerate(zip(asks, results, doubts, strict=True), 1):
-        with dates.about(ask, types or {}):
-            made = _answer(number, ask, result) | {"title": dates.title(ask, types or {})}
+        with date_columns.about(ask, types or {}):
+            made = _answer(number, ask, result) | {"title": date_columns.title(ask, types or {})}
             if doubt is not None:
                 made |= {"caution": say("fewer_beside", title=doubt), "sentence": meaning.alone(result)}
             shown.append(made)
@@ -108,8 +108,8 @@ def _answer(number: int, ask: Mapping[str, Any], result: Result) -> dict[str, An
         "names": names,
         "rows": [
             (
-                [dates.label(*known) for known in zip(r, names, strict=False)],
-                *map(dates.told, main_interval(r[len(names) :])),
+                [date_columns.label(*known) for known in zip(r, names, strict=False)],
+                *map(date_columns.told, main_interval(r[len(names) :])),
             )
             for r in cut
         ],
@@ -155,5 +155,5 @@ def _kind(doc: Mapping[str, Any]) -> str:
 
 
 def _between(phrase: str, ends: Sequence[Any], **words: str) -> str:
-    low, high = (dates.in_language(end) if isinstance(end, str) else shown(end) for end in ends)
+    low, high = (date_columns.in_language(end) if isinstance(end, str) else shown(end) for end in ends)
     return say(phrase, low=low, high=high, **words)

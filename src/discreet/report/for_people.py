@@ -14,7 +14,7 @@ from discreet.report.numerals import percent
 _ONE_ROW = "one row of the table; if several are about you, each is protected by itself, and all of them together less"
 
 
-class Named(Protocol):
+class Publisher(Protocol):
     """Who publishes, what for, and whom to ask."""
 
     @property
@@ -34,7 +34,7 @@ class Spent(Protocol):
     def spent(self) -> str: ...
 
 
-def render(title: str, about: Named, book: Spent, schema: Schema) -> str:
+def render(title: str, about: Publisher, book: Spent, schema: Schema) -> str:
     """One page that needs no network and no knowledge of the field."""
     from jinja2 import Environment, StrictUndefined
 

@@ -21,8 +21,8 @@ from discreet.core.schema import Schema
 from discreet.hypotheses import describe, holm
 from discreet.hypotheses.reading import HypothesisTest
 from discreet.hypotheses.words import Speech, p_in_words
-from discreet.report import dates
-from discreet.report.dates import told
+from discreet.report import date_columns
+from discreet.report.date_columns import told
 from discreet.report.language import localised, say, says
 from discreet.report.numerals import percent, shown
 from discreet.statistics.bounds import FoundBounds
@@ -162,7 +162,7 @@ def _size(result: Result) -> str:
     errors = [e for e in result.rows()["expected_error"] if math.isfinite(e)]
     if not errors:
         return ""
-    small, large = dates.size(min(errors)), dates.size(max(errors))
+    small, large = date_columns.size(min(errors)), date_columns.size(max(errors))
     size = large if small == large else say("between", low=small, high=large)
     return say("moves_answer" if len(errors) == 1 else "moves_each", size=size)
 

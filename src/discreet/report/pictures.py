@@ -10,9 +10,9 @@ import numpy as np
 from markupsafe import Markup
 
 from discreet.core.result import Result
-from discreet.report import dates
+from discreet.report import date_columns
 from discreet.report.heat import heat
-from discreet.report.histogram import histograms
+from discreet.report.histogram_bars import histograms
 from discreet.report.language import say
 from discreet.report.meaning import axes, has_interval, lines
 from discreet.report.numerals import percent, shown
@@ -66,12 +66,12 @@ def answer(key: str, ask: Mapping[str, Any], result: Result, most: int) -> Marku
     triples = list(zip(rows["value"], *(rows[end] for end in ends), strict=True))[:most]
     if not triples:
         return svg(key, say("nothing", title=ask["title"]), 1, [])
-    words = [" · ".join(map(dates.label, parts, names)) for parts in labels] if names else [""]
+    words = [" · ".join(map(date_columns.label, parts, names)) for parts in labels] if names else [""]
     told = _alt(ask["title"], words, triples)
     if isinstance(result.reading, Ranking):
         return svg(key, told, 1, [])  # an order is a list, and the table below it is one
     if ask["statistic"] == "histogram":
-        bins = [(*map(dates.label, parts[:-1], names), str(parts[-1])) for parts in labels]
+        bins = [(*map(date_columns.label, parts[:-1], names), str(parts[-1])) for parts in labels]
         return histograms(key, told, bins, triples, density=result.reading.name == "density")
     if len(names) > 1 and len(rows["value"]) > _MOST_CELLS and np.ndim(result.value) == len(names):
         return heat(key, ask["title"], axes(result), np.asarray(result.value, np.float64))
@@ -93,8 +93,11 @@ def _limits(statistic: str, result: Result) -> tuple[float, float]:
 
 def _alt(title: str, words: Sequence[str], triples: Sequence[Triple]) -> str:
     """A text that says what the picture shows; long ones say the ends, and the table below has the rest."""
-    between = [say("between", low=dates.told(a), high=dates.told(b)) for _, a, b in triples]
-    told = [f"{w + ' ' if w else ''}{dates.told(t[0])} ({ends})" for w, t, ends in zip(words, triples, between, strict=True)]
+    between = [say("between", low=date_columns.told(a), high=date_columns.told(b)) for _, a, b in triples]
+    told = [
+        f"{w + ' ' if w else ''}{date_columns.told(t[0])} ({ends})"
+        for w, t, ends in zip(words, triples, between, strict=True)
+    ]
     some = told if len(told) <= 8 else [*told[:3], say("and_more", count=len(told) - 3)]
     return say("alternative", title=title, numbers="; ".join(some))
 
@@ -137,21 +140,24 @@ def _dots(
         anchor = "start" if at < 12 else "end" if at > 88 else "middle"
         above = [
             text("0", y + 15, word),
-            text("100%", y + 15, _with_ends(value, a, b) if ends else dates.told(value), "end", "strong"),
+            text("100%", y + 15, _with_ends(value, a, b) if ends else date_columns.told(value), "end", "strong"),
         ]
-        parts += above if word else [text(f"{at:.3f}%", y + 15, dates.told(value), anchor, "strong")]
+        parts += above if word else [text(f"{at:.3f}%", y + 15, date_columns.told(value), anchor, "strong")]
         parts += [
             rect(0, y + 27, 100, 4, SOFT),
             *(_whisker(place(a), place(b), y + 29) if ends else []),
             f'<circle cx="{at:.3f}%" cy="{y + 29:g}" r="6" fill="{BAR}" stroke="#ffffff" stroke-width="1.5"/>',
         ]
     end = len(triples) * _ROW
-    parts += [text("0", end + 12, dates.told(low), kind="small"), text("100%", end + 12, dates.told(high), "end", "small")]
+    parts += [
+        text("0", end + 12, date_columns.told(low), kind="small"),
+        text("100%", end + 12, date_columns.told(high), "end", "small"),
+    ]
     return svg(key, told, end + 18, parts)
 
 
 def _with_ends(value: float, low: float, high: float) -> str:
-    return f"{dates.told(value)} ({say('between', low=dates.told(low), high=dates.told(high))})"
+    return f"{date_columns.told(value)} ({say('between', low=date_columns.told(low), high=date_columns.told(high))})"
 
 
 def _axis(lowest: float, highest: float, limits: tuple[float, float]) -> tuple[float, float]:

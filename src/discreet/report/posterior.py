@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet import __version__
+from discreet.core.release import Release
 from discreet.errors import InvalidRequest
 from discreet.inference.outputs.diagnostics import PoorSampling
 from discreet.inference.outputs.posterior import Posterior
@@ -90,12 +91,12 @@ def _compared(posterior: Posterior, level: float) -> dict[str, Any]:
     return {"comparison": image(picture), "narrower": words if known else "", "no_comparison": ""}
 
 
-def _observed(release: Any) -> dict[str, str]:
+def _observed(release: Release) -> dict[str, str]:
     law = release.mechanism
     name = str(law.name).replace("_", " ").replace("laplace", "Laplace").replace("gaussian", "Gaussian")
     scales = sorted({float(s) for s in getattr(law, "scales", ())})
     size = f", scale {' to '.join(shown(s) for s in dict.fromkeys((scales[0], scales[-1])))}" if scales else ""
-    columns = ", ".join(getattr(release.query, "columns", ())) or "rows"
+    columns = ", ".join(release.columns) or "rows"
     count = np.size(release.value)
     return {
         "what": f"{count} number{'s' if count > 1 else ''} about {columns}",
@@ -142,7 +143,7 @@ def _several(posterior: Posterior) -> list[str]:
     """What the model takes rows for: people of their own, with a value in every column."""
     queries = [r.query for r in posterior.releases if r.query is not None]
     most = max((int(getattr(q, "rows", 1)) for q in queries if q.name == "cells"), default=1)
-    columns = dict.fromkeys(c for q in queries for c in getattr(q, "columns", ()))
+    columns = dict.fromkeys(c for r in posterior.releases for c in r.columns)
     said = [f"A person may have up to {most} rows; the model takes every row for a person of its own."] if most > 1 else []
     if len(queries) > 1 and len(columns) > 1:
         said.append(f"Every row is taken to have a value in each of the columns {', '.join(columns)}.")

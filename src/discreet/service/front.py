@@ -74,24 +74,32 @@ def _files(path: Path) -> Iterator[Path]:
         yield path
 
 
-class OneLength:
-    """A request that tells its length in two ways is refused, and the connection ends with the reply.
+class OneReading:
+    """A request that two programs in a row may read differently is refused, and the connection ends with the reply.
 
-    Two programs in a row that believe different ones of the two see different requests behind it (RFC 9112, section 6.3).
+    One that tells its length in two ways hides another request from whoever believes the other way (RFC 9112, section 6.3),
+    and what a version means that is not HTTP/1 is not known here.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        named = {name for name, _ in scope.get("headers", ())}
-        if {b"content-length", b"transfer-encoding"} <= named:
-            refused = Refused(422, "a request tells its length once", remedy="send Content-Length or Transfer-Encoding")
+        refused = self._refused(scope) if scope["type"] == "http" else None
+        if refused is None:
+            await self.app(scope, receive, send)
+        else:
             reply = told_in_json(_NOWHERE, refused).response()
             reply.headers["connection"] = "close"
             await reply(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
+
+    @staticmethod
+    def _refused(scope: Scope) -> Refused | None:
+        if scope["http_version"] not in ("1.0", "1.1"):
+            return Refused(422, "a request is in HTTP/1.1", remedy="let the proxy in front of the service translate")
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+            return Refused(422, "a request tells its length once", remedy="send Content-Length or Transfer-Encoding")
+        return None
 
 
 def application(config: Config, helpers: tuple[Helper, Helper] | None = None) -> Starlette:
@@ -115,7 +123,7 @@ def application(config: Config, helpers: tuple[Helper, Helper] | None = None) ->
 
     routes = [*Api(counter, visitors).routes(), *Pages(config, counter, visitors).routes()]
     made = Starlette(
-        routes=routes, lifespan=alive, middleware=[Middleware(AccessLog, path=config.access_log), Middleware(OneLength)],
+        routes=routes, lifespan=alive, middleware=[Middleware(AccessLog, path=config.access_log), Middleware(OneReading)],
         exception_handlers={HTTPException: _refused, Exception: _failed},
     )  # fmt: skip
     made.router.redirect_slashes = False

@@ -21,7 +21,7 @@ from typing import IO, Any
 from discreet.core.ask import Account, Ask, Open
 from discreet.core.random import system
 from discreet.core.release import Release
-from discreet.core.runner import Desk, NoLedger, Procedure
+from discreet.core.runner import Desk, NoLedger, Procedure, R, Yielded, relayed
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest
 from discreet.ledger import Ledger
 from discreet.ledger.events import canonical
@@ -119,22 +119,19 @@ def opened(served: Served) -> BaseSource:
     return open_source(served.files, served.schema, version=served.version)
 
 
-def _recorded(procedure: Procedure[Any], kept: list[Release]) -> Procedure[Any]:
+def _recorded(procedure: Procedure[R], kept: list[Release]) -> Procedure[R]:
     """The same procedure; what is released to it is kept, but for the steps of a plan."""
-    answer: Any = None
-    while True:
-        try:
-            request = procedure.send(answer)
-        except StopIteration as stop:
-            return stop.value
-        answer = yield request
+
+    def keep(request: Yielded, answer: Any) -> None:
         match request:
             case Open():
-                continue
+                return
             case Ask(rate=None):
                 kept.append(answer)
             case tuple():
                 kept.extend(answer)
+
+    return relayed(procedure, note=keep)
 
 
 def serve(orders: IO[str], out: IO[str], settings: Config) -> None:

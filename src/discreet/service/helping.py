@@ -56,8 +56,9 @@ class Helping:
         made_up = Schema.from_dict(schema.to_dict() | guess)
         source = open_source(dummy.table(made_up, count), made_up, version="made up")
         public = count if rows is not None else None
-        desk = Desk(question.narrowed(source), NoLedger(), Random(seed=count), schema.neighbors)
-        returned = desk.run(question.kind.procedure(desk.source, public, limits))
+        narrowed = question.narrowed(source)
+        procedure = question.kind.procedure(narrowed, public, limits)
+        returned = Desk(narrowed, NoLedger(), Random(seed=count), schema.neighbors).run(procedure)
         return {"question": question.digest, "rehearsal": True, "parts": shown.parts(question, returned)}
 
     def show(self, job: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import reduce
 from hashlib import blake2b
@@ -18,6 +17,7 @@ from discreet.core.labels import Label, canonical, closest
 from discreet.core.numbers import Number, rational
 from discreet.core.random import Random, chosen
 from discreet.core.schema import Categories, Column, Schema
+from discreet.core.source import Source
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.sources.batch import Batch, Rules
 from discreet.sources.choosing import ALL, DEFAULT_SALT, Choice, divide, public_key
@@ -60,19 +60,19 @@ class Selection:
         return batch.choose(reduce(np.logical_and, masks)) if masks else batch
 
 
-class BaseSource(ABC):
+class BaseSource(Source):
     """A table with its schema. It knows nothing of noise, budgets or algorithms.
 
     ``numbered`` says whether rows come in one lasting order, so that the number of a row tells it from others.
     """
 
+    schema: Schema
     numbered = True
 
     def __init__(self, schema: Schema, salt: int = DEFAULT_SALT, batch_rows: int = BATCH_ROWS) -> None:
         if batch_rows < 1:
             raise InvalidRequest(f"batch_rows must be at least 1, got {batch_rows}")
         self.schema = self._as_declared = schema
-        self._schema_in_words = json.dumps(schema.to_dict(), sort_keys=True)  # once: every ask tells its version
         self._batch_rows = batch_rows
         self._selection = Selection(Rules(schema, salt))
         self._declared: str | None = None
@@ -88,10 +88,6 @@ class BaseSource(ABC):
         ``combine`` must be commutative and associative: the order of batches is not promised. A table without records
         is one empty batch. ``map`` must not write into the arrays of a batch: they may be the caller's own memory.
         """
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        """One state of the table for everything that is read within; entered before anything is paid, looks at no record."""
-        return nullcontext()
 
     def where(self, **wanted: Label | Sequence[Label]) -> Self:
         """The source of the records in the given categories: ``where(sex="f", region=["north", "east"])``."""
@@ -123,7 +119,7 @@ class BaseSource(ABC):
         made._read_again(columns)
         return made
 
-    def _read_again(self, columns: Iterable[str]) -> None:  # noqa: B027  most sources keep nothing
+    def _read_again(self, columns: Iterable[str]) -> None:
         """Forget what was worked out of columns under another declaration."""
 
     def split(self, parts: int, seed: int | Random | None = None) -> list[Self]:
@@ -162,7 +158,7 @@ class BaseSource(ABC):
         """
         selection = self._selection
         facts = [
-            self._schema_in_words,
+            self._as_declared.as_json,
             str(selection.rules.salt),
             str(selection.where),
             *(choice.describe() for choice in selection.choices),

@@ -24,6 +24,7 @@ from discreet.sources import cells, dates_and_times
 from discreet.sources.cells import Codes, Column, Floats, Labels
 from discreet.sources.choosing import Mask, Values, row_hashes, smallest_rows
 from discreet.sources.ids import NO_ID, Identities, Keys, Words, identities
+from discreet.sources.matrix import MatrixColumns, one_matrix
 
 Rows = slice | npt.NDArray[np.intp]
 _MISSING = np.int64(2**62)  # the code of a missing number: no quantised value reaches it
@@ -118,6 +119,15 @@ class Batch:
                 values = np.where(gone, fill, values)
         self._keep(name, values)
         return values
+
+    def matrix(self, names: Sequence[str]) -> Floats | None:
+        """Columns as ``numeric`` hands out each, in one piece and without a copy; None where they do not lie so."""
+        columns, rules = self._columns, self._rules
+        plain = isinstance(columns, MatrixColumns) and self._rows is None and not rules.schema.dialect.missing_numbers
+        found = columns.together(names) if plain and isinstance(columns, MatrixColumns) else None
+        if found is not None and (all(rules.numeric[name] is None for name in names) or not np.isnan(found).any()):
+            return found
+        return one_matrix([self.numeric(name) for name in names])
 
     def present(self, name: str) -> Floats:
         """The column as doubles as they are stored: NaN where a cell is missing, whatever a missing value becomes."""

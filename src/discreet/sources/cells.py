@@ -35,6 +35,7 @@ Column: TypeAlias = Any  # a NumPy array or an Arrow array
 # What the Arrow cast from text to double accepts, written out: a test holds the two against each other.
 _DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?(?i:inf|infinity)$"
 WHOLE_LIMIT = 10**18
+_NEAR = 1 << 12  # whole numbers that lie so close together are found by their place
 _NUMBERS = (int, float, Decimal, Fraction, np.number, np.bool_)
 # What Arrow holds exactly as Python does: a column of cells of one of these types, and of None, may become Arrow's.
 _EXACT: dict[type, Any] = {
@@ -97,7 +98,7 @@ def codes(
     dialect: Dialect = PLAIN,
 ) -> Codes:
     """Every cell as the code of its label, by the rules of ``Labels``."""
-    values, index = distinct(column)
+    values, index = _whole_numbers(column) or distinct(column)
     table = np.empty(len(values) + 1, np.int32)
     table[-1] = missing
     for place, value in enumerate(values):
@@ -346,6 +347,20 @@ def distinct(column: Column) -> tuple[list[Any], Places]:
     except pa.ArrowException:  # nested cells: every row is its own
         values, index = _cells(column), np.arange(len(column))
     return values, index
+
+
+def _whole_numbers(column: Column) -> tuple[list[int], Places] | None:
+    """The whole numbers from the least of a column to its largest, and for every row the place of its own: no search.
+
+    None of other columns, and where there are more of them than rows.
+    """
+    if type(column) is not np.ndarray or column.dtype.kind not in "iu" or not len(column):
+        return None
+    least, most = int(column.min()), int(column.max())
+    if most - least >= min(len(column), _NEAR):
+        return None
+    wide = column.astype(np.int64) if column.dtype.kind == "i" else column  # a difference of small ones may overflow
+    return list(range(least, most + 1)), (wide - least).astype(np.intp)
 
 
 def _distinct_objects(column: npt.NDArray[np.object_]) -> tuple[list[Any], Places]:

@@ -20,6 +20,7 @@ from discreet.sources.batch import Batch, Rules
 from discreet.sources.cells import Codes, Column
 from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.ids import Identities, identities
+from discreet.sources.matrix import MatrixColumns
 
 _NUMBERS_AT_ONCE = 1 << 23  # in all batches at work together, with every label in a column of its own
 # Large arrays, because threads meet between one operation and the next; people are sorted, and that is better kept small.
@@ -43,15 +44,15 @@ class MemorySource(LocalSource):
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         table, rules = self._table, self._selection.rules
-        numeric = {name: table.numeric(name) for name in columns if name in rules.numeric and name not in rules.moments}
-        numeric |= {name: table.raw(name) for name in columns if name in rules.private or name in rules.texts}
+        numbers = [name for name in columns if name in rules.numeric and name not in rules.moments]
+        cells = table.cells(numbers, [name for name in columns if name in rules.private or name in rules.texts])
         ready = {name: table.codes(name) for name in columns if name in rules.category}
         ready |= {name: table.numeric(name) for name in columns if name in rules.moments}
         step = self._room(columns)[1]
         if self.schema.person is None:
             for start in range(0, table.size, step):
                 rows = slice(start, min(start + step, table.size))
-                yield Batch(rules, _cut(numeric, rows), rows.stop - start, None, start, 0, None, _cut(ready, rows))
+                yield Batch(rules, _cut(cells, rows), rows.stop - start, None, start, 0, None, _cut(ready, rows))
             return
         people, order, ends = table.people()
         start = 0
@@ -60,9 +61,9 @@ class MemorySource(LocalSource):
             stop = int(ends[np.searchsorted(ends, min(start + step, table.size))])
             rows, who = slice(start, stop), people.take(slice(start, stop))
             if order is None:
-                yield Batch(rules, _cut(numeric, rows), stop - start, None, start, 0, who, _cut(ready, rows))
+                yield Batch(rules, _cut(cells, rows), stop - start, None, start, 0, who, _cut(ready, rows))
             else:
-                yield Batch(rules, numeric, stop - start, order[rows], start, 0, who, ready)
+                yield Batch(rules, cells, stop - start, order[rows], start, 0, who, ready)
             start = stop
 
     def _threads(self, columns: Sequence[str]) -> int:
@@ -90,7 +91,8 @@ class _Table:
 
     def __init__(self, table: Any, rules: Rules) -> None:
         self._rules = rules
-        self._raw: dict[str, Column] = {}
+        self._given: Mapping[str, Column] = {}
+        self._series: dict[str, Column] = {}
         self._known: dict[str, Any] = {}
         self._people: tuple[Identities, npt.NDArray[np.intp] | None, npt.NDArray[np.intp]] | None = None
         schema = rules.schema
@@ -99,21 +101,20 @@ class _Table:
             table = _named(table, [*schema.stored, *person])
         if isinstance(table, Mapping):
             check_columns(schema, [str(name) for name in table])
-            self._raw = {name: _column(table[name], name) for name in [*schema.stored, *person]}
-            sizes = {len(column) for column in self._raw.values()}
+            if isinstance(table, MatrixColumns):
+                self._given, sizes = table, table.lengths
+            else:
+                self._given = {name: _column(table[name], name) for name in [*schema.stored, *person]}
+                sizes = {len(column) for column in self._given.values()}
             if len(sizes) > 1:
                 raise InvalidRequest(f"the columns of a table must have one length, got {sorted(sizes)}")
             self.size = sizes.pop() if sizes else 0
             self._frame = None
         else:
-            try:
-                self._frame = nw.from_native(table, eager_only=True)
-            except (TypeError, ValueError) as problem:
-                raise InvalidRequest(
-                    "table must be a dict of arrays, a NumPy array, a pandas, Polars or Arrow table in memory, or the "
-                    f"path of a CSV or Parquet file, got {type(table).__name__}: {problem}"
-                ) from None
+            self._frame = _in_memory(table)
             check_columns(schema, self._frame.columns)
+            for name in [*schema.stored, *person]:
+                _check_stored(self._frame[name], name)
             self.size = len(self._frame)
 
     def under(self, rules: Rules, changed: set[str]) -> _Table:
@@ -125,9 +126,19 @@ class _Table:
 
     def raw(self, name: str) -> Column:
         """A column as it is stored, as a NumPy or an Arrow array."""
-        if name not in self._raw and self._frame is not None:
-            self._raw[name] = _series(self._frame[name])
-        return self._raw[name]
+        if self._frame is None:
+            return self._given[name]
+        if name not in self._series:
+            self._series[name] = _series(self._frame[name])
+        return self._series[name]
+
+    def cells(self, numbers: Sequence[str], raw: Sequence[str]) -> Mapping[str, Column]:
+        """Columns of ``numbers``, in one piece where they are a matrix's, and others as they are stored."""
+        others: dict[str, Column] = {name: self.raw(name) for name in raw}
+        if not isinstance(self._given, MatrixColumns):
+            return {name: self.numeric(name) for name in numbers} | others
+        beside = {name: self.numeric(name) for name in numbers if name not in self._given.places}
+        return self._given.restricted(numbers, beside | others)
 
     def numeric(self, name: str) -> npt.NDArray[Any]:
         """A column of numbers: numbers as they lie, made unwritable; anything else is read once and kept."""
@@ -165,12 +176,50 @@ class _Table:
         return self._people
 
 
-def _cut(columns: Mapping[str, Column], rows: slice) -> dict[str, Column]:
+def _in_memory(table: Any) -> Any:
+    """A table as narwhals reads it; refuses what is computed only when it is read, since a record could make that fail."""
+    try:
+        found = nw.from_native(table, eager_only=True)
+        if isinstance(found, nw.DataFrame):
+            return found
+    except (TypeError, ValueError):
+        pass
+    try:
+        lazy = isinstance(nw.from_native(table), nw.LazyFrame)
+    except (TypeError, ValueError):
+        lazy = False
+    if lazy:
+        raise InvalidRequest(
+            f"a table must be in memory or in files, got {type(table).__name__}, a plan: what is computed only when a "
+            "question is answered could fail because of a record, after the question was paid",
+            key="table",
+            remedy="compute it first and pass what came of it, as by table.collect() or table.to_arrow_table()",
+        )
+    raise InvalidRequest(
+        "table must be a dict of arrays, a NumPy array, a pandas, Polars or Arrow table in memory, or the path of a CSV or "
+        f"Parquet file, got {type(table).__name__}"
+    )
+
+
+def _check_stored(series: Any, name: str) -> None:
+    """Refuse a column of pandas of a type that neither pandas nor NumPy brings: its cells are what its code makes."""
+    if not series.implementation.is_pandas():
+        return
+    kind = type(series.to_native().dtype)
+    if kind.__module__.partition(".")[0] not in ("pandas", "numpy"):
+        raise InvalidRequest(
+            f"column {name!r} must be of a type of pandas, NumPy or Arrow, got {kind.__name__}; convert it first", key=name
+        )
+
+
+def _cut(columns: Mapping[str, Column], rows: slice) -> Mapping[str, Column]:
     """Some rows of columns, without a copy: of arrays of NumPy and of Arrow alike."""
+    if isinstance(columns, MatrixColumns):
+        return columns.cut(rows)
     return {name: column[rows] for name, column in columns.items()}
 
 
-def _named(array: npt.NDArray[Any], names: list[str]) -> dict[str, npt.NDArray[Any]]:
+def _named(array: npt.NDArray[Any], names: list[str]) -> Mapping[str, Column]:
     """The columns of an array in the order of the schema, the person's id last."""
     if array.dtype.names is not None or array.ndim not in (1, 2):
         raise InvalidRequest(f"an array must have one or two dimensions and no fields, got shape {array.shape}; pass a dict")
@@ -179,6 +228,8 @@ def _named(array: npt.NDArray[Any], names: list[str]) -> dict[str, npt.NDArray[A
         raise InvalidRequest(
             f"an array must have one column for each of {', '.join(names)}, got {wide.shape[1]} columns; pass a dict"
         )
+    if type(wide) is np.ndarray and wide.dtype == np.float64 and wide.dtype.isnative:
+        return MatrixColumns.named(wide, names, {})
     return {name: wide[:, place] for place, name in enumerate(names)}
 
 
@@ -192,7 +243,9 @@ def _column(given: Any, name: str) -> Column:
     if isinstance(given, list | tuple):
         return cells.objects(given)
     try:
-        return _series(nw.from_native(given, series_only=True))
+        series = nw.from_native(given, series_only=True)
+        _check_stored(series, name)
+        return _series(series)
     except TypeError:
         raise InvalidRequest(f"column {name!r} must be an array, a list or a series, got {type(given).__name__}") from None
 

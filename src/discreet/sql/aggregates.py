@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from discreet.core.schema import Schema
 from discreet.sql.conditions import Writer, number, written
 from discreet.sql.statements import refused
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
 
 _OF_ONE = {
     "Avg": "mean", "Sum": "sum", "Stddev": "std", "StddevSamp": "std", "Variance": "variance", "Median": "median",
@@ -39,7 +43,7 @@ class Aggregate:
     conditions: tuple[str, ...] = ()
 
 
-def is_aggregate(node: Any) -> bool:
+def is_aggregate(node: exp.Expr) -> bool:
     """Whether an item of a SELECT list computes something over rows."""
     from sqlglot import exp
 
@@ -57,7 +61,7 @@ class Aggregates:
         self.writer = writer
         self.nearest = nearest
 
-    def read(self, node: Any) -> Aggregate:
+    def read(self, node: exp.Expr) -> Aggregate:
         """The statistic that an aggregate is."""
         kind = type(node).__name__
         match kind:
@@ -88,12 +92,12 @@ class Aggregates:
             of = "*" if node.this is None else node.this.sql()
             asked = _INSTEAD[kind].format(x=of if node.args.get("expression") is None or kind != "CovarPop" else
                                           f"{of}, {node.expression.sql()}")  # fmt: skip
-            raise refused(f"{node.sql_name()} cannot be asked", self.nearest(asked))
+            raise refused(f"{cast('exp.Func', node).sql_name()} cannot be asked", self.nearest(asked))
         part = next((each for each in node.walk() if each is not node and is_aggregate(each) and _plain_kind(each)), None)
         asked = self._instead_of_arithmetic(node) or ("COUNT(*)" if part is None else part.sql())
         raise refused("arithmetic on answers is done on what was released", self.nearest(asked))
 
-    def _count(self, node: Any) -> Aggregate:
+    def _count(self, node: exp.Expr) -> Aggregate:
         of = node.this
         if of is None or type(of).__name__ == "Star" or (type(of).__name__ == "Literal" and not node.expressions):
             return Aggregate("count")
@@ -108,7 +112,7 @@ class Aggregates:
             return Aggregate("count")  # a row without an id is nobody's, and counts for nothing
         return Aggregate("count", conditions=(f"not missing({written(name)})",))
 
-    def _distinct(self, given: list[Any]) -> Aggregate:
+    def _distinct(self, given: list[exp.Expr]) -> Aggregate:
         names = [self.writer.name(each) if type(each).__name__ == "Column" else None for each in given]
         if names != [self.schema.person] or self.schema.person is None:
             label = len(names) == 1 and names[0] in self.schema.columns
@@ -117,18 +121,18 @@ class Aggregates:
             raise refused("DISTINCT counts people only, by the person column of the schema", by)
         return Aggregate("count_people")
 
-    def _of_number(self, statistic: str, of: Any) -> Aggregate:
+    def _of_number(self, statistic: str, of: exp.Expr) -> Aggregate:
         if type(of).__name__ == "Distinct":
             raise refused("DISTINCT values cannot be added up", self.nearest(f"{_WORDS[statistic]}({_first(of)})"))
         if type(of).__name__ == "Case":
             return self._case(statistic, of)
         return Aggregate(statistic, (self._number(statistic, of),))
 
-    def _case(self, statistic: str, case: Any) -> Aggregate:
+    def _case(self, statistic: str, case: exp.Expr) -> Aggregate:
         """``SUM(CASE WHEN c THEN x END)``: the rows where c is true, and a count where what is added is 1."""
         branches, other = case.args.get("ifs") or [], case.args.get("default")
         nothing = other is None or type(other).__name__ == "Null"
-        zero = type(other).__name__ == "Literal" and other.this == "0"
+        zero = other is not None and type(other).__name__ == "Literal" and other.this == "0"
         if len(branches) == 1 and case.this is None:
             condition, value = self.writer.write(branches[0].this), branches[0].args["true"]
             one = type(value).__name__ == "Literal" and value.this == "1"
@@ -150,7 +154,7 @@ class Aggregates:
             return "COUNT(*)"
         return f"{_WORDS[statistic]}({names[0]}{', 0.5' if statistic == 'quantile' else ''})"
 
-    def _number(self, statistic: str, of: Any) -> str:
+    def _number(self, statistic: str, of: exp.Expr) -> str:
         """The column of numbers that an aggregate is of."""
         while type(of).__name__ == "Paren":
             of = of.this
@@ -169,7 +173,7 @@ class Aggregates:
             raise refused(f"{name!r} holds no numbers", self.nearest("COUNT(*)", [name]))
         return name
 
-    def _quantile(self, of: Any, share: Any, node: Any) -> Aggregate:
+    def _quantile(self, of: exp.Expr, share: exp.Expr | None, node: exp.Expr) -> Aggregate:
         if share is None:
             raise refused("a quantile takes a column and a share", self.nearest(f"QUANTILE({_first(node)}, 0.5)"))
         if type(of).__name__ == "Literal":  # PERCENTILE_CONT(0.5, x), or PERCENTILE_CONT(0.5) alone
@@ -179,25 +183,25 @@ class Aggregates:
             raise refused(f"a quantile's share lies between 0 and 1, got {q}", self.nearest(f"QUANTILE({of.sql()}, 0.5)"))
         return Aggregate("quantile", (self._number("quantile", of),), {"q": float(q)})
 
-    def _within_group(self, node: Any) -> Aggregate:
+    def _within_group(self, node: exp.Expr) -> Aggregate:
         ordered = node.expression.expressions if type(node.expression).__name__ == "Order" else []
         if type(node.this).__name__ not in _QUANTILE_NODES or len(ordered) != 1 or ordered[0].args.get("desc"):
             raise refused("WITHIN GROUP belongs to PERCENTILE_CONT, ordered by one column and not DESC",
                           self.nearest(self._guess("quantile")))  # fmt: skip
         return self._quantile(ordered[0].this, node.this.this, node)
 
-    def _named(self, name: str, given: list[Any], node: Any) -> Aggregate:
+    def _named(self, name: str, given: list[exp.Expr], node: exp.Expr) -> Aggregate:
         if name in _NAMED and len(given) == 1:
             return self._of_number(_NAMED[name], given[0])
         if name in _QUANTILES and len(given) == 2:
             return self._quantile(given[0], given[1], node)
         raise refused(f"there is no aggregate {name[:40]}", self.nearest("COUNT(*)"))
 
-    def _plain(self, node: Any) -> str:
+    def _plain(self, node: exp.Expr) -> str:
         """The statement with an aggregate that stood in something else."""
         return str(self.nearest(node.sql() if _plain_kind(node) else "COUNT(*)"))
 
-    def _instead_of_arithmetic(self, node: Any) -> str:
+    def _instead_of_arithmetic(self, node: exp.Expr) -> str:
         """``SUM(x) / COUNT(*)`` is a mean."""
         if type(node).__name__ == "Div" and type(node.this).__name__ == "Sum" and type(node.expression).__name__ == "Count":
             return f"AVG({node.this.this.sql()})"
@@ -208,12 +212,12 @@ def _narrowed(aggregate: Aggregate, condition: str) -> Aggregate:
     return Aggregate(aggregate.statistic, aggregate.columns, aggregate.options, (*aggregate.conditions, condition))
 
 
-def _plain_kind(node: Any) -> bool:
+def _plain_kind(node: exp.Expr) -> bool:
     kind = type(node).__name__
     return kind in (*_OF_ONE, *_OF_TWO, *_QUANTILE_NODES, "Count", "CountIf")
 
 
-def _first(node: Any) -> str:
+def _first(node: exp.Expr) -> str:
     column = node.find(_column())
     return "x" if column is None else str(column.sql())
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 import keyword
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.core.labels import closest
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.sql.statements import refused
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
 
 _INFIX = {
     "EQ": "==", "NEQ": "!=", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "Add": "+", "Sub": "-", "Mul": "*", "Div": "/",
@@ -41,10 +45,10 @@ class Writer:
         self.schema = schema
         self.table = table
 
-    def name(self, column: Any) -> str:
+    def name(self, column: exp.Expr) -> str:
         """The declared column that a name means: letter for letter, or without regard to case where it is not quoted."""
         given = column.name
-        if column.args.get("table") is not None and column.table.casefold() not in self.table:
+        if column.args.get("table") is not None and column.text("table").casefold() not in self.table:
             raise refused(f"the table asked is the only one, got {column.sql()!r}", remedy=f"write {given} alone")
         known = [*self.schema.columns, *([] if self.schema.person is None else [self.schema.person])]
         if given in known:
@@ -54,10 +58,10 @@ class Writer:
             return near[0]
         raise UnknownName(f"SQL: no column is declared as {given!r}{closest(given, known)}", key="sql")
 
-    def write(self, node: Any) -> str:
+    def write(self, node: exp.Expr) -> str:
         """The expression as text of ours; every part in brackets, which its canonical form does without."""
         kind = type(node).__name__
-        own: Callable[[Any], str] | None = getattr(self, f"_{kind.lower()}", None)
+        own: Callable[[exp.Expr], str] | None = getattr(self, f"_{kind.lower()}", None)
         if own is not None:
             return own(node)
         if kind in _INFIX:
@@ -68,7 +72,7 @@ class Writer:
             "use columns, constants, comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE, arithmetic and "
             "functions such as YEAR(d), or declare a column with a formula"))  # fmt: skip
 
-    def _arguments(self, node: Any) -> list[Any]:
+    def _arguments(self, node: exp.Expr) -> list[exp.Expr]:
         """The arguments of a function, in order."""
         given = {k: v for k, v in node.args.items() if v not in (None, False, [])}
         if "decimals" in given:
@@ -78,44 +82,44 @@ class Writer:
         first = [given["this"]] if "this" in given else []
         return [*first, *([given["expression"]] if "expression" in given else []), *given.get("expressions", [])]
 
-    def _column(self, node: Any) -> str:
+    def _column(self, node: exp.Expr) -> str:
         return written(self.name(node))
 
-    def _paren(self, node: Any) -> str:
+    def _paren(self, node: exp.Expr) -> str:
         return self.write(node.this)
 
-    def _literal(self, node: Any) -> str:
+    def _literal(self, node: exp.Expr) -> str:
         return repr(node.this) if node.is_string else number(node)
 
-    def _boolean(self, node: Any) -> str:
+    def _boolean(self, node: exp.Expr) -> str:
         return repr(bool(node.this))
 
-    def _neg(self, node: Any) -> str:
+    def _neg(self, node: exp.Expr) -> str:
         return f"(-{self.write(node.this)})"
 
-    def _not(self, node: Any) -> str:
+    def _not(self, node: exp.Expr) -> str:
         return f"(not {self.write(node.this)})"
 
-    def _and(self, node: Any) -> str:
+    def _and(self, node: exp.Expr) -> str:
         return self._joined("and", node)
 
-    def _or(self, node: Any) -> str:
+    def _or(self, node: exp.Expr) -> str:
         return self._joined("or", node)
 
-    def _joined(self, word: str, node: Any) -> str:
+    def _joined(self, word: str, node: exp.Expr) -> str:
         return f"({f' {word} '.join(self.write(each) for each in node.flatten())})"
 
-    def _between(self, node: Any) -> str:
+    def _between(self, node: exp.Expr) -> str:
         if node.args.get("symmetric"):
             raise refused("BETWEEN SYMMETRIC is not understood", remedy="write the smaller end first")
         return f"between({self.write(node.this)}, {self.write(node.args['low'])}, {self.write(node.args['high'])})"
 
-    def _in(self, node: Any) -> str:
+    def _in(self, node: exp.Expr) -> str:
         if not node.expressions or any(node.args.get(word) for word in ("query", "unnest", "field")):
             raise refused("IN takes a list of constants", remedy="as in sex IN ('f', 'm')")
         return f"({self.write(node.this)} in [{', '.join(self.write(each) for each in node.expressions)}])"
 
-    def _is(self, node: Any) -> str:
+    def _is(self, node: exp.Expr) -> str:
         kind, no = type(node.expression).__name__, "not " if node.args.get("negate") else ""
         if type(node.this).__name__ in ("Boolean", "Literal", "Null"):  # databases read `a = TRUE IS NULL` from the left
             raise refused(f"{_short(node)} says nothing of a row", remedy="put the comparison before IS in brackets")
@@ -125,11 +129,11 @@ class Writer:
             return f"({no}coalesce({'' if node.expression.this else 'not '}{self.write(node.this)}, False))"
         raise refused(f"{_short(node)} is not understood", remedy="write IS NULL, IS TRUE or =")
 
-    def _like(self, node: Any) -> str:
+    def _like(self, node: exp.Expr) -> str:
         """LIKE and NOT LIKE, which newer versions of sqlglot say in one node."""
         return f"(not {self._pattern(node)})" if node.args.get("negate") else self._pattern(node)
 
-    def _pattern(self, node: Any) -> str:
+    def _pattern(self, node: exp.Expr) -> str:
         """``%`` is any text and ``_`` any letter."""
         pattern = node.expression
         if type(pattern).__name__ != "Literal" or not pattern.is_string:
@@ -146,7 +150,7 @@ class Writer:
             raise refused(f"LIKE {word!r} mixes wildcards with *, ? or \\", remedy="match a part of it that has none")
         return f"matches({of}, {word.replace('%', '*').replace('_', '?')!r})"
 
-    def _case(self, node: Any) -> str:
+    def _case(self, node: exp.Expr) -> str:
         """A CASE as nested choices; it needs an ELSE, because a choice always has a value.
 
         Where a condition is neither true nor false the next branch holds, as in a database; a choice of ours is missing.
@@ -161,13 +165,13 @@ class Writer:
             made = f"({self.write(branch.args['true'])} if coalesce({test}, False) else {made})"
         return made
 
-    def _if(self, node: Any) -> str:
+    def _if(self, node: exp.Expr) -> str:
         if node.args.get("false") is None:
             raise refused("IF needs three arguments here", remedy="write CASE WHEN ... THEN ... ELSE ... END")
         test = f"coalesce({self.write(node.this)}, False)"
         return f"({self.write(node.args['true'])} if {test} else {self.write(node.args['false'])})"
 
-    def _cast(self, node: Any) -> str:
+    def _cast(self, node: exp.Expr) -> str:
         """A date or a time that is written down; any other change of type is a matter of the schema."""
         to = node.args["to"].sql().upper()
         literal = type(node.this).__name__ == "Literal" and node.this.is_string
@@ -179,15 +183,15 @@ class Writer:
 
     _trycast = _cast
 
-    def _extract(self, node: Any) -> str:
+    def _extract(self, node: exp.Expr) -> str:
         return self._part(str(node.this.this), node.expression)
 
-    def _part(self, part: str, of: Any) -> str:
+    def _part(self, part: str, of: exp.Expr) -> str:
         if part.upper() not in _PARTS:
             raise refused(f"the part {part[:20]!r} of a date is not known", remedy=f"use one of {', '.join(_PARTS)}")
         return f"{_PARTS[part.upper()]}({self.write(of)})"
 
-    def _log(self, node: Any) -> str:
+    def _log(self, node: exp.Expr) -> str:
         """LOG(10, x); by itself it is the natural logarithm for some and that of base 10 for others."""
         if node.expression is None:
             of = _short(node.this)
@@ -196,7 +200,7 @@ class Writer:
             return f"log10({self.write(node.expression)})"
         return f"(log({self.write(node.expression)}) / log({self.write(node.this)}))"
 
-    def _widthbucket(self, node: Any) -> str:
+    def _widthbucket(self, node: exp.Expr) -> str:
         """Equal bins between two numbers; a value outside is in none of them."""
         low, high, count = (number(node.args.get(word)) for word in ("min_value", "max_value", "num_buckets"))
         buckets = float(count)
@@ -206,7 +210,7 @@ class Writer:
         edges = [repr(start + place * width) for place in range(int(buckets))]
         return f"bins({self.write(node.this)}, [{', '.join([*edges, high])}])"
 
-    def _anonymous(self, node: Any) -> str:
+    def _anonymous(self, node: exp.Expr) -> str:
         """A function that SQL does not know: one of ours, by its own name."""
         name, given = str(node.this).upper(), node.expressions
         if name == "BINS" and len(given) > 1:
@@ -244,7 +248,7 @@ def number(node: Any) -> str:
         raise refused(f"a number must be written down here, got {got}", remedy="write digits") from None
 
 
-def _short(node: Any) -> str:
+def _short(node: exp.Expr) -> str:
     """A piece of SQL, not longer than a line shows."""
     try:
         text = " ".join(node.sql().split())

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
 
 LONGEST = 4000  # characters of a statement
 _SHOWN = 300  # characters of a nearest question
@@ -24,9 +28,14 @@ EXAMPLE = "SELECT sex, AVG(bmi) FROM visits WHERE age >= 60 GROUP BY sex"
 
 def refused(rule: str, nearest: str = "", remedy: str = "") -> InvalidRequest:
     """A statement that is not answered: why, and the nearest question that would be."""
-    if nearest and len(nearest) <= _SHOWN:
-        remedy = f"{remedy + ', or ' if remedy else ''}the nearest question is: {nearest}"
-    return InvalidRequest(f"SQL: {rule}", key="sql", remedy=remedy or f"write as in: {EXAMPLE}")
+    return InvalidRequest(f"SQL: {rule}", key="sql", remedy=or_nearest(remedy, nearest) or f"write as in: {EXAMPLE}")
+
+
+def or_nearest(remedy: str, nearest: str) -> str:
+    """A remedy, and the nearest question where there is one that a line can show."""
+    if not nearest or len(nearest) > _SHOWN:
+        return remedy
+    return f"{remedy + ', or ' if remedy else ''}the nearest question is: {nearest}"
 
 
 @functools.cache
@@ -45,7 +54,7 @@ def _dialect() -> Any:
     return Spoken
 
 
-def parse(statement: str) -> Any:
+def parse(statement: str) -> exp.Select:
     """The tree of the one SELECT that a statement is."""
     if not isinstance(statement, str) or not statement.strip():
         raise refused(f"a statement must be some text, got {statement!r}")
@@ -76,7 +85,7 @@ def parse(statement: str) -> Any:
     return tree
 
 
-def check_read_whole(tree: Any) -> None:
+def check_read_whole(tree: exp.Expr) -> None:
     """Refuse a statement in which a node says more than what is read of it: it must not be answered as if it said less.
 
     Versions of sqlglot move a word such as NOT from a node of its own to a mark on another.

@@ -9,7 +9,8 @@ orders, cuts or computes with answers is refused: that is done with what was rel
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from discreet.core.schema import Integer, Real, Schema
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName
@@ -17,7 +18,12 @@ from discreet.expressions import read
 from discreet.sql.aggregates import Aggregates, is_aggregate
 from discreet.sql.asked import Asked
 from discreet.sql.conditions import Writer, canonical
-from discreet.sql.statements import check_read_whole, parse, refused
+from discreet.sql.nearby import nearby
+from discreet.sql.statements import check_read_whole, or_nearest, parse, refused
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
 
 _CLAUSES = {
     "order": ("ORDER BY", "sort the answers yourself"), "limit": ("LIMIT", "take what you want of the answers"),
@@ -56,12 +62,14 @@ def translate(statement: str, schema: Schema) -> tuple[Asked, ...]:
 class _Statement:
     """A SELECT under a schema. A ``trial`` of a nearest question looks for none itself."""
 
-    def __init__(self, tree: Any, schema: Schema, trial: bool = False) -> None:
+    def __init__(self, tree: exp.Expr, schema: Schema, trial: bool = False) -> None:
         self.tree = tree
         self.schema = schema
         self.trial = trial
         self.clauses = {key.rstrip("_"): value for key, value in tree.args.items() if value}
-        self.items = [(each.alias, each.this) if type(each).__name__ == "Alias" else ("", each) for each in tree.expressions]
+        self.items: list[tuple[str, exp.Expr]] = [
+            (each.alias, each.this) if type(each).__name__ == "Alias" else ("", each) for each in tree.expressions
+        ]
         self.writer = Writer(schema, self._table_names())
         self.aggregates = Aggregates(schema, self.writer, self.nearest)
 
@@ -72,7 +80,7 @@ class _Statement:
         by = tuple(self._group(each) for each in groups)
         if len(set(by)) != len(by):
             raise refused("a column can be grouped by once only", self.nearest("COUNT(*)", groups[:1]))
-        where = [self.writer.write(self.clauses["where"].this)] if "where" in self.clauses else []
+        where = [self._near(self._where)] if "where" in self.clauses else []
         computed = [item for _, item in self.items if is_aggregate(item)]
         self._check_plain(groups, by)
         if not computed:
@@ -88,7 +96,24 @@ class _Statement:
         check_read_whole(self.tree)
         return tuple(made)
 
-    def nearest(self, aggregate: str, groups: list[Any] | None = None) -> str:
+    def _where(self) -> str:
+        """The condition in our words."""
+        text = self.writer.write(self.clauses["where"].this)
+        canonical(self.schema, text)
+        return text
+
+    def _near(self, write: Callable[[], str], groups: Sequence[str | exp.Expr] | None = None) -> str:
+        """What ``write`` writes; where it refuses, with the nearest question."""
+        try:
+            return write()
+        except (InvalidRequest, UnknownName) as problem:
+            if self.trial:
+                raise
+            plain = [each.sql() for _, each in self.items if is_aggregate(each)]
+            near = self.nearest((plain or ["COUNT(*)"])[0], groups)
+            raise problem.remedied(or_nearest(problem.remedy, near)) from None
+
+    def nearest(self, aggregate: str, groups: Sequence[str | exp.Expr] | None = None) -> str:
         """The statement with one aggregate only, as much of it as can be asked: its groups and its condition, or neither."""
         if self.trial:
             return ""
@@ -98,12 +123,25 @@ class _Statement:
             except DiscreetError:
                 groups = []
         shown = [each if isinstance(each, str) else each.sql() for each in groups]
-        where = f" WHERE {self.clauses['where'].this.sql()}" if "where" in self.clauses else ""
+        wheres = self._near_conditions()
         start, end = f"FROM {self._table() or 't'}", f" GROUP BY {', '.join(shown)}" if shown else ""
         columns = ", ".join([*shown, aggregate])
-        fewer = [f"{columns} {start}{where}{end}", f"{columns} {start}{end}", f"{aggregate} {start}{where}"]
-        tried = [f"SELECT {each}" for each in (*fewer, f"{aggregate} {start}", f"COUNT(*) {start}")]
+        fewer = [*(f"{columns} {start}{each}{end}" for each in wheres), f"{columns} {start}{end}"]
+        fewer += [*(f"{aggregate} {start}{each}" for each in wheres), f"{aggregate} {start}", f"COUNT(*) {start}"]
+        tried = [f"SELECT {each}" for each in dict.fromkeys(fewer)]
         return next((each for each in tried if _is_asked(each, self.schema)), "")
+
+    def _near_conditions(self) -> list[str]:
+        """The condition, and where it cannot be asked others near it; each with its WHERE."""
+        if "where" not in self.clauses:
+            return [""]
+        asked = self.clauses["where"].this
+
+        def is_asked(text: str) -> bool:
+            return _is_asked(f"SELECT COUNT(*) WHERE {text}", self.schema)
+
+        others = [] if is_asked(asked.sql()) else nearby(asked, self.schema, is_asked)
+        return [f" WHERE {each}" for each in (asked.sql(), *others)]
 
     def _table(self) -> str | None:
         origin = self.clauses.get("from")
@@ -131,7 +169,7 @@ class _Statement:
         if origin is not None and any(v for k, v in origin.this.args.items() if k not in ("this", "alias", "db", "catalog")):
             raise refused("FROM names one table and says nothing more of it", self.nearest("COUNT(*)"))
 
-    def _groups(self) -> list[Any]:
+    def _groups(self) -> list[exp.Expr]:
         """What is grouped by, with numbers and aliases of the SELECT list put in their place."""
         group = self.clauses.get("group")
         if group is None:
@@ -140,7 +178,7 @@ class _Statement:
             raise refused("GROUP BY takes a list of columns, conditions and bins", self.nearest("COUNT(*)", []))
         return [self._referred(each) for each in group.expressions]
 
-    def _referred(self, node: Any) -> Any:
+    def _referred(self, node: exp.Expr) -> exp.Expr:
         if type(node).__name__ == "Literal" and not node.is_string and node.this.isdigit():
             place = int(node.this)
             if not 1 <= place <= len(self.items) or is_aggregate(self.items[place - 1][1]):
@@ -151,7 +189,7 @@ class _Statement:
             return next((item for alias, item in self.items if alias and alias.casefold() == node.name.casefold()), node)
         return node
 
-    def _group(self, node: Any) -> str:
+    def _group(self, node: exp.Expr) -> str:
         """A group in our words: a column of categories, or an expression whose labels are public by themselves."""
         while type(node).__name__ == "Paren":
             node = node.this
@@ -164,7 +202,7 @@ class _Statement:
             if kind in ("label", "truth"):
                 return name
             raise self._not_a_group(name, kind)
-        text = self.writer.write(node)
+        text = self._near(lambda: self.writer.write(node), [])
         made = read(text, self.schema.derivation.known)
         if made.kind not in ("label", "truth") or made.is_constant:
             numbers = [n for n in made.columns if self.schema.columns[n].known.kind == "number"]
@@ -185,7 +223,7 @@ class _Statement:
         rule = f"{name!r} holds numbers; a group must be a category, a condition or bins"
         return refused(rule, self.nearest("COUNT(*)", [bins]))
 
-    def _check_plain(self, groups: list[Any], by: tuple[str, ...]) -> None:
+    def _check_plain(self, groups: list[exp.Expr], by: tuple[str, ...]) -> None:
         """Refuse what is selected beside aggregates and is no group."""
         known = {each.sql().casefold() for each in groups}
         for _, item in self.items:
@@ -202,7 +240,7 @@ class _Statement:
                 raise refused(f"{name!r} must be grouped by or be in an aggregate", near)
             raise refused(f"{item.sql()[:60]!r} is neither a group nor an aggregate", self.nearest("COUNT(*)"))
 
-    def _near_columns(self, columns: list[Any], aggregates: list[str] | None = None) -> str:
+    def _near_columns(self, columns: list[exp.Expr], aggregates: list[str] | None = None) -> str:
         """The statement grouped by columns of categories; '' where one of them is none."""
         names = [self.writer.name(each) if type(each).__name__ == "Column" else "" for each in columns]
         declared = [self.schema.columns.get(name) for name in names]

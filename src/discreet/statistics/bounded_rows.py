@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from discreet.core.grid import quantise
 from discreet.core.query import check_rows
 from discreet.core.schema import Categories, Schema
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.statistics.cells import Factor, Floats, Integers
 
@@ -74,7 +74,7 @@ class BoundedRows:
         """What s = 1 is above the middle by."""
         return np.array([f.hi / 2 - f.lo / 2 for f in self.numbers])
 
-    def read(self, batch: Any, steps: float) -> tuple[Floats, Integers]:
+    def read(self, batch: Batch, steps: float) -> tuple[Floats, Integers]:
         """s of every row that counts, in steps: whole numbers from -steps to steps; and the numbers of their classes.
 
         Proof: ``quantise`` keeps t within 0 .. steps whatever the record holds, so 2t - steps lies between -steps and

@@ -19,6 +19,7 @@ from discreet.core.query import Relation, SumQuery, check_rows, distance_of_weig
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings
 from discreet.core.schema import Integer
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.statistics.cells import Integers
 from discreet.statistics.question import Question, Table, statistic
@@ -123,7 +124,7 @@ class PeopleInBins(SumQuery):
     def distance(self, relation: Relation) -> Distance:
         return distance_of_weights(1, relation)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         values = batch.present(self.column)
         kept = batch.kept(self.columns)
         valid = ~np.isnan(values) if kept is None else kept & ~np.isnan(values)
@@ -193,7 +194,7 @@ class FoundBounds(Reading):
         """The outer range for either: where the extreme values lie within it is not public."""
         return np.full(2, self.lo), np.full(2, self.hi)
 
-    def expected_error(self, releases: Sequence[Release]) -> Any:
+    def expected_error(self, releases: Sequence[Release]) -> None:
         return None
 
     def people_needed(self, releases: Sequence[Release]) -> float:

@@ -18,6 +18,7 @@ from discreet.core.price import Price
 from discreet.core.query import FoldQuery, Relation, queries
 from discreet.core.release import Release
 from discreet.core.result import Axes, Reading, readings
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import NoNoise, OptimalKeys, ThresholdedKeys, TruncatedKeys
 from discreet.sources.choosing import smallest_pairs
@@ -120,7 +121,7 @@ class PeopleByKey(FoldQuery):
             return Distance(both * root(m), root(both), Fraction(1))
         return Distance(both * m, root(both * m), Fraction(1))
 
-    def step(self, batch: Any) -> dict[str, int]:
+    def step(self, batch: Batch) -> dict[str, int]:
         names, codes = batch.keys(self.column)
         valid = codes >= 0
         if batch.people is None:

@@ -27,6 +27,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import Relation, SumQuery, check_rows, distance_of_weights, queries
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 
 Kind = Literal["category", "bins", "linear", "square", "quartic", "level", "signed"]
@@ -134,7 +135,7 @@ class Cells(SumQuery):
         reach = max(Fraction(1), Fraction(number.hi - number.lo) / Fraction(largest) + quantum.UNIT)
         return Distance(k * reach if alone else 2 * k, k * (reach if alone else max(root, reach)), k * reach)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         kept = batch.kept(self.columns) if self.columns else batch.kept(())
         return _add_up(self, batch, kept)
 
@@ -155,7 +156,7 @@ _MIDDLE: dict[str, Floats] = {
 }
 
 
-def _add_up(query: Cells, batch: Any, kept: Mask | None) -> Integers:
+def _add_up(query: Cells, batch: Batch, kept: Mask | None) -> Integers:
     """The cells of one batch: doubles add a block exactly, 2**18 rows of 2**30 at most, and whole numbers the blocks."""
     picks = [f for f in query.factors if not f.is_number]
     spreads = [f for f in query.factors if f.is_number]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.release import Release
 from discreet.core.result import readings
 from discreet.statistics.equation import Statement, interval, noise_variance
@@ -54,12 +55,12 @@ class ExpectedCounts(Scaled):
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         values = np.ravel(np.asarray(releases[0].value, np.float64))
-        law: Any = releases[0].mechanism
+        law = releases[0].noise
         found = [self._one(y, law.at([place]), level, strict) for place, y in enumerate(values)]
         low, high = (plain(np.array(ends).reshape(self.shape)) for ends in zip(*found, strict=True))
         return low, high
 
-    def _one(self, y: float, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+    def _one(self, y: float, noise: NoiseLaw, level: float, strict: bool) -> tuple[float, float]:
         def equation(tau: Floats) -> Statement:
             spread = self.rows * tau * (1.0 if self.public is None else 1 - tau / self.public)
             return Statement(y - tau, spread, np.ones((len(tau), 1)))
@@ -67,7 +68,7 @@ class ExpectedCounts(Scaled):
         most = float(self.public) if self.public is not None else self._most(y, noise)
         return interval(equation, noise, y, 0.0, most, level, strict)
 
-    def _most(self, y: float, noise: Any) -> float:
+    def _most(self, y: float, noise: NoiseLaw) -> float:
         """A tau so large that p is 0 there: deviations grow with its root only."""
         wide = float(noise_variance(np.ones((1, 1)), noise)[0])
         return max(y, 0.0) + _REACH * float(np.sqrt(self.rows * max(y, 0.0) + wide)) + _REACH**2 * self.rows

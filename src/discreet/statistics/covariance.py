@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.result import Axes, readings
 from discreet.statistics.bernstein import cell_weights, multiply
 from discreet.statistics.population import PopulationReading
@@ -112,7 +112,7 @@ class PopulationCovariance(Covariance, PopulationReading):
     def inner(self) -> int:
         return 3 if self.pooled else 2
 
-    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+    def population_of(self, cells: Floats, noise: NoiseLaw, level: float, strict: bool) -> tuple[float, float]:
         found = covariance_score(cells.reshape(-1, *cells.shape[-2:]), noise, self.rows)
         ends = (-0.25, 0.25)
         if found is not None:
@@ -120,7 +120,7 @@ class PopulationCovariance(Covariance, PopulationReading):
         return self.area * ends[0], self.area * ends[1]
 
 
-def covariance_score(groups: Floats, noise: Any, rows: int) -> tuple[Score, float] | None:
+def covariance_score(groups: Floats, noise: NoiseLaw, rows: int) -> tuple[Score, float] | None:
     """The score of a covariance within groups and its root; None where a group has no rows left."""
     first, size = _moments(groups, 1), groups[0].size
     totals = groups.sum((-1, -2))
@@ -172,7 +172,7 @@ class PopulationCorrelation(PopulationReading):
         half[0, :] += multiply(other, other) / 2
         return Score.of(np.outer(z, other), -half, (4, 4), self.rows)
 
-    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+    def population_of(self, cells: Floats, noise: NoiseLaw, level: float, strict: bool) -> tuple[float, float]:
         score = self.score(cells)
         if score is None:
             return -1.0, 1.0

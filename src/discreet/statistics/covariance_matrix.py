@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.query import Relation, SumQuery, queries
 from discreet.core.result import Axes, readings
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.statistics.bounded_rows import BoundedRows
 from discreet.statistics.cells import Integers
@@ -95,7 +95,7 @@ class Scatter(SumQuery):
         square = most**2 + Fraction(d, 2)
         return Distance(k * max(alone, two), k * numbers.square_root_up(square), k * largest)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         codes, _ = self.bounded.read(batch, float(_STEPS))
         side = self.bounded.size + 1
         total = np.zeros((side, side), np.int64)

@@ -12,6 +12,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.query import FoldQuery, Relation, check_rows, queries
 from discreet.core.schema import Categories, Integer
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.sources.choosing import smallest_pairs
 from discreet.sources.ids import NO_ID
@@ -74,7 +75,7 @@ class Distinct(FoldQuery):
         k = Fraction(self.rows)
         return Distance(k, k, k)
 
-    def step(self, batch: Any) -> frozenset[Any]:
+    def step(self, batch: Batch) -> frozenset[Any]:
         names, codes = self._keys(batch)
         valid = codes >= 0
         if batch.people is None:
@@ -84,7 +85,7 @@ class Distinct(FoldQuery):
         _, code = smallest_pairs(batch.people[valid], who.hashes[valid], codes[valid], names, self.rows)
         return frozenset(names[each] for each in np.unique(code).tolist())
 
-    def _keys(self, batch: Any) -> tuple[list[str], Any]:
+    def _keys(self, batch: Batch) -> tuple[list[str], Any]:
         """The different values of a batch as text, and for every row the place of its own, or -1."""
         if self.kind == "texts":
             found: tuple[list[str], Any] = batch.keys(self.column)

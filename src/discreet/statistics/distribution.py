@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.core import drawing, numbers
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.core.release import Release
@@ -24,6 +25,10 @@ from discreet.statistics.nodes import Nodes, branches_for, incidence, least_squa
 from discreet.statistics.question import Question, Table, axes, for_population, intervals, statistic
 from discreet.statistics.reading import CellReading, Floats, GroupReading, plain
 from discreet.statistics.score import each_group
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+
 
 _BINS = 256
 _DRAWS = 1000  # redraws behind a band: its end is right to about 0.7 % of coverage
@@ -101,7 +106,7 @@ class Distribution(CellReading):
 
     def expected_error(self, releases: Sequence[Release]) -> Any:
         """Exact: a bin's count is linear in what was released, so its variance is that of the weighted noise."""
-        spread = np.sqrt(noise_variance(least_squares(self.branches), releases[0].mechanism))  # type: ignore[arg-type]
+        spread = np.sqrt(noise_variance(least_squares(self.branches), releases[0].noise))
         return plain(np.broadcast_to(spread, (*self.outer, self.bins)).copy())
 
     @property
@@ -120,7 +125,7 @@ class Distribution(CellReading):
         from scipy.special import ndtri
 
         counts = self.compute(self._nodes(releases))
-        noise = noise_variance(least_squares(self.branches), releases[0].mechanism)  # type: ignore[arg-type]
+        noise = noise_variance(least_squares(self.branches), releases[0].noise)
         reach = float(ndtri(0.5 + level / 2)) * np.sqrt(self.rows * np.maximum(counts, 1.0) + noise)
         return plain(np.maximum(counts - reach, 0.0)), plain(np.maximum(counts + reach, 0.0))
 
@@ -133,11 +138,11 @@ class Distribution(CellReading):
         """
         nodes = self._nodes(releases).reshape(-1, self.shape[-1])
         curves = [self._one_band(own, noise, level, for_population(of)) for own, noise in
-                  each_group(nodes, releases[0].mechanism, 1)]  # fmt: skip
+                  each_group(nodes, releases[0].noise, 1)]  # fmt: skip
         low, high = (np.array(ends).reshape((*self.outer, self.bins + 1)) for ends in zip(*curves, strict=True))
         return low, high
 
-    def _one_band(self, nodes: Floats, noise: Any, level: float, sampled: bool) -> tuple[Floats, Floats]:
+    def _one_band(self, nodes: Floats, noise: NoiseLaw, level: float, sampled: bool) -> tuple[Floats, Floats]:
         counts = self.compute(nodes)
         rows, middle = float(counts.sum()), monotone_curve(counts)
         if rows < 1:
@@ -153,7 +158,7 @@ class Distribution(CellReading):
         low[0], high[-1] = 0.0, 1.0
         return low, high
 
-    def draw(self, result: Result, axes: Any, level: float) -> Any:
+    def draw(self, result: Result, axes: matplotlib.axes.Axes, level: float) -> matplotlib.axes.Axes:
         """The distribution function of every group with its band."""
         low, high = (end.reshape(-1, self.bins + 1) for end in self.band(result.releases, level, "population"))
         curves = self.curve(result.releases).reshape(-1, self.bins + 1)
@@ -175,7 +180,7 @@ class Distribution(CellReading):
 
 
 @lru_cache(maxsize=4)
-def _redraws(noise: Any, nodes: int, bins: int) -> tuple[Floats, Floats]:
+def _redraws(noise: NoiseLaw, nodes: int, bins: int) -> tuple[Floats, Floats]:
     """Noise for the nodes and normal numbers for the bins, from a public stream: reading twice reads the same."""
     stream = Random(seed=nodes)
     drawn = np.asarray(noise.release(np.zeros((_DRAWS, nodes)), seed=stream), np.float64)
@@ -233,11 +238,11 @@ class QuantileOf(GroupReading):
     def ends(self, releases: Sequence[Release], level: float, sampled: bool) -> tuple[Any, Any]:
         nodes = self.distribution._nodes(releases)
         found = [self._one(own, noise, (1 - level) / 2, sampled) for own, noise in
-                 each_group(nodes, releases[0].mechanism, 1)]  # fmt: skip
+                 each_group(nodes, releases[0].noise, 1)]  # fmt: skip
         low, high = (plain(np.array(ends).reshape(self.distribution.outer)) for ends in zip(*found, strict=True))
         return low, high
 
-    def _one(self, nodes: Floats, noise: Any, tail: float, sampled: bool) -> tuple[float, float]:
+    def _one(self, nodes: Floats, noise: NoiseLaw, tail: float, sampled: bool) -> tuple[float, float]:
         score = self.weights @ nodes
         rows = max(float(self.distribution.compute(nodes).sum()), 0.0)
         variance = self.distribution.rows * rows * self.q * (1 - self.q) if sampled else 0.0
@@ -248,7 +253,7 @@ class QuantileOf(GroupReading):
         above = self._rejected((score - step)[::-1], variance, self.weights[::-1], noise, tail)
         return edges[below], edges[len(edges) - 1 - above]
 
-    def _rejected(self, score: Floats, variance: float, weights: Floats, noise: Any, tail: float) -> int:
+    def _rejected(self, score: Floats, variance: float, weights: Floats, noise: NoiseLaw, tail: float) -> int:
         """How many of the tests are rejected, in their order, before the first that is not: P(X >= score) below ``tail``.
 
         The integral is taken where Chebyshev's inequality leaves it open.

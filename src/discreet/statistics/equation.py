@@ -15,10 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from discreet.core.mechanism import NoiseLaw
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,15 +31,6 @@ _POINTS = 257  # public values of theta at which p is asked first
 _ROUNDS = 60
 _DEEP = 30.0  # normal quantiles: p is 0 to every digit of a double
 _BETA = 0.05  # of alpha: the strict form allows V to be underestimated with this share of the error
-
-
-class Noise(Protocol):
-    """What the equation needs of a law: the deviation and the characteristic function of each coordinate."""
-
-    @property
-    def expected_error(self) -> Any: ...
-
-    def log_characteristic(self, t: Floats) -> Floats: ...
 
 
 @dataclass(frozen=True)
@@ -66,13 +59,13 @@ class Statement:
 Equation = Callable[[Floats], Statement]
 
 
-def noise_variance(weights: Floats, noise: Noise) -> Floats:
+def noise_variance(weights: Floats, noise: NoiseLaw) -> Floats:
     """The variance of weights . noise."""
     total: Floats = (weights**2) @ np.broadcast_to(np.asarray(noise.expected_error, np.float64) ** 2, weights.shape[-1:])
     return total
 
 
-def upper_tail(score: Floats, variance: Floats, weights: Floats, noise: Any, far: float = _FAR) -> Floats:
+def upper_tail(score: Floats, variance: Floats, weights: Floats, noise: NoiseLaw, far: float = _FAR) -> Floats:
     """P(X >= score) for X = N(0, variance) + weights . noise, to about 1e-12 (continuous noise).
 
     Proof: X is symmetric, so P(X >= x) = 1/2 - (1/pi) times the integral over t > 0 of sin(x t)/t times its characteristic
@@ -102,11 +95,11 @@ def upper_tail(score: Floats, variance: Floats, weights: Floats, noise: Any, far
     return np.clip(tail, 0.0, 1.0)
 
 
-def _alike(weights: Floats, noise: Any) -> list[tuple[Any, Floats, int]]:
+def _alike(weights: Floats, noise: NoiseLaw) -> list[tuple[NoiseLaw, Floats, int]]:
     """The cells that have any weight: their law, the sizes of their weights, and how many cells share both."""
     sizes = np.abs(weights)
     if len(noise.scales) > 1:
-        return [(noise.at([place]), sizes[:, place], 1) for place in np.flatnonzero(sizes.any(0))]
+        return [(noise.at([int(place)]), sizes[:, place], 1) for place in np.flatnonzero(sizes.any(0))]
     distinct: Floats = sizes
     times: npt.NDArray[np.int64] = np.ones(sizes.shape[1], np.int64)
     if sizes.shape[1] > 8:
@@ -114,7 +107,7 @@ def _alike(weights: Floats, noise: Any) -> list[tuple[Any, Floats, int]]:
     return [(noise, distinct[:, i], int(times[i])) for i in range(distinct.shape[1]) if distinct[:, i].any()]
 
 
-def p_values(statement: Statement, noise: Noise, far: float = _FAR, alternative: str = "two-sided") -> Floats:
+def p_values(statement: Statement, noise: NoiseLaw, far: float = _FAR, alternative: str = "two-sided") -> Floats:
     """The p-value of each theta, with Student's t where V is noisy; ``alternative`` as SciPy has it: the sign of the score.
 
     f = 2 (V + nu)**2 / Var(V), at least 1, with nu the variance of the noise of L: the degrees of freedom of a variance
@@ -126,7 +119,7 @@ def p_values(statement: Statement, noise: Noise, far: float = _FAR, alternative:
     return np.minimum(2 * tail, 1.0) if alternative == "two-sided" else tail
 
 
-def corrected(tail: Floats, statement: Statement, noise: Noise) -> Floats:
+def corrected(tail: Floats, statement: Statement, noise: NoiseLaw) -> Floats:
     """A one-sided tail of normal theory with the degrees of freedom that the noise of V leaves."""
     freedom = degrees_of_freedom(statement, noise)
     if freedom is None:
@@ -136,7 +129,7 @@ def corrected(tail: Floats, statement: Statement, noise: Noise) -> Floats:
     return np.asarray(np.where(np.isinf(freedom), tail, stdtr(np.minimum(freedom, 1e15), ndtri(tail))))
 
 
-def degrees_of_freedom(statement: Statement, noise: Noise) -> Floats | None:
+def degrees_of_freedom(statement: Statement, noise: NoiseLaw) -> Floats | None:
     """f of the t correction: 2 (V + nu)**2 over the variance of V, which is not negative; None where V is known."""
     if statement.variance_weights is None:
         return None
@@ -160,7 +153,7 @@ def _clamped(value: Floats, variance: Floats) -> Floats:
     return np.asarray(variance * ((1 + away**2) * below + away * density - (away * below + density) ** 2))
 
 
-def strict_p_values(statement: Statement, noise: Noise, alpha: float, far: float = _FAR) -> Floats:
+def strict_p_values(statement: Statement, noise: NoiseLaw, alpha: float, far: float = _FAR) -> Floats:
     """p-values that hold whatever the noise made of V: V is raised by the 1 - beta quantile of its noise, p by beta.
 
     Proof (Berger and Boos 1994): with probability 1 - beta the raised V is at least the variance of the sample; on that
@@ -176,7 +169,7 @@ def strict_p_values(statement: Statement, noise: Noise, alpha: float, far: float
     return np.minimum(p, 1.0)
 
 
-def noise_quantile(weights: Floats, noise: Noise, beta: float) -> Floats:
+def noise_quantile(weights: Floats, noise: NoiseLaw, beta: float) -> Floats:
     """What weights . noise passes with probability ``beta``, for each row of weights.
 
     Rows that differ in their size only, as those of a share do, are one row times it.
@@ -197,7 +190,7 @@ def noise_quantile(weights: Floats, noise: Noise, beta: float) -> Floats:
 
 
 def interval(
-    equation: Equation, noise: Noise, estimate: float, low: float, high: float, level: float, strict: bool = False
+    equation: Equation, noise: NoiseLaw, estimate: float, low: float, high: float, level: float, strict: bool = False
 ) -> tuple[float, float]:
     """The hull of every theta in [low, high] whose p-value is above 1 - level.
 
@@ -255,7 +248,7 @@ def _crossing(
     return found
 
 
-def _possible(statement: Statement, noise: Noise, alpha: float) -> npt.NDArray[np.bool_]:
+def _possible(statement: Statement, noise: NoiseLaw, alpha: float) -> npt.NDArray[np.bool_]:
     """Where Chebyshev's inequality leaves it open whether p is above alpha: the integral need be taken there only.
 
     Proof: at z deviations p <= 1 / z**2, so beyond 2 / sqrt(alpha) p <= alpha / 4. Student's t of f degrees multiplies a

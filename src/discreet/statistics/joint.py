@@ -17,6 +17,7 @@ from discreet.core.price import Price
 from discreet.core.query import FineSum, Relation, SumQuery, queries
 from discreet.core.result import Result
 from discreet.core.runner import Procedure
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.priced import law_of_sums
 from discreet.statistics.question import Question
@@ -108,6 +109,9 @@ class Bundle(FineSum):
         """One axis with all numbers."""
         return (sum(p.size for p in self.parts),)
 
+    def members(self) -> tuple[SumQuery, ...]:
+        return self.parts
+
     def distance(self, relation: Relation) -> Distance:
         parts = [p.distance(relation) for p in self.parts]
         rounded = [
@@ -116,7 +120,7 @@ class Bundle(FineSum):
         ]
         return Distance.joined(rounded, [p.size for p in self.parts])
 
-    def step(self, batch: Any) -> list[Any]:
+    def step(self, batch: Batch) -> list[Any]:
         return [p.step(batch) for p in self.parts]
 
     def combine(self, left: list[Any], right: list[Any]) -> list[Any]:

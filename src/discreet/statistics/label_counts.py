@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.query import Relation, SumQuery, check_rows, distance_of_weights, queries
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.statistics.cells import Factor, Integers
 
@@ -53,7 +53,7 @@ class LabelCounts(SumQuery):
     def totals(self, rows: int) -> tuple[float, float] | None:
         return None if self.alone else (float(rows), float(rows))
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         kept, codes = batch.kept(self.columns), batch.codes(self.column.column)
         codes = codes if kept is None else codes[kept]
         mine = int(np.count_nonzero(codes == self.place))

@@ -7,11 +7,11 @@ Greenwood (1926) for the variance.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.statistics.equation import noise_variance
 
 Floats = npt.NDArray[np.float64]
@@ -94,12 +94,12 @@ class Curve:
             greenwood = np.cumsum(np.where(good, h * g, 0.0))
         return Curve(np.cumsum(np.log1p(-h)), greenwood, weights, g, h, good)
 
-    def variance(self, noise: Any, sampled: bool) -> Floats:
+    def variance(self, noise: NoiseLaw, sampled: bool) -> Floats:
         """Of ln S at every edge: the noise's, and Greenwood's where sampling counts."""
         own: Floats = noise_variance(self.weights, noise) + (self.greenwood if sampled else 0.0)
         return own
 
-    def interval(self, noise: Any, level: float, sampled: bool) -> tuple[Floats, Floats]:
+    def interval(self, noise: NoiseLaw, level: float, sampled: bool) -> tuple[Floats, Floats]:
         """Of S at every edge, by the normal law of ln(-ln S); [0, 1] where the counts say nothing of S.
 
         These are: nobody left at risk, a hazard of 1 or more, S outside (0, 1), a negative variance.

@@ -11,6 +11,7 @@ import numpy as np
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.query import Relation, SumQuery, distance_of_weights, queries
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.statistics.cells import Factor, Integers
 
@@ -62,7 +63,7 @@ class Lifetimes(SumQuery):
     def distance(self, relation: Relation) -> Distance:
         return distance_of_weights(1, relation)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         times = batch.numeric(self.time)
         happened, known = self._happened(batch)
         valid = known & ~np.isnan(times)
@@ -84,7 +85,7 @@ class Lifetimes(SumQuery):
         flat = (group * width + cell)[valid]
         return np.bincount(flat, minlength=size).astype(np.int64).reshape(self.shape)
 
-    def _happened(self, batch: Any) -> tuple[Any, Any]:
+    def _happened(self, batch: Batch) -> tuple[Any, Any]:
         if self.event.kind == "category":
             codes = batch.codes(self.event.column)
             return codes == self.event.labels.index(self.happened), codes >= 0

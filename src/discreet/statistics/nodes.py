@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.query import Relation, SumQuery, queries
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.statistics.cells import Cells, Factor, Integers
 
@@ -67,7 +67,7 @@ class Nodes(SumQuery):
         counted = float(rows * len(self.branches))
         return counted, counted
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         return self.leaves.step(batch)
 
     def finish(self, total: Integers) -> Exact:

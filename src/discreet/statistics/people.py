@@ -13,6 +13,7 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.query import Relation, SumQuery, check_rows, queries
+from discreet.core.source import Batch
 from discreet.statistics.cells import Factor, Integers, places
 from discreet.statistics.question import Question, Table, axes, statistic
 from discreet.statistics.reading import Scaled
@@ -66,7 +67,7 @@ class People(SumQuery):
     def totals(self, rows: int) -> tuple[float, float] | None:
         return rows / self.rows, float(rows)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         person, place, _ = placed(batch, self.groups)
         once = np.unique(person * self.size + place) % self.size
         return np.bincount(once, minlength=self.size).reshape(self.shape)
@@ -76,7 +77,7 @@ class People(SumQuery):
         return Exact(np.full(self.shape, max(1, rows // self.rows) // self.size, np.int64))
 
 
-def placed(batch: Any, groups: Sequence[Factor], others: Sequence[str] = ()) -> tuple[Integers, Integers, Any]:
+def placed(batch: Batch, groups: Sequence[Factor], others: Sequence[str] = ()) -> tuple[Integers, Integers, Any]:
     """Of the rows that count and have a label in every group: the person, the cell, and which rows they are.
 
     ``others`` are columns that are used besides, for which rows of a person count depends on the columns used.

@@ -12,6 +12,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import FineSum, Relation, check_rows, distance_of_weights, queries
+from discreet.core.source import Batch
 from discreet.statistics.cells import Factor, Integers
 
 
@@ -50,7 +51,7 @@ class PersonCells(FineSum):
     def totals(self, rows: int) -> tuple[float, float]:
         return rows / self.rows, float(rows)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         codes = quantise(batch.numeric(self.number.column), self.number.lo, self.number.hi)
         kept = batch.kept(self.columns)
         valid = ~np.isnan(codes) if kept is None else kept & ~np.isnan(codes)

@@ -14,6 +14,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import FineSum, Relation, check_rows, queries
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.statistics.cells import Cells, Factor, Floats, Integers, codes_of, cut
 from discreet.statistics.mean import PopulationMean, Ratio
@@ -134,7 +135,7 @@ class PersonValues(FineSum):
     def totals(self, rows: int) -> tuple[float, float] | None:
         return None if self.number.kind == "signed" else (rows / self.rows, float(rows))
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         person, place, rows = placed(batch, self.groups, [self.number.column] if self.number.column else [])
         codes = np.zeros(person.size)
         if self.number.column:

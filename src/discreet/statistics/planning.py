@@ -55,7 +55,7 @@ def _of_mean(result: Result, rows: int, spread: float | None, wanted: float | No
         if value is not None and not 0 < value < math.inf:
             raise InvalidRequest(f"{name} must be a positive number, got {value}")
     deviation = scale / math.sqrt(12) if spread is None else float(spread)
-    law: Any = result.releases[0].mechanism
+    law = result.releases[0].noise
     groups = math.prod(n for _, known in result.labels for n in (len(known),))
     score = reading.score
     noise = scale * math.sqrt(float(noise_variance((score.a + 0.5 * score.b)[None], law.at(slice(0, len(score.a))))[0]))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings
 from discreet.errors import InvalidRequest
@@ -40,7 +41,7 @@ class PopulationReading(CellReading):
         return -math.inf, math.inf
 
     @abstractmethod
-    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[Any, Any]:
+    def population_of(self, cells: Floats, noise: NoiseLaw, level: float, strict: bool) -> tuple[Any, Any]:
         """The interval of one group's answer, or of its several, from its own cells and their noise."""
 
     def value(self, releases: Sequence[Release]) -> Any:
@@ -53,7 +54,7 @@ class PopulationReading(CellReading):
         cells = np.asarray(release.value, np.float64).reshape(self.shape)
         found = [
             self.population_of(own.reshape(cells.shape[cells.ndim - self.inner :]), noise, level, strict)
-            for own, noise in each_group(cells, release.mechanism, self.inner)
+            for own, noise in each_group(cells, release.noise, self.inner)
         ]
         outer = cells.shape[: cells.ndim - self.inner]
         low, high = (np.array(ends) for ends in zip(*found, strict=True))
@@ -80,7 +81,7 @@ class MeanReading(PopulationReading):
     def score(self) -> Score:
         """The score of m."""
 
-    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+    def population_of(self, cells: Floats, noise: NoiseLaw, level: float, strict: bool) -> tuple[float, float]:
         low, high = self.score.interval(cells, noise, float(self.share(cells)), (0.0, 1.0), level, strict)
         return self.lo + (self.hi - self.lo) * low, self.lo + (self.hi - self.lo) * high
 
@@ -92,7 +93,7 @@ class MeanQuestion(Question):
     reading: MeanReading
 
 
-def total_interval(score: Score, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+def total_interval(score: Score, cells: Floats, noise: NoiseLaw, level: float, strict: bool) -> tuple[float, float]:
     """The interval of a total: theta enters L with slope -1 and V not at all, so p falls on both sides of the estimate."""
     equation = score.equation(cells)
     here = equation(np.zeros(1))
@@ -153,7 +154,7 @@ class Contrast(Reading):
         low, high = np.quantile(self._redrawn(releases), [(1 - level) / 2, (1 + level) / 2])
         return float(low), float(high)
 
-    def expected_error(self, releases: Sequence[Release]) -> Any:
+    def expected_error(self, releases: Sequence[Release]) -> float:
         return float(root_mean_square(self._redrawn(releases) - self.value(releases)))
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
@@ -161,12 +162,12 @@ class Contrast(Reading):
         groups = self.groups(np.asarray(releases[0].value, np.float64))
         if groups is None:
             return low, high
-        noise = releases[0].mechanism
+        noise = releases[0].noise
 
         def equation(theta: Floats) -> Statement:
             return self.statement(groups, theta)
 
-        return interval(equation, noise, float(self.value(releases)), low, high, level, strict)  # type: ignore[arg-type]
+        return interval(equation, noise, float(self.value(releases)), low, high, level, strict)
 
     def groups(self, cells: Floats) -> list[tuple[float, float, Floats, Floats, Floats]] | None:
         """Of every group the number of rows, its mean, its cells and the weights of score and spread at that mean."""

@@ -21,6 +21,7 @@ from discreet.core.query import FoldQuery, Relation, queries
 from discreet.core.release import Release
 from discreet.core.result import Reading, readings
 from discreet.core.schema import Integer
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Exponential
 from discreet.statistics.cells import Floats, Integers
@@ -231,7 +232,7 @@ class Ranks(FoldQuery):
         reach = Fraction(self.rows * (max(a, b - a) if relation == "add_remove" else b))
         return Distance(reach * (self.points + 1), reach * (self.points + 1), reach)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         values = batch.numeric(self.column)
         kept = batch.kept(self.columns)
         if kept is not None:
@@ -275,13 +276,13 @@ class Chosen(Reading):
     hi: float
     points: int
 
-    def value(self, releases: Sequence[Release]) -> Any:
+    def value(self, releases: Sequence[Release]) -> float:
         return self.lo + (self.hi - self.lo) * (int(releases[0].value) / self.points)
 
     def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
         return self.lo, self.hi
 
-    def expected_error(self, releases: Sequence[Release]) -> Any:
+    def expected_error(self, releases: Sequence[Release]) -> None:
         return None
 
     def rank_error(self, releases: Sequence[Release], level: float = 0.95) -> float:

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,11 @@ from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.core.result import Axes, Reading, Result, readings
+from discreet.mechanisms.additive import Additive
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+
 
 Floats = npt.NDArray[np.float64]
 
@@ -74,12 +79,21 @@ def _cells(release: Release, shape: tuple[int, ...]) -> Floats:
     return np.asarray(release.value, np.float64).reshape(shape)
 
 
-@lru_cache(maxsize=4)
 def _noise(law: Mechanism, shape: tuple[int, ...], runs: int) -> Floats:
-    """Fresh draws of a law's noise; the stream is public and fixed, so that reading twice reads the same."""
+    """Fresh draws of a law's noise; the stream is public and fixed, so that reading twice reads the same.
+
+    Laws that are multiples of one law have multiples of its draws, which are made once.
+    """
     size = int(np.prod(shape, dtype=int))
-    drawn = np.asarray(law.release(np.zeros((runs, size)), seed=Random(seed=size)), np.float64)
-    return drawn.reshape(runs, *shape)
+    if not isinstance(law, Additive) or (unit := law.unit) is None:
+        return _drawn(law, size, runs).reshape(runs, *shape)
+    scales = np.array([float(scale) for scale in law.scales])
+    return np.asarray(_drawn(unit, size, runs) * scales).reshape(runs, *shape)
+
+
+@lru_cache(maxsize=4)
+def _drawn(law: Mechanism, size: int, runs: int) -> Floats:
+    return np.asarray(law.release(np.zeros((runs, size)), seed=Random(seed=size)), np.float64)
 
 
 class GroupReading(Reading):
@@ -133,12 +147,12 @@ class Scaled(Reading):
 
     def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
         cells = _cells(releases[0], self.shape)
-        reach = np.asarray(releases[0].mechanism.error(level))  # type: ignore[attr-defined]
+        reach = np.asarray(releases[0].noise.error(level))
         reach = reach.reshape(self.shape) if reach.ndim else reach
         low, high = self._answer(cells - reach), self._answer(cells + reach)
         return (low, high) if self.factor >= 0 else (high, low)
 
-    def draw(self, result: Result, axes: Any, level: float) -> Any:
+    def draw(self, result: Result, axes: matplotlib.axes.Axes, level: float) -> matplotlib.axes.Axes:
         """Counts by one axis are bars."""
         if len(self.labels) != 1 or self.least != 0:
             return super().draw(result, axes, level)
@@ -147,7 +161,7 @@ class Scaled(Reading):
         return drawing.bars(axes, words, result.value, low, high, self.labels[0][0])
 
     def expected_error(self, releases: Sequence[Release]) -> Any:
-        error = np.asarray(releases[0].mechanism.expected_error)  # type: ignore[attr-defined]
+        error = np.asarray(releases[0].noise.expected_error)
         return plain(abs(self.factor) * np.broadcast_to(error if not error.ndim else error.reshape(self.shape), self.shape))
 
 
@@ -167,14 +181,14 @@ class Part(Reading):
 
     def _own(self, releases: Sequence[Release]) -> list[Release]:
         whole = releases[0]
-        law: Any = whole.mechanism
+        law = whole.noise
         part = slice(self.start, self.stop)
         return [Release(np.asarray(whole.value)[part], law.at(part), private=whole.private)]
 
     def own(self, releases: Sequence[Release]) -> Sequence[Release]:
         (made,) = self._own(releases)
         query, start = None, 0
-        for part in getattr(releases[0].query, "parts", ()):
+        for part in releases[0].queries:
             query = part if start == self.start else query
             start += part.size
         return [replace(made, query=query, where=releases[0].where)]
@@ -191,6 +205,9 @@ class Part(Reading):
     def sentence(self, releases: Sequence[Release]) -> str | None:
         return self.inner.sentence(self._own(releases))
 
+    def headline(self, releases: Sequence[Release]) -> str:
+        return self.inner.headline(self._own(releases))
+
     def value(self, releases: Sequence[Release]) -> Any:
         return self.inner.value(self._own(releases))
 
@@ -200,7 +217,7 @@ class Part(Reading):
     def expected_error(self, releases: Sequence[Release]) -> Any:
         return self.inner.expected_error(self._own(releases))
 
-    def draw(self, result: Result, axes: Any, level: float) -> Any:
+    def draw(self, result: Result, axes: matplotlib.axes.Axes, level: float) -> matplotlib.axes.Axes:
         return self.inner.draw(replace(result, reading=self.inner, releases=tuple(self.own(result.releases))), axes, level)
 
     @property

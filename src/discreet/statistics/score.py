@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.statistics.bernstein import cell_weights, multiply
-from discreet.statistics.equation import Equation, Noise, Statement, interval
+from discreet.statistics.equation import Equation, Statement, interval
 
 Floats = npt.NDArray[np.float64]
 
@@ -61,7 +61,7 @@ class Score:
         return -float(self.b @ np.ravel(cells)) - self.constant[1]
 
     def interval(
-        self, cells: Floats, noise: Noise, estimate: float, within: tuple[float, float], level: float, strict: bool
+        self, cells: Floats, noise: NoiseLaw, estimate: float, within: tuple[float, float], level: float, strict: bool
     ) -> tuple[float, float]:
         """The interval of theta between two public numbers."""
         return interval(self.equation(cells), noise, estimate, within[0], within[1], level, strict)
@@ -104,7 +104,7 @@ def person_mean_score(rows: int) -> Score:
     return Score(a, b, (aa, ab, bb))
 
 
-def each_group(cells: Floats, noise: Any, inner: int) -> list[tuple[Floats, Any]]:
+def each_group(cells: Floats, noise: NoiseLaw, inner: int) -> list[tuple[Floats, NoiseLaw]]:
     """The cells of every group with their noise: the last ``inner`` axes are a group's own."""
     flat = cells.reshape(-1, int(np.prod(cells.shape[cells.ndim - inner :], dtype=int)))
     width = flat.shape[1]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.result import Axes, readings
 from discreet.statistics.equation import Statement, interval
 from discreet.statistics.population import PopulationReading
@@ -45,11 +45,11 @@ class Share(PopulationReading):
         part = np.divide(cells, total, out=np.full(np.shape(cells), 1 / cells.shape[-1]), where=total > 0)
         return np.asarray(np.clip(part, 0.0, 1.0))
 
-    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[Floats, Floats]:
+    def population_of(self, cells: Floats, noise: NoiseLaw, level: float, strict: bool) -> tuple[Floats, Floats]:
         ends = np.array([self._one(place, cells, noise, level, strict) for place in range(len(cells))])
         return ends[:, 0], ends[:, 1]
 
-    def _one(self, place: int, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+    def _one(self, place: int, cells: Floats, noise: NoiseLaw, level: float, strict: bool) -> tuple[float, float]:
         total = float(cells.sum())
 
         def equation(p: Floats) -> Statement:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import Relation, SumQuery, queries
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.statistics.cells import Factor, Integers, rounded_product
 
@@ -83,7 +83,7 @@ class Spread(SumQuery):
             ideal = Fraction(1, rest) if self.is_variance else 2 * (1 - Fraction(2, n + 1)) / rest
         return Distance.of(ideal + quantum.UNIT / rest + self.grid)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         x, y = batch.numeric(self.x.column), batch.numeric(self.y.column)
         total = np.zeros((self.count_of_groups, 4))
         place = None if self.group is None else batch.codes(self.group.column)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from discreet.core import numbers
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.numbers import Number
 from discreet.core.result import Axes, readings
 from discreet.errors import InvalidRequest
@@ -89,6 +89,6 @@ class Total(PopulationReading):
         made = Score.of(np.array([lo, width]), np.array([0.0]), (2,), self.rows)
         return Score(made.a, made.b, made.squares, (0.0, -1.0), rows=self.rows)
 
-    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+    def population_of(self, cells: Floats, noise: NoiseLaw, level: float, strict: bool) -> tuple[float, float]:
         low, high = total_interval(self.score, cells, noise, level, strict)
         return self.unit * low, self.unit * high

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.core import drawing, numbers
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.numbers import Number
 from discreet.core.release import Release
 from discreet.core.result import Axes, Reading, Result, readings
@@ -23,6 +24,10 @@ from discreet.statistics.lifetimes import Lifetimes
 from discreet.statistics.question import Question, Table, axes, statistic
 from discreet.statistics.reading import CellReading, Floats, GroupReading, plain
 from discreet.statistics.score import each_group
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+
 
 _BINS = 10
 
@@ -106,7 +111,7 @@ class Survival(CellReading):
 
     def each(self, releases: Sequence[Release]) -> list[tuple[Floats, Any]]:
         """The counts of every group with their noise."""
-        return each_group(self.released(releases), releases[0].mechanism, 1)
+        return each_group(self.released(releases), releases[0].noise, 1)
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         low, high = self.ends(releases, level, sampled=True)
@@ -143,7 +148,7 @@ class Survival(CellReading):
             raise InvalidRequest(f"until must be an edge of the time bins, {list(self.edges[1:])}, got {until}")
         return RestrictedMean(self, float(end))
 
-    def draw(self, result: Result, axes: Any, level: float) -> Any:
+    def draw(self, result: Result, axes: matplotlib.axes.Axes, level: float) -> matplotlib.axes.Axes:
         """The curve of every group with its pointwise intervals, and the numbers at risk under the edges."""
         curves = self.curve(result.releases).reshape(-1, self.bins + 1)
         ends = [end.reshape(-1, self.bins) for end in self.population_interval(result.releases, level, False)]
@@ -175,7 +180,7 @@ class _OfCurve(GroupReading):
         return self._by_group(list(low)), self._by_group(list(high))
 
     @abstractmethod
-    def one(self, cells: Floats, noise: Any, level: float, sampled: bool) -> tuple[float, float]:
+    def one(self, cells: Floats, noise: NoiseLaw, level: float, sampled: bool) -> tuple[float, float]:
         """The interval of one group."""
 
 
@@ -198,7 +203,7 @@ class SurvivalTime(_OfCurve):
         curves = self.survival.curve(releases).reshape(-1, self.survival.bins + 1)
         return self._by_group([_crossing(1 - curve, self.survival.edges, self.q) for curve in curves])
 
-    def one(self, cells: Floats, noise: Any, level: float, sampled: bool) -> tuple[float, float]:
+    def one(self, cells: Floats, noise: NoiseLaw, level: float, sampled: bool) -> tuple[float, float]:
         low, high = Curve.of(cells).interval(noise, level, sampled)
         edges = self.survival.edges
         first = int(np.argmin(np.append(low > 1 - self.q, False)))
@@ -245,7 +250,7 @@ class RestrictedMean(_OfCurve):
         edges = self.survival.edges
         return float(edges[0] + (edges[1] - edges[0]) / 2 + self._areas @ curve)
 
-    def one(self, cells: Floats, noise: Any, level: float, sampled: bool) -> tuple[float, float]:
+    def one(self, cells: Floats, noise: NoiseLaw, level: float, sampled: bool) -> tuple[float, float]:
         from scipy.special import ndtri
 
         whole = Curve.of(cells)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import quantise
 from discreet.core.query import FineSum, Relation, check_rows, queries
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.statistics.cells import Factor, Integers
 
@@ -61,7 +61,7 @@ class TwoMoments(FineSum):
         step = 2 * self.grid
         return Distance(l1 + step, 2 + step, max(Fraction(2), c) + step)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         values = batch.numeric(self.number.column)
         first = second = count = 0
         for start in range(0, batch.size, quantum.STEP):

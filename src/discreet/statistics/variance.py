@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.release import Release
 from discreet.core.result import Axes, readings
 from discreet.statistics.bernstein import cell_weights
@@ -79,10 +79,10 @@ def _scaled(factor: float, root: bool) -> Scaled:
 class Root(Scaled):
     """The square root of a scaled release that is kept from falling below zero."""
 
-    def _answer(self, values: Floats) -> Any:
+    def _answer(self, values: Floats) -> float:
         return math.sqrt(super()._answer(values))
 
-    def expected_error(self, releases: Sequence[Release]) -> Any:
+    def expected_error(self, releases: Sequence[Release]) -> float:
         """By the slope of the root at the released value; at zero by the root of the error itself."""
         inner = float(super().expected_error(releases))
         value = float(self.value(releases))
@@ -137,7 +137,7 @@ class PopulationVariance(Variance, PopulationReading):
     def inner(self) -> int:
         return 2 if self.pooled else 1
 
-    def population_of(self, cells: Floats, noise: Any, level: float, strict: bool) -> tuple[float, float]:
+    def population_of(self, cells: Floats, noise: NoiseLaw, level: float, strict: bool) -> tuple[float, float]:
         groups = cells.reshape(-1, cells.shape[-1])
         ends, found = (0.0, 0.25), variance_score(groups, noise, self.rows)
         if found is not None:
@@ -147,7 +147,7 @@ class PopulationVariance(Variance, PopulationReading):
         return (math.sqrt(low), math.sqrt(high)) if self.root else (low, high)
 
 
-def variance_score(groups: Floats, noise: Any, rows: int) -> tuple[Score, float] | None:
+def variance_score(groups: Floats, noise: NoiseLaw, rows: int) -> tuple[Score, float] | None:
     """The score of a variance within groups (one line of cells each) and its root; None where a group has no rows left."""
     degree = groups.shape[-1] - 1
     first = cell_weights(np.array([0.0, 1.0]), (degree,))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from discreet.core.dates_and_times import Date
 from discreet.core.query import Relation
 from discreet.core.schema import Categories, Column, Integer, Schema
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.statistics.cells import Factor, places
 from discreet.statistics.histogram import bin_edges
@@ -60,7 +61,7 @@ class Attribute:
             named = tuple(f"from {declared.written(edge)}" for edge in self.factor.edges[:-1])
         return (*named, MISSING) if self.gaps else named
 
-    def places(self, batch: Any) -> tuple[Places, npt.NDArray[np.bool_] | None]:
+    def places(self, batch: Batch) -> tuple[Places, npt.NDArray[np.bool_] | None]:
         """The level of every row, and which rows have one; None for all."""
         name = self.factor.column
         values = batch.codes(name) if self.factor.kind == "category" else batch.numeric(name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -82,9 +81,8 @@ def measured(
     release: Release, places: tuple[int, ...], maps: tuple[Floats | None, ...], shape: Sequence[int]
 ) -> Measurement:
     """A release as a measurement; ``shape`` is that of its cells."""
-    law: Any = release.mechanism
     value = np.asarray(release.value, np.float64).reshape(shape)
-    sigma = float(np.max(np.asarray(law.deviation(value.size)))) if hasattr(law, "deviation") else 0.0
+    sigma = float(np.max(release.mechanism.deviation(value.size)))
     return Measurement(places, maps, value, max(_LEAST, sigma), release)
 
 

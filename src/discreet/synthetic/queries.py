@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact, add
 from discreet.core.query import FoldQuery, Relation, SumQuery, check_rows, distance_of_weights, queries
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.statistics.cells import Cells
 from discreet.synthetic.domain import Attribute, Domain
@@ -63,7 +63,7 @@ class Marginal(SumQuery):
     def distance(self, relation: Relation) -> Distance:
         return distance_of_weights(self.rows, relation)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         return _counted(batch, self.attributes, [range(len(self.attributes))], batch.kept(self.columns))[0].reshape(
             self.shape
         )
@@ -117,7 +117,7 @@ class Misfit(FoldQuery):
         many = Fraction(len(self.tables))
         return Distance(moved * many, moved * numbers.square_root_up(many), moved)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         return np.concatenate(_counted(batch, self.attributes, self.tables, batch.kept(self.columns)))
 
     def combine(self, left: Integers, right: Integers) -> Integers:
@@ -145,7 +145,7 @@ def marginal(domain: Domain, places: Sequence[int]) -> Marginal:
 
 
 def _counted(
-    batch: Any, attributes: Sequence[Attribute], tables: Sequence[Sequence[int]], kept: npt.NDArray[np.bool_] | None
+    batch: Batch, attributes: Sequence[Attribute], tables: Sequence[Sequence[int]], kept: npt.NDArray[np.bool_] | None
 ) -> list[Integers]:
     """The counts of several tables of one batch, each as one line."""
     used = sorted({i for places in tables for i in places})

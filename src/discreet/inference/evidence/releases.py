@@ -335,7 +335,7 @@ def _default(model: DataModel, values: Floats) -> Statistic:
 
 def _positions(releases: Sequence[Release], model: DataModel) -> dict[str, int]:
     """Which variable of the model each column of the queries is."""
-    used = list(dict.fromkeys(c for r in releases if r.query is not None for c in getattr(r.query, "columns", ())))
+    used = list(dict.fromkeys(c for r in releases for c in r.columns))
     if model.columns is not None:
         strange = [c for c in used if c not in model.columns]
         if strange:

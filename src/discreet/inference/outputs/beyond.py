@@ -19,9 +19,9 @@ _DRAWS = 200
 def beyond(model: DataModel, releases: Sequence[Release], draws: Mapping[str, npt.NDArray[Any]]) -> dict[str, float]:
     """The share of people whose value lies beyond the declared bounds, on average over draws; only shares worth telling."""
     found: dict[str, float] = {}
-    columns = list(model.columns or dict.fromkeys(c for r in releases for c in getattr(r.query, "columns", ())))
+    columns = list(model.columns or dict.fromkeys(c for r in releases for c in r.columns))
     for release in releases:
-        for query in getattr(release.query, "parts", (release.query,)):
+        for query in release.queries:
             numbers = [f for f in query.factors if f.is_number] if isinstance(query, Cells) else []
             for factor in numbers:
                 if factor.column not in columns:

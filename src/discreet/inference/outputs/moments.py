@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -75,13 +74,11 @@ class Moments:
 def _cells(releases: Sequence[Release]) -> Iterator[tuple[Cells, Floats]]:
     """Every query over cells with its numbers; those asked together come apart."""
     for release in releases:
-        parts: Sequence[Any] = getattr(release.query, "parts", (release.query,))
         flat, start = np.ravel(np.asarray(release.value, np.float64)) if release.query is not None else np.empty(0), 0
-        for part in parts:
-            size = int(np.prod(getattr(part, "shape", (0,)), dtype=int))
+        for part in release.queries:
             if isinstance(part, Cells):
-                yield part, flat[start : start + size].reshape(part.shape)
-            start += size
+                yield part, flat[start : start + part.size].reshape(part.shape)
+            start += part.size
 
 
 def _sums(query: Cells, value: Floats) -> Iterator[tuple[Powers, float]]:

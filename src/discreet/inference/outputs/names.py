@@ -24,7 +24,7 @@ def axes_of(name: str, shape: Sequence[int], model: Mapping[str, Any], releases:
     if declared is None and name == "theta" and len(releases) == 1:
         declared = _of_table(releases[0], len(shape))
     if declared is None and name == "beta" and str(model.get("model")).endswith("_regression"):
-        used = dict.fromkeys(c for r in releases for c in getattr(r.query, "columns", ()))
+        used = dict.fromkeys(c for r in releases for c in r.columns)
         declared = [("coefficient", ["constant", *list(model.get("columns") or used)[:-1]])]
     axes = tuple((str(axis), tuple(map(str, labels))) for axis, labels in declared or ())
     if tuple(len(labels) for _, labels in axes) == tuple(shape):

@@ -156,7 +156,7 @@ def count_of(evidence: Evidence, values: Array) -> Array | None:
 
 def decide_rows(evidence: Evidence, n: int | Rows | None) -> int | Rows:
     """The number of records: what the user said, what a release makes public, or every number that a count allows."""
-    asked = [part for r in evidence.releases for part in getattr(r.query, "parts", (r.query,))]
+    asked = [part for r in evidence.releases for part in r.queries]
     public: set[Any] = {query.rows for query in asked if isinstance(query, Spread | TwoMoments)}
     if evidence.reports is not None:
         public.add(len(evidence.reports.codes))

@@ -52,26 +52,33 @@ class Pairs:
         square = v * v
         r = square[0]
         r += square[1]
-        keep = r < 1.0
         self._words, self._known = words, dict[int, tuple[Digits, Digits]]()
-        gap = np.abs(r - 1.0)
-        if least_and_most(gap)[0] < 16 * UNIT:
-            for i in np.flatnonzero(gap < 16 * UNIT):
-                # Whether this pair is inside the disc depends on bits not yet seen.
-                first, second = self._digits(int(i))
-                keep[i] = digits.settle(random, [first, second], partial(_inside, first, second))
-        self._keep = keep
-        r = r[keep]
-        self.count, self._squares = r.size, r
-        self.error = _error(*least_and_most(r)) if r.size else 0.0
+        # Places and not a mask: a processor cannot guess who is kept, and a mask makes it guess for each, three times.
+        self._kept = np.flatnonzero(r < 1.0 + 16 * UNIT)
+        self._squares = r = r.take(self._kept)
+        least, most = least_and_most(r) if r.size else (1.0, 1.0)
+        if most > 1.0 - 16 * UNIT:
+            r, most = self._settle_edge(random, r)
+        self.count = r.size
+        self.error = _error(least, most) if r.size else 0.0
         stretch = np.log(r)
         stretch /= r
         stretch *= -2.0
         # Abs: a pair next to the edge of the disc, which is settled elsewhere, may have a logarithm above zero here.
         np.sqrt(np.abs(stretch, out=stretch), out=stretch)
         self.values = np.empty((2, r.size))
-        np.multiply(v[0][keep], stretch, out=self.values[0])
-        np.multiply(v[1][keep], stretch, out=self.values[1])
+        for made, given in zip(self.values, v, strict=True):
+            given.take(self._kept, out=made, mode="clip")
+        self.values *= stretch
+
+    def _settle_edge(self, random: Random, r: Floats) -> tuple[Floats, float]:
+        """Leave out pairs that are not inside the disc: next to its edge that depends on bits not yet seen."""
+        inside = np.ones(r.size, np.bool_)
+        for i in np.flatnonzero(r > 1.0 - 16 * UNIT):
+            first, second = self._digits(int(self._kept[i]))
+            inside[i] = digits.settle(random, [first, second], partial(_inside, first, second))
+        self._kept, self._squares = self._kept[inside], r[inside]
+        return self._squares, float(self._squares.max(initial=0.0))
 
     @property
     def errors(self) -> Floats:
@@ -94,11 +101,11 @@ class Pairs:
 
     def digits(self, pair: int) -> tuple[Digits, Digits]:
         """What is known of the two magnitudes behind a pair; the same objects every time, so bits are never redrawn."""
-        return self._digits(int(np.flatnonzero(self._keep)[pair]))
+        return self._digits(int(self._kept[pair]))
 
     def signs(self, pair: int) -> tuple[int, int]:
         """The signs of the two."""
-        first, second = self._words[:, int(np.flatnonzero(self._keep)[pair])]
+        first, second = self._words[:, self._kept[pair]]
         return sign_of(first), sign_of(second)
 
     def intervals(self, pair: int) -> tuple[Interval, Interval]:

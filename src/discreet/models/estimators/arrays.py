@@ -46,9 +46,9 @@ def read_bounds(bounds: Any, features: int) -> list[tuple[float, float]]:
         array = np.asarray(bounds, np.float64)
     except (TypeError, ValueError):
         raise InvalidRequest(f"{wanted}, got {bounds!r}; as in bounds=[(0, 110), (0, 1)]") from None
-    if array.shape == (2,):
-        array = np.tile(array, (features, 1))
-    if array.shape != (features, 2):
+    alike = array.shape == (2,)
+    array = array.reshape(1, 2) if alike else array
+    if array.shape != (1 if alike else features, 2):
         got = f"{bounds!r}" if array.ndim == 0 else f"shape {array.shape}"
         if array.shape == (2, features):
             got = f"a list of {features} lows and one of highs; write list(zip(lows, highs))"
@@ -62,7 +62,8 @@ def read_bounds(bounds: Any, features: int) -> list[tuple[float, float]]:
             f"bounds must have finite lo < hi, got ({lo:g}, {hi:g}); bounds are pairs for each feature. Leave out a "
             "column that never varies"
         )
-    return [(lo, hi) for lo, hi in array.tolist()]
+    pairs = [(lo, hi) for lo, hi in array.tolist()]
+    return pairs * features if alike else pairs
 
 
 def checked_weights(given: Any, rows: int, most: float) -> Any:

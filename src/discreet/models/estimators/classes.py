@@ -20,10 +20,10 @@ from discreet.models.design import Floats
 from discreet.models.estimators.arrays import label_codes
 from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.evaluate.coded_table import check_inputs, coded_columns
-from discreet.models.evaluate.decisions import Judged, RightDecisions, accuracy_of
+from discreet.models.evaluate.decisions import RightDecisions, RuleCounts, accuracy_of
 from discreet.models.protocol import Columns
 
-J = TypeVar("J", bound=Judged)
+J = TypeVar("J", bound=RuleCounts)
 
 
 def several_labels(classes: Any, name: str) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.models.design import Floats
-from discreet.models.intervals.intervals import CoefficientIntervals
+from discreet.models.intervals.coefficient_intervals import CoefficientIntervals
 from discreet.models.intervals.spread import Spread
 from discreet.models.intervals.summary import Summary, summarise
 from discreet.models.intervals.wald import CoefficientTest, restrictions

@@ -13,6 +13,7 @@ from discreet.core import numbers
 from discreet.core.numbers import Number
 from discreet.core.query import Relation
 from discreet.core.runner import Procedure
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.models.design import Floats
 from discreet.models.estimators.classes import ManyClasses
@@ -77,7 +78,7 @@ class GaussianRule:
     def digest(self) -> str:
         return digest_of(self.predictor.means, self.predictor.variances, self.predictor.priors)
 
-    def decide(self, batch: Any) -> tuple[Any, Any]:
+    def decide(self, batch: Batch) -> tuple[Any, Any]:
         codes, truth = self.bounded.read(batch, quantum.ONE)
         x = self.bounded.middles + self.bounded.halves * (codes / quantum.ONE)
         return truth, self.predictor.scores(x).argmax(axis=1)

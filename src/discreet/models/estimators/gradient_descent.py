@@ -6,7 +6,7 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -302,7 +302,7 @@ class Descends(LossModel):
         bar.add_task("steps", total=run.steps)
         return bar
 
-    def desk(self, table: dict[str, Any], schema: Schema) -> Desk:
+    def desk(self, table: Mapping[str, Any], schema: Schema) -> Desk:
         desk = super().desk(table, schema)
         if self.data_version is None:
             return desk

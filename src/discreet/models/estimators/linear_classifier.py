@@ -25,7 +25,7 @@ from discreet.models.estimators.privacy import FittedLinear, asked_ridge_of
 from discreet.models.estimators.private_model import LossModel, PrivateModel
 from discreet.models.evaluate.accuracy import score_of
 from discreet.models.evaluate.coded_table import check_declared, coded_table
-from discreet.models.intervals.intervals import CoefficientIntervals
+from discreet.models.intervals.coefficient_intervals import CoefficientIntervals
 from discreet.models.intervals.spread import Spread
 from discreet.models.intervals.wald import CoefficientTest, classifier_test
 from discreet.models.losses import Loss

@@ -20,7 +20,7 @@ from discreet.models.design import Design
 from discreet.models.estimators.arrays import check_penalty, positive_ridge
 from discreet.models.estimators.coefficients import Coefficients, Known
 from discreet.models.estimators.regressor import FittedRegression, PerturbedRegression
-from discreet.models.intervals.intervals import CoefficientIntervals
+from discreet.models.intervals.coefficient_intervals import CoefficientIntervals
 from discreet.models.intervals.wald import CoefficientTest, linear_test
 from discreet.models.perturbation import noise_variance, objective_law, ridge_of
 from discreet.models.protocol import Columns

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from discreet.core.query import Relation
 from discreet.models.design import Design, Floats
 from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
-from discreet.models.intervals.intervals import CoefficientIntervals
+from discreet.models.intervals.coefficient_intervals import CoefficientIntervals
 from discreet.models.losses import Logistic, Loss
 from discreet.models.perturbation import free_ridge
 

@@ -21,7 +21,7 @@ from discreet.models.estimators.linear_classifier import FittedClassifier
 from discreet.models.estimators.perturbed_classifier import PerturbedMinimiser
 from discreet.models.estimators.privacy import asked_ridge_of
 from discreet.models.estimators.regressor import Regressor
-from discreet.models.intervals.intervals import CoefficientIntervals
+from discreet.models.intervals.coefficient_intervals import CoefficientIntervals
 from discreet.models.intervals.sandwich import shares_of
 from discreet.models.intervals.wald import CoefficientTest, classifier_test
 from discreet.models.losses import PoissonLoss

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -30,6 +30,7 @@ from discreet.models.estimators.arrays import checked_weights, read_bounds, rows
 from discreet.models.protocol import Columns
 from discreet.models.publish.document import publish
 from discreet.sources import open_source
+from discreet.sources.matrix import MatrixColumns
 
 _ANY = Real(-1e100, 1e100)  # the declaration of a column that is read without bounds
 
@@ -116,7 +117,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         self.accept(self.desk(table, columns.schema).run(self.procedure(columns, relation)), columns)
         return self
 
-    def read_arrays(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Columns]:
+    def read_arrays(self, X: Any, y: Any, sample_weight: Any) -> tuple[Mapping[str, Any], Columns]:
         """Validated arrays as a table, and which columns of it the model is fitted to."""
         X = rows_of(self, X, reset=True)
         self._check_declarations(X.shape[1])
@@ -130,13 +131,13 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         if bounds is not None:
             declared = {ends: Real(*ends) for ends in set(bounds)}
             columns = {name: declared[ends] for name, ends in zip(names, bounds, strict=True)}
-        table = {n: X[:, i] for i, n in enumerate(names)}
+        beside: dict[str, Any] = {}
         if goal is not None:
-            table[target], columns[target] = goal
+            beside[target], columns[target] = goal
         if sample_weight is not None:
             most = self._most_weight()
-            columns[weight], table[weight] = Real(0, most), checked_weights(sample_weight, len(X), most)
-            if not table[weight].any():
+            columns[weight], beside[weight] = Real(0, most), checked_weights(sample_weight, len(X), most)
+            if not beside[weight].any():
                 raise InvalidRequest("weights must not all be zero: no row would count")
         relation = check_relation(self.neighbors)
         public = len(X) if relation == "replace" else None
@@ -155,7 +156,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             raw=bounds is None,
             arrays=True,
         )
-        return table, where
+        return MatrixColumns.named(X, names, beside), where
 
     def _declarations(self) -> list[Callable[[], Any]]:
         """What has to be declared beside price and bounds: each raises where it is not."""
@@ -187,7 +188,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return X if self.fitted_to_table_ else rows_of(self, X)
 
-    def desk(self, table: dict[str, Any], schema: Schema) -> Desk:
+    def desk(self, table: Mapping[str, Any], schema: Schema) -> Desk:
         """Where a procedure on arrays is run."""
         if self.ledger is not None and not hasattr(self.ledger, "pay"):
             raise InvalidRequest(f"ledger must be a discreet.Ledger, got {self.ledger!r}; open it first, or use a Session")

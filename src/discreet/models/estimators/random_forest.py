@@ -14,6 +14,7 @@ from discreet.core.query import Relation
 from discreet.core.random import system
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Floats
@@ -69,7 +70,7 @@ class ForestRule:
     def digest(self) -> str:
         return digest_of(self.leaves, self.query.forest.key)
 
-    def decide(self, batch: Any) -> tuple[Any, Any]:
+    def decide(self, batch: Batch) -> tuple[Any, Any]:
         values, truth = self.query.read(batch)
         score = np.zeros((len(values), self.classes))
         for shares, leaf in zip(self.leaves, self.query.leaves(values), strict=True):

@@ -20,7 +20,7 @@ from discreet.core.numbers import Number
 from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.release import Release
-from discreet.core.runner import Procedure, plan
+from discreet.core.runner import Procedure, R, Yielded, plan, relayed
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Exponential, NoNoise
 from discreet.models.design import Design
@@ -262,20 +262,15 @@ def _cost_of(asked: Sequence[Ask | Open | Reopen], relation: Relation) -> Cost:
     return total
 
 
-def _charged(procedure: Procedure[Any], account: Account) -> Procedure[Any]:
+def _charged(procedure: Procedure[R], account: Account) -> Procedure[R]:
     """A procedure whose every ask is paid by an account on a part, steps of a plan by the one it opens there."""
-    answer: Any = None
-    while True:
-        try:
-            request = procedure.send(answer)
-        except StopIteration as stop:
-            return stop.value
+
+    def charge(request: Yielded) -> Yielded:
         if isinstance(request, tuple):
-            answer = yield tuple(replace(ask, account=account) for ask in request)
-        elif request.account is None:
-            answer = yield replace(request, account=account)
-        else:
-            answer = yield request
+            return tuple(replace(ask, account=account) for ask in request)
+        return replace(request, account=account) if request.account is None else request
+
+    return relayed(procedure, charge)
 
 
 def _parameters(model: PrivateModel) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from discreet.core.query import Relation, distance_of_weights, queries
 from discreet.core.release import Release
 from discreet.core.result import Reading, Result, readings
 from discreet.core.runner import Procedure
+from discreet.core.source import Batch
 from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Design, scores
 from discreet.models.queries.design_sum import DesignSum
@@ -52,7 +53,7 @@ class Hits(DesignSum):
     def distance(self, relation: Relation) -> Distance:
         return distance_of_weights(self.design.rows, relation)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         rows = self.design.block(batch)
         right = ((scores(rows.x, self.theta) > 0) == (rows.y > 0)).astype(np.int64)
         one = int(1 / self.grid)
@@ -73,7 +74,7 @@ class HitShare(Reading):
 
     most: float = 1.0
 
-    def value(self, releases: Sequence[Release]) -> Any:
+    def value(self, releases: Sequence[Release]) -> float:
         hits, misses = np.asarray(releases[0].value, np.float64)
         return self._share(float(hits), float(misses))
 
@@ -85,7 +86,7 @@ class HitShare(Reading):
     def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
         """Each of the two sums lies within its own interval of level 1 - (1 - level) / 2: so both do, at ``level``."""
         hits, misses = np.asarray(releases[0].value, np.float64)
-        reach = float(np.max(releases[0].mechanism.error(1 - (1 - level) / 2)))  # type: ignore[attr-defined]
+        reach = float(np.max(releases[0].noise.error(1 - (1 - level) / 2)))
         more_hits, more_misses = max(0.0, hits + reach), max(0.0, misses + reach)
         fewer_hits, fewer_misses = max(0.0, hits - reach), max(0.0, misses - reach)
         low = 0.0 if fewer_hits == 0 else self._share(fewer_hits, more_misses)
@@ -96,7 +97,7 @@ class HitShare(Reading):
         """To first order in the noise."""
         hits, misses = np.maximum(np.asarray(releases[0].value, np.float64), 0.0)
         total = hits + misses
-        one = float(np.max(releases[0].mechanism.expected_error))  # type: ignore[attr-defined]
+        one = float(np.max(releases[0].noise.expected_error))
         return self.most if total <= 0 else min(self.most, self.most * one * math.hypot(hits, misses) / total**2)
 
 

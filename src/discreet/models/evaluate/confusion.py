@@ -7,10 +7,11 @@ counts to which a person contributes once for each of its rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.core import drawing
 from discreet.core.ask import Ask
 from discreet.core.cost import Cost, Distance
 from discreet.core.exact import Exact
@@ -20,21 +21,24 @@ from discreet.core.query import Relation, SumQuery, distance_of_weights, queries
 from discreet.core.random import chosen
 from discreet.core.release import Release
 from discreet.core.runner import Desk, NoLedger, Procedure
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Design
 from discreet.models.estimators.private_model import PrivateModel
-from discreet.models.evaluate.axes import drawn_on
 from discreet.models.evaluate.coded_table import check_declared, coded_table
 from discreet.models.evaluate.decisions import Decides, Decisions
-from discreet.models.evaluate.judged import Judged, by_scores, judged
 from discreet.models.evaluate.network_rule import NetworkRule
 from discreet.models.evaluate.rates import Rates
 from discreet.models.evaluate.roc import BINS, Roc
+from discreet.models.evaluate.scorer import Scorer, by_scores, scorer_of
 from discreet.models.gradient.network import Network
 from discreet.models.publish.predictor import Predictor
 from discreet.models.queries.design_sum import DesignSum
 from discreet.sources import open_source
+
+if TYPE_CHECKING:
+    import matplotlib.axes
 
 
 @queries("judged_counts")
@@ -76,7 +80,7 @@ class ConfusionCounts(DesignSum):
     def distance(self, relation: Relation) -> Distance:
         return distance_of_weights(self.design.rows, relation)
 
-    def step(self, batch: Any) -> Any:
+    def step(self, batch: Batch) -> Any:
         rule = NetworkRule(self.design, self.network, self.flat, self.threshold)
         if self.bins:
             truth, scores = rule.scores(batch)
@@ -120,12 +124,12 @@ class Confusion:
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """Two ends for every count, over the noise alone."""
-        reach = float(np.max(self.release.mechanism.error(level)))  # type: ignore[attr-defined]
+        reach = float(np.max(self.release.noise.error(level)))
         return np.maximum(self.counts - reach, 0.0), np.maximum(self.counts + reach, 0.0)
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: matplotlib.axes.Axes | None = None) -> matplotlib.axes.Axes:
         """The matrix as a picture; returns the axes."""
-        axes = drawn_on(axes)
+        axes = drawing.new_axes(axes, (5.5, 4.5))
         shares = np.maximum(self.counts, 0) / np.maximum(np.maximum(self.counts, 0).sum(axis=1, keepdims=True), 1)
         axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
         for (line, column), count in np.ndenumerate(self.counts):
@@ -204,17 +208,17 @@ def _check_session(given: Any) -> None:
 
 def question_of(model: Any, bins: int = 0) -> ConfusionCounts:
     """What is asked about a fitted or published model: a linear one is a network without hidden layers."""
-    return _question(judged(model), bins)
+    return _question(scorer_of(model), bins)
 
 
-def _question(one: Judged, bins: int) -> ConfusionCounts:
+def _question(one: Scorer, bins: int) -> ConfusionCounts:
     return ConfusionCounts(one.design, one.network, one.digest, bins, one.threshold, one.flat)
 
 
 def _counts(model: Any, X: Any, y: Any, bins: int, price: Price, ledger: Any) -> tuple[Release, Design, tuple[Any, ...]]:
     """The counts of a model on a session's table, or on arrays; the design of what was counted, and the classes."""
     if y is None:
-        one = judged(model)
+        one = scorer_of(model)
         question = _question(one, bins)
         _check_session(X)
         check_declared(question.design, X.schema)
@@ -222,9 +226,9 @@ def _counts(model: Any, X: Any, y: Any, bins: int, price: Price, ledger: Any) ->
         return X.run(counts_of(question, price, X.schema.neighbors)), question.design, question.design.target.classes
     neighbors: Any = getattr(model, "neighbors", "add_remove")
     if isinstance(model, PrivateModel):
-        one, rows = judged(model), model.predictor.rows(model.columns_of(X))
+        one, rows = scorer_of(model), model.predictor.rows(model.columns_of(X))
     elif isinstance(model, Predictor):
-        one, rows = judged(model), model.rows(X)
+        one, rows = scorer_of(model), model.rows(X)
     else:
         one, rows = by_scores(model, X)
     labels, truth = list(one.classes), np.asarray(y)

@@ -17,12 +17,13 @@ from discreet.core.query import Relation, SumQuery, distance_of_weights, queries
 from discreet.core.release import Release
 from discreet.core.result import Result
 from discreet.core.runner import Procedure
+from discreet.core.source import Batch
 from discreet.mechanisms.priced import law_of_sums
 from discreet.models.evaluate.accuracy import HitShare
 from discreet.models.publish.predictor import Input
 from discreet.statistics.cells import Integers
 
-J = TypeVar("J", bound="Judged")
+J = TypeVar("J", bound="RuleCounts")
 
 
 class Rule(Protocol):
@@ -44,7 +45,7 @@ class Rule(Protocol):
     def digest(self) -> str:
         """What tells it apart from others."""
 
-    def decide(self, batch: Any) -> tuple[Any, Any]:
+    def decide(self, batch: Batch) -> tuple[Any, Any]:
         """The numbers of the true and of the decided class of every row that counts."""
 
 
@@ -65,7 +66,7 @@ class Decides(Protocol):
 
 
 @dataclass(frozen=True)
-class Judged(SumQuery):
+class RuleCounts(SumQuery):
     """Counts of rows by what a ``rule`` makes of them; the rule is told apart from others by its ``digest``."""
 
     reads: tuple[str, ...]
@@ -92,7 +93,7 @@ class Judged(SumQuery):
 
 @queries("decisions")
 @dataclass(frozen=True)
-class Decisions(Judged):
+class Decisions(RuleCounts):
     """How many rows of each true class a classifier puts into each class.
 
     ``distance``: that of counts to which a person adds at most ``rows``.
@@ -106,14 +107,14 @@ class Decisions(Judged):
         """True classes, and decided ones."""
         return self.classes, self.classes
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         truth, guess = self.rule.decide(batch)
         return np.bincount(truth * self.classes + guess, minlength=self.classes**2).reshape(self.shape)
 
 
 @queries("right_decisions")
 @dataclass(frozen=True)
-class RightDecisions(Judged):
+class RightDecisions(RuleCounts):
     """How many rows a classifier decides right, and how many wrong.
 
     ``distance``: that of counts to which a person adds at most ``rows``.
@@ -126,7 +127,7 @@ class RightDecisions(Judged):
         """Right and wrong."""
         return (2,)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         truth, guess = self.rule.decide(batch)
         right = int((truth == guess).sum())
         return np.array([right, len(truth) - right], np.int64)

@@ -33,7 +33,7 @@ class Determination(Reading):
 
     rows: int | None = None
 
-    def value(self, releases: Sequence[Release]) -> Any:
+    def value(self, releases: Sequence[Release]) -> float:
         sums = self._moments(releases).repaired
         spread = _spread(sums[2, 2], sums[1, 2], sums[1, 1])
         return float(1.0 - _MISSED @ sums @ _MISSED / spread) if spread > 0 else 0.0
@@ -52,7 +52,7 @@ class Determination(Reading):
         high = 1.0 - fewest / wide if wide > 0 else 1.0
         return min(low, value), max(high, value)
 
-    def expected_error(self, releases: Sequence[Release]) -> Any:
+    def expected_error(self, releases: Sequence[Release]) -> float:
         """To first order in the noise."""
         sums = self._moments(releases).repaired
         spread = _spread(sums[2, 2], sums[1, 2], sums[1, 1])
@@ -62,9 +62,7 @@ class Determination(Reading):
         by_rows = 0.0 if self.rows is not None else ratio * mean**2
         # What a unit in each sum does: predictions squared, products, the total, the rows, truths squared.
         slopes = np.array([1.0, -2.0, 2 * ratio * mean, by_rows, 1.0 - ratio]) / spread
-        law = releases[0].mechanism
-        each = law.expected_error(dimension=_ENTRIES) if isinstance(law, SphericalLaplace) else law.expected_error  # type: ignore[attr-defined]
-        return float(np.max(each)) * float(np.linalg.norm(slopes))
+        return float(np.max(releases[0].mechanism.deviation(_ENTRIES))) * float(np.linalg.norm(slopes))
 
     def _moments(self, releases: Sequence[Release]) -> RegressionMoments:
         return read(releases[0], self.rows)
@@ -73,7 +71,7 @@ class Determination(Reading):
         law = releases[0].mechanism
         if isinstance(law, SphericalLaplace):
             return law.quantile(0.5 + level / 2, dimension=_ENTRIES) + float(law.grid) / 2
-        return float(np.max(law.error(level)))  # type: ignore[attr-defined]
+        return float(np.max(releases[0].noise.error(level)))
 
 
 def _spread(squares: float, total: float, rows: float) -> float:

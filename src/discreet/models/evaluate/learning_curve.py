@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.models.evaluate.axes import drawn_on
+from discreet.core import drawing
+
+if TYPE_CHECKING:
+    import matplotlib.axes
 
 
 def accuracy_by_size(
@@ -24,9 +27,11 @@ def accuracy_by_size(
     return points
 
 
-def plot_accuracy(curves: dict[str, list[tuple[int, float]]], axes: Any = None) -> Any:
+def plot_accuracy(
+    curves: dict[str, list[tuple[int, float]]], axes: matplotlib.axes.Axes | None = None
+) -> matplotlib.axes.Axes:
     """Accuracy against the number of rows, one line for each name; returns the axes."""
-    axes = drawn_on(axes)
+    axes = drawing.new_axes(axes, (5.5, 4.5))
     for name, points in curves.items():
         axes.plot(*zip(*points, strict=True), "o-", ms=4, label=name)
     axes.set_xscale("log")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.source import Batch
 from discreet.models.design import Design, Floats
 from discreet.models.evaluate.decisions import digest_of
 from discreet.models.gradient.network import BLOCK, Network, Room
@@ -39,11 +40,11 @@ class NetworkRule:
     def digest(self) -> str:
         return digest_of(self.flat, self.threshold) if self.threshold else digest_of(self.flat)
 
-    def decide(self, batch: Any) -> tuple[Any, Any]:
+    def decide(self, batch: Batch) -> tuple[Any, Any]:
         truth, scores = self.scores(batch)
         return truth, (scores[:, 0] > self.threshold).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
-    def scores(self, batch: Any) -> tuple[Any, Floats]:
+    def scores(self, batch: Batch) -> tuple[Any, Floats]:
         """The number of the true class and the scores of every row that counts; rows in blocks of one size, so that
         nobody moves another by where they stand.
         """

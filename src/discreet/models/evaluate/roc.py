@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.core import drawing
 from discreet.core.cost import Cost
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
-from discreet.models.evaluate.axes import drawn_on
 from discreet.models.evaluate.rates import Floats, Rates, noise_deviation, reach
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+
 
 BINS = 64  # cells of a score
 
@@ -120,9 +124,9 @@ class Roc:
         score = float(self.thresholds[1:-1][int(np.argmin(inner))])
         return Threshold(score, self.at(score), self.release, self.cost)
 
-    def plot(self, axes: Any = None, label: str = "") -> Any:
+    def plot(self, axes: matplotlib.axes.Axes | None = None, label: str = "") -> matplotlib.axes.Axes:
         """The curve as a picture; returns the axes."""
-        axes = drawn_on(axes)
+        axes = drawing.new_axes(axes, (5.5, 4.5))
         axes.plot(self.false_alarms, self.hits, label=f"{label} area {self.area:.3f}".strip())
         axes.plot([0, 1], [0, 1], color="grey", ls=":", lw=1)
         axes.set_xlabel("false alarms")

@@ -12,6 +12,7 @@ import numpy as np
 from discreet.accounting.banded import BITS, coefficients
 from discreet.core.cost import Distance
 from discreet.core.query import Query, Relation, queries
+from discreet.core.source import Batch, Source
 from discreet.errors import InvalidRequest
 from discreet.models.gradient.trainable import StepQuery
 
@@ -72,7 +73,7 @@ class BandedGradient(StepQuery):
     def distance(self, relation: Relation) -> Distance:
         return self.of.distance(relation)
 
-    def step(self, batch: Any) -> Any:
+    def step(self, batch: Batch) -> Any:
         raise InvalidRequest("lots in turns are for tables in memory; use lots='random'")
 
     def combine(self, left: Any, right: Any) -> Any:
@@ -84,7 +85,7 @@ class BandedGradient(StepQuery):
     def blank(self, rows: int) -> Any:
         return self.of.blank(rows)
 
-    def gather(self, source: Any) -> Remembered | None:
+    def gather(self, source: Source) -> Remembered | None:
         rows = self._inner.gather(source)
         return None if rows is None else Remembered(rows, rows.people, deque(maxlen=self.band))
 

@@ -16,6 +16,7 @@ from discreet.core.numbers import Number
 from discreet.core.query import Relation, distance_of_weights, queries
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import DiscreteLaplace
 from discreet.models.design import Design
@@ -70,7 +71,7 @@ class GradientLengths(DesignSum):
     def distance(self, relation: Relation) -> Distance:
         return distance_of_weights(1, relation)
 
-    def step(self, batch: Any) -> Any:
+    def step(self, batch: Batch) -> Any:
         rows = ordered(self.design.block(batch))
         flat = self.network.start(self.start)
         found = lengths(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
-from discreet.core.random import system
+from discreet.core.numbers import Number
+from discreet.core.random import Random, system
+from discreet.core.source import Source
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design
 from discreet.models.gradient.lot_gradient import Gathered
@@ -23,7 +24,7 @@ def namespace(x: Any) -> ModuleType | None:
     return found
 
 
-class DeviceTable:
+class DeviceTable(Source):
     """A table of numbers in another library's arrays: features in columns, targets coded as the design has them.
 
     Bounds, units and norms are applied there, in doubles. It can be asked for lots only.
@@ -35,7 +36,7 @@ class DeviceTable:
         self._x, self._y, self._xp = x, y, xp
         if xp.astype(x[:0, :], xp.float64).dtype != xp.float64:
             raise InvalidRequest("arrays must hold doubles, and this library makes them shorter; turn its 64-bit mode on")
-        self.version = version or system().words(2).tobytes().hex()
+        self._version = version or system().words(2).tobytes().hex()
 
     def gathered(self, design: Design, network: Network) -> Gathered:
         """The rows as the network takes them; those with a value that is not finite are left out. A last one is nobody's.
@@ -64,8 +65,12 @@ class DeviceTable:
         y = xp.concat([y, xp.zeros((1,), dtype=y.dtype, **device)], axis=0)
         return Gathered(network.widen(x, xp), y, None, None, people, None, xp)
 
-    def sample(self, rate: Fraction, seed: Any = None) -> Any:
+    @property
+    def version(self) -> str:
+        return self._version
+
+    def sample(self, rate: Number, seed: int | Random | None = None) -> Self:
         raise InvalidRequest("arrays of another library are asked for lots of a plan only; pass NumPy arrays")
 
     def fold(self, *_: Any) -> Any:
-        self.sample(Fraction(1))
+        self.sample(1)

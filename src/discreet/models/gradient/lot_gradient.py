@@ -13,6 +13,7 @@ import numpy as np
 from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.query import Relation, queries
+from discreet.core.source import Batch, Source
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design
 from discreet.models.gradient import exact_products
@@ -101,7 +102,7 @@ class LotGradient(StepQuery):
         far = self.clip * (1 + SLACK) * (1 if relation == "add_remove" else 2)
         return Distance(far * numbers.square_root_up(Fraction(self.network.size)), far, far)
 
-    def step(self, batch: Any) -> Any:
+    def step(self, batch: Batch) -> Any:
         rows = ordered(self.design.block(batch))
         return exact_sum(
             self.network, self.weights, self.network.widen(rows.x), rows.y, float(self.clip), weight=rows.weight,
@@ -117,7 +118,7 @@ class LotGradient(StepQuery):
     def blank(self, rows: int) -> Any:
         return np.zeros(self.network.size)
 
-    def gather(self, source: Any) -> Gathered | None:
+    def gather(self, source: Source) -> Gathered | None:
         if hasattr(source, "gathered"):
             made: Gathered = source.gathered(self.design, self.network)
             return made
@@ -173,9 +174,9 @@ def check_clip(clip: Any) -> Fraction:
     return exact
 
 
-def gather(design: Design, source: Any, bias: int) -> Gathered | None:
+def gather(design: Design, source: Source, bias: int) -> Gathered | None:
     """The rows of a table in memory, person by person, with ``bias`` columns of ones; None of one that is read each time."""
-    if not getattr(source, "resident", False):
+    if not source.resident:
         return None
     parts: list[Any] = source.fold(partial(_block, design), _joined, design.columns)
     x = np.ones((sum(len(p.x) for p in parts), design.width + bias))
@@ -189,7 +190,7 @@ def gather(design: Design, source: Any, bias: int) -> Gathered | None:
     return Gathered(x, y, weight, starts, len(starts), Room())
 
 
-def _block(design: Design, batch: Any) -> list[Any]:
+def _block(design: Design, batch: Batch) -> list[Any]:
     return [ordered(design.block(batch))]
 
 

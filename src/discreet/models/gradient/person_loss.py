@@ -16,8 +16,10 @@ import numpy as np
 from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.query import Relation, queries
+from discreet.core.source import Batch, Source
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.models.gradient.lot_gradient import SLACK, Gathered, check_clip, gather, ordered, picked
+from discreet.models.gradient.rows_table import RowsTable
 from discreet.models.gradient.trainable import StepQuery, Trainable
 
 if TYPE_CHECKING:
@@ -136,7 +138,7 @@ class PersonGradients(StepQuery):
         far = self.clip * (1 + SLACK) * (1 if relation == "add_remove" else 2)
         return Distance(far * numbers.square_root_up(Fraction(self.parameters)), far, far)
 
-    def step(self, batch: Any) -> Any:
+    def step(self, batch: Batch) -> Any:
         rows = ordered(self.design.block(batch))
         return self._whole(rows.x, _targets(self.design, rows.y), rows.weight, rows.people)
 
@@ -149,10 +151,10 @@ class PersonGradients(StepQuery):
     def blank(self, rows: int) -> Any:
         return np.zeros(self.parameters)
 
-    def gather(self, source: Any) -> Gathered | None:
+    def gather(self, source: Source) -> Gathered | None:
         if self.design is None:
-            own: Gathered = source.rows
-            return own
+            assert isinstance(source, RowsTable)
+            return source.rows
         made = gather(self.design, source, 0)
         return (
             None

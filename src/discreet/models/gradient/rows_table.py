@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
-from discreet.core.random import system
+from discreet.core.numbers import Number
+from discreet.core.random import Random, system
+from discreet.core.source import Source
 from discreet.errors import InvalidRequest
 from discreet.models.gradient.lot_gradient import Gathered
 
 
-class RowsTable:
+class RowsTable(Source):
     """Gathered rows as a source. It can be asked for lots only."""
 
     resident = True
 
     def __init__(self, rows: Gathered, version: str | None = None) -> None:
         self.rows = rows
-        self.version = version or system().words(2).tobytes().hex()
+        self._version = version or system().words(2).tobytes().hex()
 
-    def sample(self, rate: Fraction, seed: Any = None) -> Any:
+    @property
+    def version(self) -> str:
+        return self._version
+
+    def sample(self, rate: Number, seed: int | Random | None = None) -> Self:
         raise InvalidRequest("rows that are read as they are can be asked for lots of a plan only; use a Session")
 
     def fold(self, *_: Any) -> Any:
-        self.sample(Fraction(1))
+        self.sample(1)

@@ -15,6 +15,7 @@ from discreet.models.feature import Feature
 from discreet.models.intervals.spread import Spread
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import pandas as pd
 
 _ACROSS = 3  # pictures side by side
@@ -60,7 +61,7 @@ class Shape:
         ends = {} if self.lower is None else {"lower": self.lower, "upper": self.upper}
         return pd.DataFrame({"log odds": self.values, **ends}, index=pd.Index(self.places, name=self.column))
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: matplotlib.axes.Axes | None = None) -> matplotlib.axes.Axes:
         """The shape with its band; returns the axes."""
         import matplotlib.pyplot as plt
 

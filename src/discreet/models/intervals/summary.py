@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet.models.design import Floats
-from discreet.models.intervals.intervals import COVERS, CoefficientIntervals
+from discreet.models.intervals.coefficient_intervals import COVERS, CoefficientIntervals
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import pandas as pd
 
 
@@ -33,7 +34,7 @@ class Summary:
         columns |= {"p": self.tests[:, 1], low: ends.lower, high: ends.upper}
         return pd.DataFrame(columns, index=pd.Index(ends.names, name="name"))
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: matplotlib.axes.Axes | None = None) -> matplotlib.axes.Axes:
         """Coefficients with their intervals; returns the axes."""
         return self.intervals.plot(axes)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.errors import InvalidRequest
 from discreet.models.design import Floats
-from discreet.models.intervals.intervals import COVERS
+from discreet.models.intervals.coefficient_intervals import COVERS
 from discreet.models.intervals.spread import DRAWS, Spread
 from discreet.models.queries.regression_sums import RegressionMoments
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.query import Query, Relation, queries
 from discreet.core.smoothness import Smoothness
+from discreet.core.source import Source
 from discreet.models.design import Design
 from discreet.models.losses import Loss, Squared
 from discreet.models.solve.least_squares import LeastSquares
@@ -64,7 +64,7 @@ class BallProblem(Query):
         )
         return Distance(whole * one * self.design.width, whole * one, whole * one, None, bent)
 
-    def evaluate(self, source: Any) -> LeastSquares:
+    def evaluate(self, source: Source) -> LeastSquares:
         return LeastSquares(self.design, self.loss, source)
 
     def blank(self, rows: int) -> LeastSquares:

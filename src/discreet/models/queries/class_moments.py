@@ -18,6 +18,7 @@ from discreet.core.price import Price
 from discreet.core.query import FineSum, Relation, queries
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Floats
@@ -92,7 +93,7 @@ class ClassMoments(FineSum):
         l1 = times * (w + Fraction(3 * d, 2)) + rounded
         return Distance(k * l1, k * (numbers.square_root_up(square) + rounded), k * (max(w, Fraction(times)) + self.grid))
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         codes, labels = self.bounded.read(batch, quantum.ONE)
         total = np.zeros(self.shape, np.int64)
         one, d = int(self.weight * int(quantum.ONE)), self.bounded.size

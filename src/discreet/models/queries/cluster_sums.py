@@ -14,6 +14,7 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.query import FineSum, Relation, queries
+from discreet.core.source import Batch
 from discreet.models.design import Floats
 from discreet.statistics.bounded_rows import BoundedRows
 from discreet.statistics.cells import Integers
@@ -72,7 +73,7 @@ class ClusterSums(FineSum):
         square = max(Fraction(4 * d), 2 * (w * w + d))
         return Distance(2 * k * (w + d), k * numbers.square_root_up(square), k * max(w, Fraction(2)))
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         codes, _ = self.bounded.read(batch, quantum.ONE)
         total = np.zeros(self.shape, np.int64)
         one = int(self.weight * int(quantum.ONE))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from discreet.core.cost import Distance
 from discreet.core.query import Query, Relation, queries
+from discreet.core.source import Source
 from discreet.mechanisms.objective_perturbation import TOLERANCE
 from discreet.models.design import Design, DesignRows, Floats
 from discreet.models.losses import Loss
@@ -51,7 +51,7 @@ class ConstrainedProblem(Query):
         facts = {"reach": region.reach(width), "least": region.least(width), "off": Fraction(region.unit(width))}
         return gradient_distance(self.design, self.loss, relation, free_jacobian=False, **facts)
 
-    def evaluate(self, source: Any) -> ConstrainedObjective:
+    def evaluate(self, source: Source) -> ConstrainedObjective:
         return ConstrainedObjective(self.design, self.loss, self.region, source)
 
     def blank(self, rows: int) -> ConstrainedObjective:
@@ -83,7 +83,12 @@ class ConstrainedObjective(Objective):
     """A sum of losses that is minimised over a convex set."""
 
     def __init__(
-        self, design: Design, loss: Loss, region: Region, source: Any = None, rows: Sequence[DesignRows] | None = None
+        self,
+        design: Design,
+        loss: Loss,
+        region: Region,
+        source: Source | None = None,
+        rows: Sequence[DesignRows] | None = None,
     ) -> None:
         super().__init__(design, loss, source, rows)
         self.region = region

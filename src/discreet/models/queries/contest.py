@@ -14,6 +14,7 @@ import numpy.typing as npt
 from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, scores
 from discreet.models.losses import Loss
@@ -30,7 +31,7 @@ class ScoringRule:
     theta: tuple[float, ...]
     loss: Loss | None = None  # what a score predicts a number by, where that is not the score itself
 
-    def errors(self, batch: Any) -> int:
+    def errors(self, batch: Batch) -> int:
         """The number of wrong classes, or what rows are wrong by in steps: (hi - lo)^2 / 2^20, a row's weight over its
         bound.
         """
@@ -129,7 +130,7 @@ class Contest(Judging):
     def steps(self) -> int:
         return 1 if self.rules[0].whole else _STEPS
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         return np.array([rule.errors(batch) for rule in self.rules], np.int64)
 
 
@@ -170,6 +171,6 @@ class DecisionContest(Judging):
     def most_rows(self) -> int:
         return self.rows
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         decided = (rule.decide(batch) for rule in self.rules)
         return np.array([int((truth != guess).sum()) for truth, guess in decided], np.int64)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from discreet.core.grid import quantise
 from discreet.core.query import Relation, SumQuery, check_rows, queries
 from discreet.core.random import Random
 from discreet.core.schema import Categories, Schema
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.models.design import Floats
 from discreet.statistics.cells import Factor, Integers
@@ -139,7 +140,7 @@ class LeafCounts(SumQuery):
         times = 1 if relation == "add_remove" else 2
         return Distance(times * trees * k, k * numbers.square_root_up(Fraction(times * trees)), k)
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         values, classes = self.read(batch)
         total = np.empty(self.shape, np.int64)
         wide = self.shape[1] * self.shape[2]
@@ -147,7 +148,7 @@ class LeafCounts(SumQuery):
             total[tree] = np.bincount(leaf * self.shape[2] + classes, minlength=wide).reshape(self.shape[1:])
         return total
 
-    def read(self, batch: Any) -> tuple[Floats, Integers]:
+    def read(self, batch: Batch) -> tuple[Floats, Integers]:
         """Places of numbers in steps and numbers of labels, and the class, of every row that counts."""
         there = np.ones(batch.size, np.bool_)
         values = np.empty((batch.size, len(self.features)))

@@ -18,6 +18,7 @@ from discreet.core.cost import Distance
 from discreet.core.numbers import Number
 from discreet.core.price import Price
 from discreet.core.query import Query, Relation, queries
+from discreet.core.source import Source
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
 from discreet.models.losses import Loss
@@ -149,7 +150,7 @@ class Descent(Query):
         far = self.ideal + 2 * self.rounding * self._sum_of_steps
         return Distance(far * numbers.square_root_up(Fraction(self.design.width)), far, far)
 
-    def evaluate(self, source: Any) -> Floats:
+    def evaluate(self, source: Source) -> Floats:
         return self.descended(Problem(self.design, self.loss).evaluate(source))
 
     def blank(self, rows: int) -> Floats:

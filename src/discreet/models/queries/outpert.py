@@ -17,7 +17,6 @@ from discreet.core.mechanism import Mechanism
 from discreet.core.numbers import Number
 from discreet.core.price import Price
 from discreet.core.query import Relation
-from discreet.mechanisms import Gaussian, SphericalLaplace
 from discreet.mechanisms.priced import law_in_l2
 from discreet.models.design import Design, Floats
 from discreet.models.losses import Loss
@@ -89,10 +88,8 @@ def smoothness(query: Descent) -> float:
 
 
 def noise_length(law: Mechanism, width: int) -> float:
-    """E|z|^2 of noise on ``width`` coordinates: width s^2 for normal noise, width (width + 1) s^2 for spherical Laplace."""
-    if isinstance(law, Gaussian):
-        return width * float(law.scales[0]) ** 2
-    return width * (width + 1) * float(law.scales[0]) ** 2 if isinstance(law, SphericalLaplace) else 0.0
+    """E|z|^2 of noise on ``width`` coordinates: the sum of their variances."""
+    return float(np.sum(law.deviation(width) ** 2))
 
 
 def _to_go(query: Descent, steps: npt.NDArray[np.int64], reach: float) -> Floats:

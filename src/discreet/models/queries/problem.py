@@ -12,6 +12,7 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.query import Query, Relation, queries
 from discreet.core.smoothness import Smoothness
+from discreet.core.source import Source
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.objective_perturbation import TOLERANCE, certifiable
 from discreet.models.design import Design, Floats
@@ -74,7 +75,7 @@ class Problem(Query):
     def distance(self, relation: Relation) -> Distance:
         return gradient_distance(self.design, self.loss, relation, free_jacobian=self.loss.free_jacobian)
 
-    def evaluate(self, source: Any) -> Objective:
+    def evaluate(self, source: Source) -> Objective:
         return Objective(self.design, self.loss, source)
 
     def blank(self, rows: int) -> Objective:
@@ -106,7 +107,7 @@ class RidgeMinimiser(Query):
         assert distance.problem is not None
         return max(self.tolerance * distance.l2, certifiable(distance.problem, distance.l2, self.ridge, Fraction(0)))
 
-    def evaluate(self, source: Any) -> Floats:
+    def evaluate(self, source: Source) -> Floats:
         return self.minimised(self.problem.evaluate(source))
 
     def blank(self, rows: int) -> Floats:

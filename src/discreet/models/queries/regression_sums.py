@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.query import Relation, queries
 from discreet.core.release import Release
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, SphericalLaplace
 from discreet.models.design import Design, Floats
@@ -112,7 +113,7 @@ class RegressionSums(DesignSum):
         l1 = twice * (Fraction(p * (p + 1), 2) + f * p + 1) + rounded
         return Distance(k * l1, k * (numbers.square_root_up(square) + rounded), k * (twice * f + slack))
 
-    def step(self, batch: Any) -> Integers:
+    def step(self, batch: Batch) -> Integers:
         x, y, weight, _ = self.design.block(batch)
         total = np.zeros((self.side, self.side), np.int64)
         for start in range(0, len(x), _RUN):

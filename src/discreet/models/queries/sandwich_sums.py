@@ -19,6 +19,7 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, DesignRows, Floats, scores
 from discreet.models.losses import Loss
@@ -84,7 +85,7 @@ class SandwichSum(FoldQuery):
         most = self.design.rows * self.design.most_weight * self.loss.slope_within(reach)
         return most, _grid(most)
 
-    def step(self, batch: Any) -> _Totals:
+    def step(self, batch: Batch) -> _Totals:
         rows = self.design.block(batch)
         width = self.design.width
         first = np.zeros((2, width, width), dtype=object)

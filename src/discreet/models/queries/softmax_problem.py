@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from discreet.core.cost import Distance
 from discreet.core.query import Query, Relation, queries
 from discreet.core.smoothness import Smoothness
+from discreet.core.source import Source
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.objective_perturbation import TOLERANCE
 from discreet.models.design import Design, DesignRows, Floats
@@ -68,7 +68,7 @@ class SoftmaxProblem(Query):
         )
         return Distance(move * self.width, move, move, None, bent)
 
-    def evaluate(self, source: Any) -> SoftmaxObjective:
+    def evaluate(self, source: Source) -> SoftmaxObjective:
         return SoftmaxObjective(self.design, self.loss, source)
 
     def blank(self, rows: int) -> SoftmaxObjective:
@@ -105,7 +105,9 @@ class SoftmaxObjective(Objective):
 
     over = staticmethod(pass_over)
 
-    def __init__(self, design: Design, loss: Softmax, source: Any = None, rows: Sequence[DesignRows] | None = None) -> None:
+    def __init__(
+        self, design: Design, loss: Softmax, source: Source | None = None, rows: Sequence[DesignRows] | None = None
+    ) -> None:
         super().__init__(design, loss, source, rows)
         self.width = (loss.classes - 1) * design.width
 

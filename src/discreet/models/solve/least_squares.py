@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from discreet.core.source import Source
 from discreet.models.design import Design, DesignRows, Floats
 from discreet.models.losses import Loss
 from discreet.models.regions import Ball
@@ -23,7 +23,9 @@ _UNIT = 2.0**-52 + 8.0 * float(np.finfo(np.longdouble).eps)  # linear term and r
 class LeastSquares(Objective):
     """The sum of squared errors, minimised over the unit ball."""
 
-    def __init__(self, design: Design, loss: Loss, source: Any = None, rows: Sequence[DesignRows] | None = None) -> None:
+    def __init__(
+        self, design: Design, loss: Loss, source: Source | None = None, rows: Sequence[DesignRows] | None = None
+    ) -> None:
         super().__init__(design, loss, source, rows)
 
     def minimise(self, linear: Floats, ridge: float, tolerance: float) -> Floats:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from discreet.core.source import Batch, Source
 from discreet.models.design import Design, DesignRows, Floats
 from discreet.models.losses import Loss
 
@@ -177,7 +178,7 @@ class _Pass:
     fine: bool
     over: Callable[..., Totals]
 
-    def step(self, batch: Any) -> Totals:
+    def step(self, batch: Batch) -> Totals:
         return self.over(self.design.block(batch), self.loss, self.theta, self.want, self.fine)
 
     @staticmethod
@@ -191,7 +192,7 @@ class _Keeper:
     def __init__(self, design: Design, most: int) -> None:
         self._design, self._most, self._full = design, most, False
 
-    def step(self, batch: Any) -> list[DesignRows] | None:
+    def step(self, batch: Batch) -> list[DesignRows] | None:
         return None if self._full else self._fitting([self._design.block(batch)])
 
     def combine(self, left: list[DesignRows] | None, right: list[DesignRows] | None) -> list[DesignRows] | None:
@@ -207,7 +208,9 @@ class Objective:
 
     over: Callable[..., Totals] = staticmethod(pass_over)  # what a pass does with some rows
 
-    def __init__(self, design: Design, loss: Any, source: Any = None, rows: Sequence[DesignRows] | None = None) -> None:
+    def __init__(
+        self, design: Design, loss: Any, source: Source | None = None, rows: Sequence[DesignRows] | None = None
+    ) -> None:
         self.design, self.loss, self.width = design, loss, design.width
         self._source = source
         self._rows = rows
@@ -217,6 +220,7 @@ class Objective:
         """One pass at ``theta``; ``fine``: in extended precision."""
         rows = self.kept
         if rows is None:
+            assert self._source is not None
             one = _Pass(self.design, self.loss, theta, want, fine, self.over)
             found: Totals = self._source.fold(one.step, one.combine, list(self.design.columns))
             return found.whole
@@ -232,7 +236,7 @@ class Objective:
         """The rows in memory, if they fit there."""
         if not self._tried:
             self._tried = True
-            if getattr(self._source, "in_process", False):
+            if self._source is not None and self._source.in_process:
                 keeper = _Keeper(self.design, _KEPT_BYTES)
                 self._rows = self._source.fold(keeper.step, keeper.combine, list(self.design.columns))
         return self._rows

@@ -25,7 +25,7 @@ SURE = 60.0  # scores beyond are as good as this: the last cell of a ROC curve b
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Scorer:
     """How rows become scores, which classes there are, and above which score a row is of the second."""
 
     design: Design
@@ -40,7 +40,7 @@ class Judged:
         return hashlib.sha256(self.flat.tobytes()).hexdigest()
 
 
-def judged(model: Any) -> Judged:
+def scorer_of(model: Any) -> Scorer:
     """A fitted classifier of discreet.models, or a published one; others are judged by their scores, on arrays."""
     if isinstance(model, Predictor):
         with reading("a published model"):
@@ -58,10 +58,10 @@ def judged(model: Any) -> Judged:
         raise InvalidRequest(f"only classifiers are judged so, got {type(model).__name__}; use paid_score")
     network = getattr(fitted, "network", None) or Network((design.width, 1), Logistic(), bias=False)
     flat = np.asarray(fitted.theta, np.float64)
-    return Judged(design, network, flat, tuple(model.classes_.tolist()), getattr(model, "threshold_", 0.0))
+    return Scorer(design, network, flat, tuple(model.classes_.tolist()), getattr(model, "threshold_", 0.0))
 
 
-def _published(model: Predictor) -> Judged:
+def _published(model: Predictor) -> Scorer:
     """A published classifier: its data card says how columns become rows."""
     card = model.document.get("card")
     written = card.get("design") if isinstance(card, dict) else None
@@ -72,13 +72,13 @@ def _published(model: Predictor) -> Judged:
         sizes = tuple(layer.shape[1] for layer in model.layers[:-1])
         network = classifier(design.width, sizes, len(model.classes), model.activation)  # type: ignore[arg-type]
         flat = np.concatenate([layer.ravel() for layer in model.layers])
-        return Judged(design, network, flat, model.classes, model.threshold)
+        return Scorer(design, network, flat, model.classes, model.threshold)
     coefficients = model.coefficients if model.kernel is not None else _coded(design, model.coefficients)
     if model.intercept and not design.intercept:
         raise UnsupportedFormat("the data card of a published model knows no intercept, and the model has one")
     constant = [model.intercept] if design.intercept else []
     flat = np.append(coefficients, constant) * design.units
-    return Judged(design, Network((design.width, 1), Logistic(), bias=False), flat, model.classes, model.threshold)
+    return Scorer(design, Network((design.width, 1), Logistic(), bias=False), flat, model.classes, model.threshold)
 
 
 def _coded(design: Design, coefficients: Floats) -> Floats:
@@ -90,7 +90,7 @@ def _coded(design: Design, coefficients: Floats) -> Floats:
     return coefficients[kept]
 
 
-def by_scores(model: Any, X: Any) -> tuple[Judged, Floats]:
+def by_scores(model: Any, X: Any) -> tuple[Scorer, Floats]:
     """Anything with ``decision_function`` and two ``classes``: rows are their scores, each computed by itself.
 
     Proof that a person moves one count alone: a row's score is computed without any other row.
@@ -105,4 +105,4 @@ def by_scores(model: Any, X: Any) -> tuple[Judged, Floats]:
     scores = np.clip(np.nan_to_num(np.array(found)), -SURE, SURE)
     design = Design((Feature("score", -SURE, SURE),), Target("class", tuple(classes)), intercept=False)
     flat = design.units.astype(np.float64)
-    return Judged(design, Network((1, 1), Logistic(), bias=False), flat, tuple(classes)), scores[:, None]
+    return Scorer(design, Network((1, 1), Logistic(), bias=False), flat, tuple(classes)), scores[:, None]

@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 
 from markupsafe import Markup
 
-from discreet.report import dates
+from discreet.report import date_columns
 from discreet.report.language import say
 from discreet.report.numerals import shown
 from discreet.report.svg import BAR, Triple, line, rect, step, svg, text
@@ -74,13 +74,13 @@ def _histogram(edges: Sequence[float], triples: Sequence[Triple], y: float, bott
 def _written(edges: Sequence[float], places: Sequence[float], y: float) -> list[str]:
     """The edges below the bars, as many as fit on a narrow page; the first and the last in any case."""
     parts, last = [], -math.inf
-    apart = max(_APART, _LETTER * max(len(dates.edge(edge)) for edge in (edges[0], edges[-1])))
+    apart = max(_APART, _LETTER * max(len(date_columns.edge(edge)) for edge in (edges[0], edges[-1])))
     for i, (edge, place) in enumerate(zip(edges, places, strict=True)):
         at_end = i == len(edges) - 1
         if not at_end and (place - last < apart or places[-1] - place < apart):
             continue
         last = place
-        parts.append(text(f"{place:.3f}%", y, dates.edge(edge), "end" if at_end else "middle", "small"))
+        parts.append(text(f"{place:.3f}%", y, date_columns.edge(edge), "end" if at_end else "middle", "small"))
     return parts
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from discreet.models.design import Floats
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import pandas as pd
 
 COVERS = "the regularised minimiser of the population (the coefficients that this loss and ridge have on all people)"
@@ -70,7 +71,7 @@ class CoefficientIntervals:
             {self.unit: self.middle, "lower": self.lower, "upper": self.upper}, index=pd.Index(self.names, name="name")
         )
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: matplotlib.axes.Axes | None = None) -> matplotlib.axes.Axes:
         """Estimates with their intervals, one line each, the first on top; returns the axes."""
         import matplotlib.pyplot as plt
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.ledger.journal import now
-from discreet.protect.access import entry
+from discreet.protect.access_request import entry
 from discreet.protect.facts import text
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.receipts import Receipt
@@ -21,7 +21,7 @@ _MONTH = timedelta(days=28)  # article 12(3) gives one month, and the shortest h
 
 
 @dataclass(frozen=True)
-class Decisions:
+class AutomatedDecisions:
     """What was decided about people by a machine, what they say to it, and what a human makes of that.
 
     Each is a row of the vault's log; people are in it as tokens. A contest and a review are answered with a signed receipt.

@@ -23,7 +23,7 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class Field:
+class RegistryField:
     """One entry of the document: what it holds, and the words it may hold where they are a closed list."""
 
     kind: tuple[type, ...] = (str,)
@@ -32,12 +32,12 @@ class Field:
     required: bool = True
 
 
-_TEXT = Field()
-_NUMBER = Field((int, float), required=False)
+_TEXT = RegistryField()
+_NUMBER = RegistryField((int, float), required=False)
 _N = NAMES
-Schema = Mapping[str, "Field | Schema"]
+Schema = Mapping[str, "RegistryField | Schema"]
 SCHEMA: Schema = {
-    "approved": Field((bool,)),
+    "approved": RegistryField((bool,)),
     "registry_author": _TEXT,
     "deployment": {
         "short_name": _TEXT,
@@ -45,10 +45,10 @@ SCHEMA: Schema = {
         "intended_use": _TEXT,
         "data_product_type": _TEXT,
         "data_product_description": _TEXT,
-        "publication_date": Field(pattern=r"\d{4}-\d{2}-\d{2}"),
-        "additional_information_url": Field(pattern=r"https?://\S+", required=False),
+        "publication_date": RegistryField(pattern=r"\d{4}-\d{2}-\d{2}"),
+        "additional_information_url": RegistryField(pattern=r"https?://\S+", required=False),
         _N["variant"]: {
-            "name": Field(among=("Pure DP", "Approximate DP", "Zero Concentrated DP")),
+            "name": RegistryField(among=("Pure DP", "Approximate DP", "Zero Concentrated DP")),
             "data_domain": _TEXT,
             "unprotected_quantities": _TEXT,
         },
@@ -59,12 +59,12 @@ SCHEMA: Schema = {
             f"privacy_parameters_{_N['details']}": _TEXT,
         },
         "model": {
-            "model_type": Field(among=("Local", "Central", "Shuffle", "Federated")),
+            "model_type": RegistryField(among=("Local", "Central", "Shuffle", "Federated")),
             f"model_type_{_N['details']}": _TEXT,
             "actors": _TEXT,
-            "release_type": Field(among=("One-shot", "Continual")),
+            "release_type": RegistryField(among=("One-shot", "Continual")),
             f"release_type_{_N['details']}": _TEXT,
-            "interactivity": Field(among=("Interactive", "Non-interactive")),
+            "interactivity": RegistryField(among=("Interactive", "Non-interactive")),
             f"interactivity_{_N['details']}": _TEXT,
         },
         _N["more"]: {"post_processing": _TEXT, "composition": _TEXT},
@@ -82,7 +82,7 @@ def check(document: Any, schema: Schema = SCHEMA, path: str = "the document") ->
         raise UnsupportedFormat(f"{path} must not have {unknown[0]!r}; known: {', '.join(schema)}")
     for key, rule in schema.items():
         here = f"{path}, {key}"
-        if not isinstance(rule, Field):
+        if not isinstance(rule, RegistryField):
             check(document.get(key), rule, here)
         elif key in document:
             _check_value(document[key], rule, here)
@@ -90,7 +90,7 @@ def check(document: Any, schema: Schema = SCHEMA, path: str = "the document") ->
             raise UnsupportedFormat(f"{here} must be there, and is missing")
 
 
-def _check_value(value: Any, rule: Field, here: str) -> None:
+def _check_value(value: Any, rule: RegistryField, here: str) -> None:
     if not isinstance(value, rule.kind) or (isinstance(value, bool) and bool not in rule.kind):
         raise UnsupportedFormat(f"{here} must be {' or '.join(k.__name__ for k in rule.kind)}, got {value!r}")
     if isinstance(value, str) and rule.among and value not in rule.among:
