@@ -74,7 +74,7 @@ def _checked(wanted: SynthesizeFile, ledger: Any) -> None:
     if any(column.private for column in session.schema.columns.values()):
         return  # the session checks it with what stands in for what is found
     try:
-        Price(*(wanted.options.get(key) for key in ("epsilon", "delta", "rho")))
+        Price(wanted.options.get("epsilon"), wanted.options.get("delta"), wanted.options.get("rho"))
         asked(schema=session.schema, **options)
     except DiscreetError as problem:
         raise problem.at(wanted.place) from None
