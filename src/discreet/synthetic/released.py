@@ -84,7 +84,8 @@ def _beside(names: Sequence[str], sets: Sequence[set[str]]) -> list[str]:
         if not wider:
             known = ", ".join(sorted(set().union(*sets))) or "none"
             raise InvalidRequest(f"nothing that was released tells of column {name!r}, only of {known}; leave it out or pay")
-        more += min((sorted(each) for each in wider), key=len)
+        least = min(wider, key=len)
+        more += sorted(least)
     return more
 
 
