@@ -62,6 +62,31 @@ def jax_value(p: Any, x: Any, y: Any) -> Any:
     return -jax.nn.log_softmax(jax_scores(p, x))[y]
 
 
+def frozen() -> float:
+    """A module with a frozen layer, weights and several rows a person: how far its sum is from gradients made one by one."""
+    import torch
+    from torch import nn
+
+    from discreet.models import torch_loss
+    from discreet.models.estimators.own_network import _gathered
+
+    torch.manual_seed(0)
+    net, cross = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 3)), nn.CrossEntropyLoss()
+    net[0].requires_grad_(False)
+    loss, generator = torch_loss(net, cross), np.random.default_rng(0)
+    x, y = generator.normal(size=(40, 3)).astype(np.float32), generator.integers(0, 3, 40)
+    people, weight = generator.integers(0, 9, 40), generator.uniform(0, 1, 40)
+    found = loss.question(None, Fraction(1)).at(loss.first).of_lot(_gathered(x, y, weight, people), None)
+    for person in np.unique(people):
+        mine = np.zeros(loss.size)
+        for i in np.flatnonzero(people == person):
+            value = cross(net(torch.as_tensor(x[i : i + 1])), torch.as_tensor(y[i : i + 1]))
+            each = torch.autograd.grad(value, list(net[2].parameters()))
+            mine += weight[i] * np.concatenate([part.numpy().ravel() for part in each])
+        found = found - mine * min(1.0, 1.0 / float(np.linalg.norm(mine)))
+    return float(np.abs(found).max())
+
+
 def trained(loss: Any, x: Any, y: Any, lot: int) -> tuple[Any, float]:
     from discreet.models import OwnNetwork
 
@@ -156,6 +181,7 @@ def main(lot: int = 256, copies: int = 1) -> dict[str, Any]:
         "device": torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU",
         "clipped sums differ by": max(float(np.abs(sums["jax"][k] - sums["torch"][k]).max()) for k in start),
         "leaving people out moves others by": max(moved.values()),
+        "a frozen module's sum is off by": frozen(),
     }
     many, goals = np.tile(x[:TRAINED], (copies, 1, 1, 1)), np.tile(y[:TRAINED], copies)
     for name, loss in losses.items():
@@ -191,6 +217,7 @@ def checks(result: dict[str, Any]) -> list[tuple[str, float, str, float]]:
     return [
         ("clipped sums of JAX and PyTorch differ by", result["clipped sums differ by"], "<=", 1e-6),
         ("leaving people out moves others by", result["leaving people out moves others by"], "<=", 0.0),
+        ("a frozen module's sum is off by", result["a frozen module's sum is off by"], "<=", 1e-6),
         ("accuracies of JAX and PyTorch differ by", apart, "<=", 0.2),
     ]
 
