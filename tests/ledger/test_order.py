@@ -24,8 +24,8 @@ from discreet.core.release import Release
 from discreet.core.runner import Bill, Desk
 from discreet.errors import BudgetExceeded, InvalidRequest, LedgerUnavailable, Withheld
 from discreet.ledger import Ledger, process_tally
+from discreet.ledger.outcomes import Outcome
 from discreet.ledger.tables import all_pending
-from discreet.ledger.told import Told
 
 from .laws import People, Plain, Sevens, eps
 
@@ -125,10 +125,10 @@ def test_nothing_is_handed_out_that_was_not_stored(make: Make, monkeypatch: pyte
     ledger = make(Budget(epsilon=1))
     kept = ledger._journal.database.work
 
-    def full(*, write: bool, durable: bool = True, told: Told | None = None) -> Any:
-        if told is not None and "was not stored" in told.before:
-            raise LedgerUnavailable(f"database or disk is full. {told.before}")
-        return kept(write=write, durable=durable, told=told)
+    def full(*, write: bool, durable: bool = True, outcome: Outcome | None = None) -> Any:
+        if outcome is not None and "was not stored" in outcome.before:
+            raise LedgerUnavailable(f"database or disk is full. {outcome.before}")
+        return kept(write=write, durable=durable, outcome=outcome)
 
     monkeypatch.setattr(ledger._database, "work", full)
     with pytest.raises(LedgerUnavailable, match=r"not stored and is withheld; entry 1 \(ε=0.3\) stays paid"):
@@ -285,7 +285,7 @@ def test_an_interrupt_around_the_beginning_of_a_transaction_leaves_none_open(fil
         database = ledger._database
         real = database._connected
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(database, "_connected", lambda *told: Interrupted(real(*told).connection.dbapi_connection))
+            patch.setattr(database, "_connected", lambda *outcome: Interrupted(real(*outcome).connection.dbapi_connection))
             with pytest.raises(KeyboardInterrupt):
                 answer(ledger, ask)
         assert not real().connection.dbapi_connection.in_transaction

@@ -27,6 +27,7 @@ from discreet.mechanisms import (
     RandomizedResponse,
     SphericalLaplace,
 )
+from discreet.statistics import reading
 
 NAN, INF = float("nan"), float("inf")
 
@@ -134,6 +135,18 @@ def test_error_of_the_fine_grid_is_the_textbook_one() -> None:
     assert Laplace(1).log_prob(1e6, 0.0) == pytest.approx(-1e6 - math.log(2))
     assert DiscreteGaussian(1).log_prob(1000, 0) == pytest.approx(-5e5, rel=1e-5)
     assert Gaussian([1, 2]).error(0.5).shape == (2,)
+
+
+def test_laws_of_one_kind_are_multiples_of_one() -> None:
+    """What intervals redraw is scaled from it: in every coordinate 90 % of 20,000 draws lie within
+    the error of that level, to 5 deviations; on a grid of a third of the scale a little more do."""
+    assert Laplace("2.5").unit == Laplace((1, "7.5"), coordinates=2).unit == Laplace(1)
+    assert Gaussian.costing(3, epsilon=1, delta="1e-6").unit == Gaussian(1)
+    for other in (Laplace(3, grid=1), Laplace((1, 1000), grid=Fraction(1, 2**19)), DiscreteLaplace(2), DiscreteGaussian(2)):
+        assert other.unit is None
+    for law in (Laplace((1, "7.5")), Gaussian(("0.25", 40)), Laplace(3, grid=1)):
+        drawn = np.abs(reading._noise(law, (2,), 20_000))
+        assert np.abs((drawn <= law.error(0.9)).mean(0) - 0.9).max() < (0.011 if law.unit else 0.03)
 
 
 def test_shapes_and_types() -> None:

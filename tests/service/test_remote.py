@@ -18,7 +18,7 @@ from discreet.service.remote import Remote
 from discreet.service.wire import ServiceRefused, Wire
 from discreet.service.written import written_question
 from tests.service.conftest import SCHEMA
-from tests.service.stand import Stand, people
+from tests.service.stand import Stand, people, standing
 
 
 @pytest.fixture(scope="module")
@@ -213,6 +213,17 @@ def test_redirects_are_refused_and_tokens_are_read_from_safe_files(tmp_path: Pat
         wire._opener.open(request, timeout=10)
     assert caught.value.code == 303
     caught.value.close()
+
+
+def test_who_may_ask_nothing_is_told_so(tmp_path: Path, helpers: Any) -> None:
+    """With a token that is not known, or no longer, and with one that no grant goes with: in words for who writes Python."""
+    with standing(tmp_path, helpers=helpers) as stand:
+        with pytest.raises(ServiceRefused, match=r"does not know this token.*custodian"):
+            ds.connect(stand.url, "discreet_" + "x" * 43)
+        with stand.outbox.box.writing() as connection:
+            connection.execute(stand.outbox.t.grants.update().values(revoked=True))
+        with pytest.raises(ServiceRefused, match=r"no table is open to you.*grant"):
+            ds.connect(stand.url, stand.token)
 
 
 def test_the_client_needs_no_server() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.lower_bound import CONFIDENCE, LowerBound, lower_bound
-from discreet.audit.views import lowest_and_size
+from discreet.audit.views import Integers, lowest_and_size
 
 
 def bit_bound(
@@ -18,7 +18,7 @@ def bit_bound(
     Mironov (2012): noise added in doubles is rounded to the spacing of the sum, which depends on the exact value.
     """
 
-    def look(outputs: Any) -> Any:
+    def look(outputs: Any) -> Integers:
         return lowest_and_size(np.asarray(outputs, np.float64))
 
     return lower_bound(f, a, b, trials, batched=batched, confidence=confidence, features=look)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from discreet.audit.bits import bit_bound
 from discreet.audit.lower_bound import CONFIDENCE, LowerBound, lower_bound
+from discreet.audit.views import Integers
 from discreet.core.random import system
 from discreet.mechanisms.hockey_stick import analytic_ratio, epsilon_at
 from discreet.mechanisms.sampling.normal_draws import discrete_gaussian
@@ -89,19 +90,19 @@ def _text(rows: Any) -> npt.NDArray[np.str_]:
 
 
 @exhibit(epsilon=1.0, a=0.0, b=1.0, bits=True)
-def laplace_in_doubles(exact: float, runs: int) -> Any:
+def laplace_in_doubles(exact: float, runs: int) -> Floats:
     """Noise added in doubles is rounded to the spacing of the sum: the last bits tell what was added to (Mironov 2012)."""
     return exact + laplace(runs)
 
 
 @exhibit(epsilon=4.0, a=0, b=1, delta=0.05, trials=1_000_000)
-def discrete_gaussian_at_an_analytic_scale(exact: int, runs: int) -> Any:
+def discrete_gaussian_at_an_analytic_scale(exact: int, runs: int) -> Integers:
     """The scale that makes the continuous Gaussian (4, 0.05)-private is too small for the discrete one on whole numbers."""
     return exact + discrete_gaussian(system(), Fraction(analytic_ratio(4.0, 0.05)), runs)
 
 
 @exhibit(epsilon=1.0, a=0.0, b=1.0, trials=100_000)
-def variance_redrawn_until_positive(exact: float, runs: int) -> Any:
+def variance_redrawn_until_positive(exact: float, runs: int) -> Floats:
     """Drawing again until the answer is positive rescales the law by an amount that depends on the data."""
     drawn = exact + laplace(4 * runs)
     return drawn[drawn > 0][:runs]
@@ -150,19 +151,19 @@ def _rank_sum(first: tuple[float, ...], second: tuple[float, ...]) -> float:
 
 
 @exhibit(epsilon=1.0, a=(_LOW, _HIGH), b=((*_LOW, 50), _HIGH), trials=2_000)
-def rank_sum_that_is_not_divided(groups: tuple[tuple[float, ...], tuple[float, ...]], runs: int) -> Any:
+def rank_sum_that_is_not_divided(groups: tuple[tuple[float, ...], tuple[float, ...]], runs: int) -> Floats:
     """One person more is compared with everybody of the other group: undivided, the sum of ranks has no bound."""
     return _rank_sum(*groups) + laplace(runs)
 
 
 @exhibit(epsilon=1.0, a=((-1,), _LOW), b=((50,), _LOW), trials=20_000)
-def rank_sum_under_replace_at_the_scale_of_joining(groups: tuple[tuple[float, ...], tuple[float, ...]], runs: int) -> Any:
+def rank_sum_under_replace_at_the_scale_of_joining(groups: tuple[tuple[float, ...], tuple[float, ...]], runs: int) -> Floats:
     """Divided by n it moves by one half when somebody joins, and by one when somebody's value goes from last to first."""
     return _rank_sum(*groups) / sum(map(len, groups)) + laplace(runs, 0.5)
 
 
 @exhibit(epsilon=1.0, a=100.0, b=0.0)
-def tuning_on_an_unclipped_loss(outlier: float, runs: int) -> Any:
+def tuning_on_an_unclipped_loss(outlier: float, runs: int) -> Integers:
     """The exponential mechanism on squared errors, its sensitivity taken from bounds that nothing enforces."""
     losses = [(outlier - 0.0) ** 2, (outlier - 1.0) ** 2 + 1]
     return choose([-v for v in losses], 0.5, runs)
@@ -174,7 +175,7 @@ def tuning_on_an_unclipped_loss(outlier: float, runs: int) -> Any:
     b=((1, (0, 1)), (0, (0, 0)), (0, (0, 0)), (1, (1, 0)), (1, (1, 0)), (1, (1, 0))),
     trials=200_000,
 )
-def pooled_covariance_with_private_labels(rows: tuple[tuple[int, tuple[float, float]], ...], runs: int) -> Any:
+def pooled_covariance_with_private_labels(rows: tuple[tuple[int, tuple[float, float]], ...], runs: int) -> Floats:
     """R1 R2 / (n - J) holds while nobody changes groups; leaving one and joining another moves it almost twice as far."""
     total = 0.0
     for group in (0, 1):
@@ -187,7 +188,7 @@ def pooled_covariance_with_private_labels(rows: tuple[tuple[int, tuple[float, fl
 
 
 @exhibit(epsilon=epsilon_at(1e-2, 1 / 0.5), a=1.0, b=0.0, delta=1e-2, trials=200_000)
-def sgd_with_a_variance_for_a_deviation(gradient: float, runs: int) -> Any:
+def sgd_with_a_variance_for_a_deviation(gradient: float, runs: int) -> Floats:
     """A noise multiplier of 0.5 is claimed and its square is used as the standard deviation."""
     return gradient + gaussian(runs, 0.5**2)
 
@@ -228,14 +229,14 @@ def sampling_with_twice_the_rate(bit: int, runs: int) -> Any:
 
 
 @exhibit(epsilon=1.0, a=5.0, b=0.0)
-def regression_with_the_lower_bound_twice(value: float, runs: int) -> Any:
+def regression_with_the_lower_bound_twice(value: float, runs: int) -> Floats:
     """The width of the bounds is computed from the lower bound alone: at bounds (0, 5) there is no noise at all."""
     lo, _ = 0.0, 5.0
     return value + (abs(lo) + abs(lo)) * laplace(runs)
 
 
 @exhibit(epsilon=1.0, a=(0.2, 0.9), b=(0.2, 0.3))
-def local_mean_with_a_range_from_the_data(values: tuple[float, ...], runs: int) -> Any:
+def local_mean_with_a_range_from_the_data(values: tuple[float, ...], runs: int) -> Floats:
     """Reports are scaled by the largest value anyone has."""
     largest = max(values)
     return largest * np.where(uniform(runs) < 0.5 + values[0] / largest / 4, 1, -1)
@@ -251,7 +252,7 @@ def objective_perturbation_without_its_jacobian(feature: float, runs: int) -> An
 
 
 @exhibit(epsilon=1.0, a=1, b=0, trials=100_000)
-def objective_perturbation_stopped_early(rows: int, runs: int) -> Any:
+def objective_perturbation_stopped_early(rows: int, runs: int) -> Floats:
     """One Newton step stands for the minimiser: its length depends on the curvature of the data, without any bound."""
     ridge = 2.0
     linear = laplace(runs, 1 / (1.0 - math.log1p(1 / ridge)))
@@ -260,7 +261,7 @@ def objective_perturbation_stopped_early(rows: int, runs: int) -> Any:
 
 
 @exhibit(epsilon=1.0, a=1.0, b=-1.0, trials=100_000)
-def kernel_features_longer_than_one(label: float, runs: int) -> Any:
+def kernel_features_longer_than_one(label: float, runs: int) -> Floats:
     """Random features sqrt(2 / D) cos(.) have a norm of up to sqrt(2), and the noise is for rows of norm 1."""
     ridge, feature = 10.0, math.sqrt(2)
     return label * feature / ridge + laplace(runs, 2 / ridge)
@@ -275,7 +276,7 @@ def tuning_by_shuffle_and_cut(records: tuple[int, ...], runs: int) -> Any:
 
 
 @exhibit(epsilon=1.0, a=0.0, b=1.0)
-def covariance_with_wishart_noise(length: float, runs: int) -> Any:
+def covariance_with_wishart_noise(length: float, runs: int) -> Floats:
     """Noise is never negative: less than a person adds cannot come out with them, and does so often without them."""
     drawn = gaussian(6 * runs).reshape(runs, 3, 2)
     noisy = 1.5 * drawn.swapaxes(1, 2) @ drawn + np.diag([length**2, 0.0])

@@ -13,6 +13,7 @@ import numpy as np
 from discreet import local
 from discreet.audit.lower_bound import CONFIDENCE, lower_bound
 from discreet.audit.row import Row
+from discreet.audit.views import Floats
 from discreet.local import LocalMechanism
 
 _ONE = Fraction(1)
@@ -42,7 +43,7 @@ def reports(trials: int) -> list[tuple[str, Callable[[], Row]]]:
 def _law(law: LocalMechanism, a: Any, b: Any, trials: int, confidence: float) -> Row:
     start = time.perf_counter()
 
-    def run(value: Any, n: int) -> Any:
+    def run(value: Any, n: int) -> Floats:
         sent = law.reports([value] * n)
         return law.log_prob(sent, a) - law.log_prob(sent, b)
 
@@ -56,7 +57,7 @@ def _descent(trials: int, confidence: float) -> Row:
     start = time.perf_counter()
     law = local.Cube(Fraction(1), 2)
 
-    def run(first: Any) -> Any:
+    def run(first: Any) -> Floats:
         people = np.array([first, [1.0, 1.0, 1.0]])
         return np.ravel(local.local_sgd(people, local.logistic_gradient, law, start=(0.0, 0.0), steps=2).path[1:])
 

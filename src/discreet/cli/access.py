@@ -70,7 +70,13 @@ def grant(
     above = None if approve_above is None else _price(approve_above, None, None)
     with _at(file) as custodian:
         number = custodian.grant(name, table, amount, purpose=purpose, days=days, approve_above=above)
+        held = [each for person in custodian.analysts() if person["name"] == name for each in person["grants"]]
+    earlier = [each["id"] for each in held if each["table"] == table and each["id"] < number and not each["revoked"]]
     show.say(f"Grant {number}: {name} may spend {amount.cost} on questions to {table}. It is set aside from now on.")
+    for each in earlier:
+        show.say(
+            f"It pays in place of grant {each}. To return what is left of that: discreet access revoke {name} --grant {each}"
+        )
 
 
 def revoke(

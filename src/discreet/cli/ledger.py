@@ -95,7 +95,7 @@ def show_(
 
 def _say_unanswered(book: Ledger) -> None:
     """What is paid and not answered, and what is to be done about it."""
-    from discreet.ledger.told import redeeming
+    from discreet.ledger.outcomes import redeeming
 
     looked = []
     for number, state in book.unanswered():

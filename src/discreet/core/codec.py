@@ -23,7 +23,7 @@ _AS_IT_IS = frozenset({str, int, float, bool, type(None)})  # most of a document
 
 
 def written(value: Any) -> Any:
-    """A value in what JSON can say; one with a ``to_dict`` of its own says it itself."""
+    """A value as JSON can hold it, by its own ``to_dict`` where it has one."""
     if type(value) in _AS_IT_IS:
         return value
     if isinstance(value, Fraction):
@@ -36,7 +36,7 @@ def written(value: Any) -> Any:
 
 
 def fields_written(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass, but for those that do not count when two are compared."""
+    """The fields of a dataclass, without those that are left out of comparisons."""
     cls: type = type(value)
     return {name: written(getattr(value, name)) for name in _compared(cls)}
 
@@ -47,14 +47,14 @@ def _compared(cls: type) -> tuple[str, ...]:
 
 
 def read_as(cls: type[T], values: Any) -> T:
-    """The dataclass that an object of its fields describes; what is missing is left to the constructor, which checks all."""
+    """A dataclass from an object of its fields. The constructor checks all of them, and refuses one that is missing."""
     if not isinstance(values, Mapping):
         raise UnsupportedFormat(f"{cls.__name__} is an object of its fields, got {values!r:.100}")
     return cls(**fields_read(cls, values))
 
 
 def fields_read(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a dataclass from a document, each as its type says; a field that it does not have is left as it is."""
+    """Fields from a document, each converted to its declared type; unknown fields are passed on as they are."""
     kinds = _kinds(cls)
     return {name: read_field(kinds.get(name, Any), value, name) for name, value in values.items()}
 
@@ -66,7 +66,7 @@ def _kinds(cls: type) -> dict[str, Any]:
 
 
 def read_field(kind: Any, value: Any, name: str) -> Any:
-    """A value as a type says; of a type that no document has, the value as it is, for the constructor to judge."""
+    """A value converted to a type; unchanged where JSON has no form for the type, for the constructor to check."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return _one_of(inner, value, name)
@@ -107,7 +107,7 @@ def _sequence(inner: tuple[Any, ...], value: Any, name: str) -> tuple[Any, ...]:
 
 
 def _one_of(kinds: tuple[Any, ...], value: Any, name: str) -> Any:
-    """By the first type that the value has or can be read as."""
+    """A value of a union: converted to the first type that it has or can be converted to."""
     for kind in kinds:
         if isinstance(kind, type) and type(value) is kind:
             return value

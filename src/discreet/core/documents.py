@@ -1,4 +1,4 @@
-"""Reading documents that anyone may have written: a document is read, or refused in one line of our own words."""
+"""Reading documents that are not trusted: a document is read, or refused in one line."""
 
 from __future__ import annotations
 

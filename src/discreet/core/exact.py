@@ -45,14 +45,14 @@ _MOST = (1 << 62) - 1
 
 @dataclass(frozen=True, eq=False)
 class Keyed:
-    """Numbers of keys that nobody declared: those that were met, in their order, and an ``exact`` number for each."""
+    """Numbers by undeclared keys: the keys that occur in the data, in order, and an ``exact`` number for each."""
 
     keys: tuple[str, ...]
     exact: Exact
 
     @staticmethod
     def of(value: Any) -> Keyed:
-        """From itself, or from a dict of keys and whole numbers."""
+        """From a ``Keyed``, which is returned as it is, or from a dict of keys and whole numbers."""
         if isinstance(value, Keyed):
             return value
         try:

@@ -34,7 +34,7 @@ class PartsInTurns:
         self._taken = 0
 
     def next(self) -> Any:
-        """The places of the people whose turn it is."""
+        """The places of the people in the next part."""
         self._taken += 1
         return self._lots[(self._taken - 1) % len(self._lots)]
 

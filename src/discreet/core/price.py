@@ -91,7 +91,7 @@ class Price:
 
     @property
     def cost(self) -> Cost:
-        """The whole of it as a cost."""
+        """The price as a cost."""
         if self.is_infinite:
             return Cost.infinite()
         if self.rho is not None:
@@ -135,7 +135,7 @@ class Price:
 def _checked(
     epsilon: Number | None, delta: Number | None, rho: Number | None
 ) -> tuple[Fraction | None, Fraction, Fraction | None]:
-    """Exact numbers that make up one of the three prices."""
+    """The three numbers as rationals, checked to be one of the three prices."""
     pure = None if epsilon is None else numbers.positive(epsilon, "epsilon")
     concentrated = None if rho is None else numbers.positive(rho, "rho")
     if epsilon is None and rho is None and delta is not None:

@@ -37,9 +37,9 @@ class Query(Named, ABC):
 
     @property
     def described(self) -> bool:
-        """Whether its document says all that it computes; a function of someone's own inside it has a title only.
+        """Whether its document says all that it computes; of a user's own function it has the title only.
 
-        Where it does not, two questions with one document need not be the same, and no answer serves for another.
+        Where it does not, two questions with one document may differ, so a stored answer is never given again.
         """
         return all(getattr(value, "described", True) for value in vars(self).values())
 
@@ -50,12 +50,12 @@ class Query(Named, ABC):
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """How many numbers its value has."""
         return math.prod(self.shape)
 
     @property
     def grid(self) -> Fraction:
-        """The step that its numbers are multiples of: 1 where nothing else is said."""
+        """The step that its numbers are whole multiples of; 1 by default."""
         return Fraction(1)
 
     def read_columns(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class Query(Named, ABC):
         return (self,)
 
     def totals(self, rows: int) -> tuple[float, float] | None:
-        """Between which numbers the sum of its own lies where all of ``rows`` rows can be used; None where none follow."""
+        """The least and the largest sum of its numbers when all of ``rows`` rows are used; None where that is not known."""
         return None
 
     @abstractmethod
@@ -80,11 +80,11 @@ class Query(Named, ABC):
 
     @abstractmethod
     def blank(self, rows: int) -> Any:
-        """A value like those of ``evaluate``, made up for a table of ``rows`` rows: what a plan runs on."""
+        """A made-up value of the form that ``evaluate`` returns, for a table of ``rows`` rows: plans run on it."""
 
 
 class FoldQuery(Query, ABC):
-    """A query that is one fold: several of them share one pass over the data."""
+    """A query that is computed batch by batch, so that several of them share one pass over the data."""
 
     @property
     @abstractmethod
@@ -105,7 +105,7 @@ class FoldQuery(Query, ABC):
 
     @abstractmethod
     def combine(self, left: Any, right: Any) -> Any:
-        """Two contributions as one, in either order."""
+        """The contribution of two sets of records together; the order does not matter."""
 
     @abstractmethod
     def finish(self, total: Any) -> Any:
@@ -121,7 +121,7 @@ class SumQuery(FoldQuery, ABC):
     def combine(self, left: Any, right: Any) -> Any:
         return add(left, right)
 
-    def finish(self, total: Any) -> Any:
+    def finish(self, total: Any) -> Exact:
         return Exact(total, self.grid)
 
 
@@ -147,13 +147,13 @@ def distance_of_weights(most: Fraction | int, relation: Relation) -> Distance:
 
 
 def check_rows(rows: int, name: str = "rows") -> None:
-    """Refuse what is no number of rows."""
+    """Refuse a value that is not a number of rows."""
     if isinstance(rows, bool) or rows < 1:
         raise InvalidRequest(f"{name} must be a whole number of at least 1, got {rows}")
 
 
 class LotQuery(FoldQuery, ABC):
-    """A fold that is asked of many lots: of a table in memory its rows are gathered once, and picked from by person."""
+    """A query that is asked of many lots: the rows of a table in memory are gathered once, and each lot picks its people."""
 
     @abstractmethod
     def gather(self, source: Source) -> Any | None:

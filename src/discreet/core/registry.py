@@ -20,9 +20,9 @@ SCHEMA_VERSION = 1
 
 
 class Named:
-    """A frozen dataclass that a document can hold: its registered name and its fields.
+    """A frozen dataclass that can be written into a document, as its registered name and its fields.
 
-    ``registry`` is that of its kind, which a field of this type is read by.
+    ``registry`` is the registry of its kind: a field of this type is read by it.
     """
 
     name: ClassVar[str]

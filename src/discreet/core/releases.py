@@ -1,4 +1,4 @@
-"""What was released in one go, read back from ``releases.json``: answers by their titles."""
+"""The answers of one ``releases.json``, read back by their titles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KIND = "releases"
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """One answer: its title, what was asked of which columns, whether of all rows at once, and what was answered."""
+    """One answer: its title, the statistic and the columns, whether it is about all rows together, and the result."""
 
     title: str
     statistic: str | None

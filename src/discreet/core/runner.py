@@ -1,4 +1,4 @@
-"""The waist: the only place where data, noise and budget meet. Pay first, then look, then keep it, then speak."""
+"""The runner: the only place where data, noise and budget meet. Pay first, then look, then store, then speak."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Procedure = Generator[Yielded, Any, R]  # what it yields, what it is sent, what 
 
 
 def drive(procedure: Procedure[R], answer: Callable[[Yielded], Any]) -> R:
-    """What a procedure returns, sent the ``answer`` to each of its requests."""
+    """Run a procedure to its end, sending it the ``answer`` to each of its requests; what it returns."""
     sent: Any = None
     while True:
         try:
@@ -58,7 +58,7 @@ def relayed(
 
 
 def unpaid(request: Yielded, release: Callable[[Ask], Release]) -> Any:
-    """The answer to a request where nobody pays: accounts, all steps that are left, and the ``release`` of each ask."""
+    """The answer to a request in a run without a ledger: new accounts, every step asked for, the ``release`` of each ask."""
     match request:
         case Open():
             accounts = [Account(0, part, request.parts) for part in range(request.parts or 1)]
@@ -72,7 +72,7 @@ def unpaid(request: Yielded, release: Callable[[Ask], Release]) -> Any:
 
 
 class Bill(NamedTuple):
-    """An ask with what it costs, the rows it is about, and whether its answer may serve where the same is asked again."""
+    """An ask, its cost, the rows it is about, and whether its stored answer may be given again to the same question."""
 
     ask: Ask
     distance: Distance
@@ -105,23 +105,26 @@ class Payer(Protocol):
         """How many steps a prepaid account has left for a plan, at most those asked for."""
 
     def buy(self, bills: Sequence[Bill], relation: Relation, unit: Unit | None = None) -> list[Paid]:
-        """Find, redeem or charge each in one transaction, and claim what is to be answered; or raise and charge nothing."""
+        """Find each bill's stored answer, redeem its unanswered payment, or charge it, in one transaction.
+
+        Entries that are yet to be answered are then claimed. Or raise, and charge nothing.
+        """
 
     def look(self, paid: Sequence[Paid]) -> None:
-        """Note durably that what was bought is looked for from now on."""
+        """Record durably, before any record is read, that the answers to these payments are being computed."""
 
     def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
-        """Store what was made, durably, and return what a read of the store returns."""
+        """Store the new releases durably, and return every release as it is read back from the store."""
 
     def give_up(self, paid: Sequence[Paid]) -> str:
-        """Let go of what was bought, after an error; what became of it, in one line, where anything did."""
+        """After an error, give up the claims on these payments; one line that says what became of them, or an empty text."""
 
 
 _numbers = itertools.count(1)  # accounts where nobody keeps a ledger
 
 
 class NoLedger:
-    """For someone who keeps no account: costs are computed and reported, nothing is limited and nothing is stored."""
+    """For runs without a ledger: costs are computed and reported, nothing is limited and nothing is stored."""
 
     test = True
     keeps = False
@@ -145,13 +148,13 @@ class NoLedger:
         return [Paid(entry) for entry in self.pay([(b.ask, b.distance, b.cost) for b in bills], relation)]
 
     def look(self, paid: Sequence[Paid]) -> None:
-        """Nobody takes note."""
+        """Nothing is recorded."""
 
     def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
         return [release for release in made if release is not None]
 
     def give_up(self, paid: Sequence[Paid]) -> str:
-        """Nobody holds anything."""
+        """There are no claims to give up."""
         return ""
 
 
@@ -256,7 +259,7 @@ class Desk:
             raise
 
     def _draw(self, bills: Sequence[Bill], paid: Sequence[Paid]) -> list[Release | None]:
-        """Look and draw for every entry without an answer; an entry that pays for two equal asks is drawn for once."""
+        """The releases of all entries without an answer; an entry that pays for two equal asks is drawn for once."""
         first: dict[int, int] = {}
         for place, bought in enumerate(paid):
             if bought.release is None:
@@ -387,7 +390,8 @@ class Desk:
 
 
 def _repeats(ask: Ask) -> bool:
-    """Whether the answer may serve again where the same is asked: of all people, and of what its document says in full."""
+    """Whether the stored answer may be given again to the same question: it is about all people, and its document says all
+    that it computes."""
     return ask.account is None and ask.rate is None and ask.query.described
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import json
 from collections.abc import Iterable, Iterator
@@ -26,7 +25,7 @@ from discreet.sources import open_source
 from discreet.sources.base import BaseSource
 from discreet.statistics import discovery
 from discreet.statistics.joint import ask
-from discreet.statistics.question import Question, Table, build, builder
+from discreet.statistics.question import Question, Table, build, builder, signature
 
 ROWS_WITHOUT_A_GUESS = 1000  # what a plan assumes where the schema has no expected_rows
 _LOOKED_AT = 500  # events of a ledger that are looked at to see whose it is
@@ -255,7 +254,7 @@ def _prepare(item: Item, file: ReleaseFile, source: BaseSource, ledger: Ledger, 
 
 
 def _build(item: Item, table: Table) -> Question:
-    parameters = inspect.signature(builder(item.statistic)).parameters.values()
+    parameters = signature(builder(item.statistic)).parameters.values()
     known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     arguments = dict(item.options) | ({} if item.by is None else {"by": item.by})
     for key in arguments:

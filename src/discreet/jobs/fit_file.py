@@ -156,7 +156,7 @@ def _fit(base: ReleaseFile, asked: Mapping[str, Any], parameters: Mapping[str, A
     )
 
 
-def _budget(text: str) -> Any:
+def _budget(text: str) -> Budget:
     """``1``, or ``epsilon=1,delta=1e-6``, or ``rho=0.5``."""
     parts: dict[str, Any] = {}
     for part in text.split(","):

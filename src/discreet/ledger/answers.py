@@ -46,25 +46,25 @@ from discreet.core.query import Relation
 from discreet.core.release import Entry, Release
 from discreet.core.runner import Bill, Paid
 from discreet.errors import InvalidRequest, LedgerError, LedgerUnavailable, Withheld
-from discreet.ledger import process_tally, tables, told
+from discreet.ledger import outcomes, process_tally, tables
 from discreet.ledger.books import Books, on_account
 from discreet.ledger.events import Draft, canonical, read_cost
 from discreet.ledger.journal import Journal
+from discreet.ledger.outcomes import Outcome
 from discreet.ledger.stored_releases import StoredRow, seal, stored
-from discreet.ledger.told import Told
-from discreet.ledger.work import Work
+from discreet.ledger.transaction import Transaction
 
 PAID, LOOKED = "paid", "looked"
 _PAUSE = 0.005  # between two looks at an entry that somebody else is answering
 
 
 class _Busy(Exception):
-    """Somebody living answers the same question now."""
+    """Another living process is answering the same question now."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A bill with the event it would be, and the key of its answer: None where the answer may not serve again."""
+    """A bill, the event that would pay for it, and the key of its answer: None where the answer may not be given again."""
 
     bill: Bill
     draft: Draft
@@ -75,7 +75,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Bought(Paid):
-    """What was paid, with what was wanted for it."""
+    """A payment with the bill that it is for."""
 
     wanted: Wanted | None = None
 
@@ -145,10 +145,10 @@ class Answers:
                 database.working.update(taken)  # before anyone else can see that they are paid
             return [bought or paid[first[each.key or ""]] for bought, each in zip(paid, wanted, strict=True)]  # type: ignore[misc]
 
-    def _foretell(self, work: Work, entries: Sequence[Entry], wanted: Sequence[Wanted]) -> None:
-        """What is true of these payments if something fails from now on, for errors and for the tally."""
+    def _foretell(self, work: Transaction, entries: Sequence[Entry], wanted: Sequence[Wanted]) -> None:
+        """Record what a failure from now on means for these payments, for error messages and the tally."""
         repeats = all(each.key is not None for each in wanted)
-        work.told = told.bought([w.bill.cost for w in wanted], [e.number for e in entries], repeats=repeats)
+        work.outcome = outcomes.bought([w.bill.cost for w in wanted], [e.number for e in entries], repeats=repeats)
         for entry, each in zip(entries, wanted, strict=True):
             process_tally.paying(self.journal.place, entry.number, each.bill.cost, repeats=each.key is not None)
             work.undone.append(partial(process_tally.stored, self.journal.place, entry.number))
@@ -156,7 +156,7 @@ class Answers:
 
     @contextmanager
     def _claiming(self, taken: set[int]) -> Iterator[None]:
-        """Whoever is interrupted here, even once all is committed, works on nothing: the same question redeems it."""
+        """An interrupt here, even after the commit, leaves no claim behind: asking the same question redeems the payment."""
         try:
             yield
         except BaseException:
@@ -164,11 +164,11 @@ class Answers:
             raise
 
     def _forget(self, taken: set[int]) -> None:
-        """Nothing was written, and the numbers of the entries may be another's by now."""
+        """Nothing was written, and the numbers of these entries may belong to other entries by now."""
         self.journal.database.working.difference_update(taken)
         taken.clear()
 
-    def _drafts(self, work: Work, books: Books, wanted: list[Wanted], bound: str | None) -> list[Draft]:
+    def _drafts(self, work: Transaction, books: Books, wanted: list[Wanted], bound: str | None) -> list[Draft]:
         """The events of what has to be paid; of a ledger without a unit the first binds it."""
         drafts = []
         for each in wanted:
@@ -178,7 +178,7 @@ class Answers:
             drafts[0] = replace(drafts[0], unit=bound)
         return drafts
 
-    def own(self, work: Work, each: Wanted) -> bool:
+    def own(self, work: Transaction, each: Wanted) -> bool:
         """Whether a reservation of the same person paid for the same question before: asking again is then free.
 
         That somebody else paid makes nothing cheaper: the price would tell that they asked. The release is the same one, so
@@ -187,7 +187,7 @@ class Answers:
         place = {"of_ledger": self.journal.id, "of_key": each.key, "of_who": self.journal.who}
         return work.row(tables.find_own, place) is not None
 
-    def payment(self, work: Work, keys: Sequence[str]) -> int | None:
+    def payment(self, work: Transaction, keys: Sequence[str]) -> int | None:
         """The entry that paid for a question, by the keys it may have, whether its answer is stored or still waited for."""
         for key in keys:
             stored = self.journal.find_release(work, key)
@@ -198,7 +198,7 @@ class Answers:
                 return int(waits[0])
         return None
 
-    def _found(self, work: Work, each: Wanted) -> Paid | None:
+    def _found(self, work: Transaction, each: Wanted) -> Paid | None:
         for key in (each.key, each.older):
             found = None if key is None else self.journal.find_release(work, key)
             if found is not None:
@@ -207,8 +207,8 @@ class Answers:
                 return Paid(release.entry, release)
         return None
 
-    def _redeemed(self, work: Work, each: Wanted, holder: int, taken: set[int]) -> Paid | None:
-        """The entry that was paid for the same and has no answer yet, if nobody has looked for it; claimed from now on."""
+    def _redeemed(self, work: Transaction, each: Wanted, holder: int, taken: set[int]) -> Paid | None:
+        """Claim the entry that paid for the same question and has no answer yet, if no process has begun to compute it."""
         journal = self.journal
         found = work.row(tables.find_pending, {"of_ledger": journal.id, "of_key": each.key})
         if found is None:
@@ -227,16 +227,16 @@ class Answers:
         return Bought(Entry(journal.name, number, str(sealed[0])), wanted=each)
 
     def look(self, paid: Sequence[Paid]) -> None:
-        """Mark what is about to be looked for; durable when this returns, and with it what was paid."""
+        """Mark entries whose answers are about to be computed; the marks and the payments are durable when it returns."""
         journal, database = self.journal, self.journal.database
         numbers = self._claimed(paid)
         if not numbers:
             return
-        with database.work(write=True, told=told.marked(list(numbers), journal.typed)) as work:
+        with database.work(write=True, outcome=outcomes.marked(list(numbers), journal.typed)) as work:
             for number, key in numbers.items():
                 if not work.write(tables.mark_pending, self._mine(number, key, PAID) | {"new_state": LOOKED}):
                     raise LedgerUnavailable(
-                        f"the claim on entry {number} was lost with the connection to the ledger. {work.told.before}"
+                        f"the claim on entry {number} was lost with the connection to the ledger. {work.outcome.before}"
                     )
         for number in numbers:
             process_tally.looked(journal.place, number, journal.typed)
@@ -266,7 +266,7 @@ class Answers:
         rows = {number: StoredRow.of(key, number, release.to_json()) for number, (key, _, _, release) in once.items()}
         prices = [each.bill.cost for _, each, _, _ in once.values()]
         repeats = all(each.key is not None for _, each, _, _ in once.values())
-        words = told.kept(prices, list(once), self.journal.typed, repeats=repeats)
+        words = outcomes.kept(prices, list(once), self.journal.typed, repeats=repeats)
         try:
             self._write(once, rows, words)
         except LedgerUnavailable:
@@ -276,7 +276,7 @@ class Answers:
                 raise
         self._free(once)
         read: dict[int, Release] = {}
-        with self.journal.database.work(write=False, told=words.whenever) as work:
+        with self.journal.database.work(write=False, outcome=words.whenever) as work:
             for number, (key, wanted, _, release) in once.items():
                 found = self.journal.find_release(work, key, rows[number])
                 if found is None:
@@ -284,10 +284,12 @@ class Answers:
                 read[number] = release if found == rows[number] else Release.from_json(found.document)
         return [read[p.entry.number] if p.release is None else p.release for p in paid]
 
-    def _write(self, once: dict[int, tuple[str, Wanted, Entry, Release]], rows: dict[int, StoredRow], words: Told) -> None:
+    def _write(
+        self, once: dict[int, tuple[str, Wanted, Entry, Release]], rows: dict[int, StoredRow], words: Outcome
+    ) -> None:
         journal, database = self.journal, self.journal.database
         drafts = []
-        with database.work(write=True, told=words) as work:
+        with database.work(write=True, outcome=words) as work:
             books = journal.lock(work)
             for number, (key, each, _, release) in once.items():
                 waits = each.key is not None
@@ -323,7 +325,7 @@ class Answers:
         return became()
 
     def _let_go(self, numbers: Collection[int]) -> None:
-        """Claim entries no longer, those that were written and are claimed here; for other processes as for this one."""
+        """Release the claims of this process on entries that were written, so that it and others may claim them again."""
         journal, database = self.journal, self.journal.database
         if not numbers:
             return
@@ -402,7 +404,7 @@ class Answers:
 
 def withheld(journal: Journal, number: int, cost: Cost) -> str:
     """The one line about an entry whose holder died after looking."""
-    redeem = told.redeeming([number], journal.typed)
+    redeem = outcomes.redeeming([number], journal.typed)
     return (
         f"entry {number} of the ledger {journal.name!r} paid {cost} for this question, and whoever looked for it ended "
         "before the answer was stored: it is withheld, because an end that depended on the noise would tell of it. Nothing "
@@ -415,14 +417,14 @@ def _stored(key: str, number: int, document: str, relation: Relation) -> Draft:
     return Draft(kind="store", question=stored(key, number, document), relation=relation, cost=Cost.nothing())
 
 
-def _relation(work: Work, journal: Journal, number: int) -> Relation:
+def _relation(work: Transaction, journal: Journal, number: int) -> Relation:
     found = work.row(tables.relation_of_event, {"of_ledger": journal.id, "of_number": number})
     assert found is not None
     relation: Relation = found[0]
     return relation
 
 
-def _cost(work: Work, journal: Journal, number: int) -> Cost:
+def _cost(work: Transaction, journal: Journal, number: int) -> Cost:
     found = work.row(tables.cost_of_event, {"of_ledger": journal.id, "of_number": number})
     assert found is not None
     return read_cost(found[0])

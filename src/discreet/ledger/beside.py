@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from discreet.errors import LedgerCorrupt, LedgerUnavailable
-from discreet.ledger.told import CHARGED, Told
+from discreet.ledger.outcomes import CHARGED, Outcome
 
 _RECORD = 128
 _BEGINS = re.compile(rb"discreet heads 2, file \d+ \d+\n *")
@@ -78,7 +78,7 @@ class Beside:
         if descriptor is not None and self._process == os.getpid():
             os.close(descriptor)
 
-    def _file(self, told: Told = CHARGED) -> int:
+    def _file(self, outcome: Outcome = CHARGED) -> int:
         """The one descriptor of the head file, which is made empty where there is none."""
         if self._process != os.getpid():  # after a fork: the locks stayed with the parent
             self._descriptor, self._process = None, os.getpid()
@@ -88,7 +88,7 @@ class Beside:
             except OSError as problem:
                 raise LedgerUnavailable(
                     f"the head file {self.head} must be readable and writable: {problem.strerror}; check its owner and the "
-                    f"folder. {told.before}"
+                    f"folder. {outcome.before}"
                 ) from None
             held = os.fstat(self._descriptor)
             self._inode = held.st_dev, held.st_ino
@@ -96,16 +96,16 @@ class Beside:
         return self._descriptor
 
     @contextmanager
-    def writing(self, timeout: float, told: Told = CHARGED) -> Iterator[None]:
+    def writing(self, timeout: float, outcome: Outcome = CHARGED) -> Iterator[None]:
         """The turn of one writer among all processes; SQLite's own lock stays below it for whoever does not know this one.
 
         A head file that was taken away or put in another's place took its locks with it: nobody goes on then.
         """
         deadline = time.monotonic() + timeout
         if not self._threads.acquire(timeout=max(timeout, 0.001)):
-            raise self._busy(timeout, told)
+            raise self._busy(timeout, outcome)
         try:
-            descriptor = self._file(told)
+            descriptor = self._file(outcome)
             try:
                 there = os.stat(self._name)
             except FileNotFoundError:
@@ -113,9 +113,9 @@ class Beside:
             if there is None or (there.st_dev, there.st_ino) != self._inode:
                 raise LedgerCorrupt(
                     f"the head file {self.head} was removed or replaced while the ledger was open; close everything that "
-                    f"uses the ledger, and run: discreet ledger adopt {self.path}. {told.before}"
+                    f"uses the ledger, and run: discreet ledger adopt {self.path}. {outcome.before}"
                 )
-            self._wait(descriptor, deadline, timeout, told)
+            self._wait(descriptor, deadline, timeout, outcome)
             try:
                 yield
             finally:
@@ -124,7 +124,7 @@ class Beside:
         finally:
             self._threads.release()
 
-    def _wait(self, descriptor: int, deadline: float, timeout: float, told: Told) -> None:
+    def _wait(self, descriptor: int, deadline: float, timeout: float, outcome: Outcome) -> None:
         pause = 0.0001
         while True:
             try:
@@ -132,14 +132,14 @@ class Beside:
                 return
             except OSError:
                 if time.monotonic() > deadline:
-                    raise self._busy(timeout, told) from None
+                    raise self._busy(timeout, outcome) from None
                 time.sleep(pause)
                 pause = min(2 * pause, 0.002)
 
-    def _busy(self, timeout: float, told: Told) -> LedgerUnavailable:
+    def _busy(self, timeout: float, outcome: Outcome) -> LedgerUnavailable:
         return LedgerUnavailable(
             f"the ledger at {self.path} must be free within {timeout:g} s, and another process writes to it; wait for the "
-            f"other user. {told.before}"
+            f"other user. {outcome.before}"
         )
 
     def claim(self, holder: int) -> None:

@@ -77,7 +77,7 @@ class Books:
         return self.spent + self.reserved if self.reserved is not Cost.nothing() else self.spent
 
     def fits(self, total: Cost) -> bool:
-        """Whether a total may stand. A test ledger that took something without any guarantee has nothing to guard."""
+        """Whether a total is within the budget; always, once a test ledger has accepted a cost without a guarantee."""
         return self.filter is None or self.filter.fits(total) or (self.test and not total.is_finite)
 
     def admit(self, draft: Draft) -> None:
@@ -181,7 +181,7 @@ class Books:
             raise InvalidRequest(f"what the custodian notes costs nothing, got {draft.cost}")
 
     def _note(self, draft: Draft, number: int) -> None:
-        """What a custodian decided about entries without an answer changes no total."""
+        """A custodian's decision about entries without an answer changes no total."""
 
     def _charge(self, draft: Draft, number: int) -> None:
         admitted, after = self._after
@@ -216,7 +216,7 @@ class Books:
         self.standing(draft).drawn += draft.cost
 
     def _cancel(self, draft: Draft, number: int) -> None:
-        """Needs every open reservation among ``accounts``, what stays set aside is added up anew; and what was ``paid``."""
+        """Cancel a reservation; all open ones must be in ``accounts``, because what stays set aside is added up anew."""
         standing = self.standing(draft)
         standing.status = CANCELLED
         self.spent += standing.paid

@@ -32,9 +32,9 @@ from discreet.core import files
 from discreet.errors import LedgerCorrupt, LedgerUnavailable
 from discreet.ledger import beside, read_only
 from discreet.ledger.address import parse, shown
+from discreet.ledger.outcomes import CHARGED, READ, Outcome
 from discreet.ledger.settling import Settler
-from discreet.ledger.told import CHARGED, READ, Told
-from discreet.ledger.work import Work
+from discreet.ledger.transaction import Transaction
 
 _serials = itertools.count()
 
@@ -194,15 +194,15 @@ class Database:
                 self._settle_soon()
 
     @contextmanager
-    def work(self, *, write: bool, durable: bool = True, told: Told | None = None) -> Iterator[Work]:
+    def work(self, *, write: bool, durable: bool = True, outcome: Outcome | None = None) -> Iterator[Transaction]:
         """One transaction on the driver itself. Without ``durable`` it does not wait for the disk: the next one has to.
 
-        ``told`` is what is true where the database or a file beside it fails, for the error to end with.
+        ``outcome`` is what is true where the database or a file beside it fails, for the error to end with.
         """
-        told = told or (CHARGED if write else READ)
-        with self._lock, self._turn(write, told):
-            raw: Any = self._connected(told).connection.dbapi_connection
-            made = Work(raw, self._compiled, told)
+        outcome = outcome or (CHARGED if write else READ)
+        with self._lock, self._turn(write, outcome):
+            raw: Any = self._connected(outcome).connection.dbapi_connection
+            made = Transaction(raw, self._compiled, outcome)
             try:
                 try:
                     self._wait_for_disk(durable)
@@ -234,30 +234,30 @@ class Database:
                     else:
                         self._awaited += made.durable
             except self._errors.IntegrityError as problem:
-                raise self._corrupt(made.told) from problem
+                raise self._corrupt(made.outcome) from problem
             except (self._errors.Error, OSError) as problem:
-                stages = {False: made.told.before, None: made.told.during, True: made.told.after}
+                stages = {False: made.outcome.before, None: made.outcome.during, True: made.outcome.after}
                 raise self._unavailable(problem, stages[made.committed]) from problem
 
-    def _connected(self, told: Told = CHARGED) -> Connection:
+    def _connected(self, outcome: Outcome = CHARGED) -> Connection:
         if self._gone:
-            raise LedgerUnavailable(f"{self._gone}. {told.before}")
+            raise LedgerUnavailable(f"{self._gone}. {outcome.before}")
         if self._unlocked is not None:  # what was read before tells nothing of the file as it is now
             self._drop()
         if self._connection is None:
             try:
                 self._connection = self._engine.connect()
             except DBAPIError as problem:
-                raise self._unavailable(problem.orig, told.before) from problem
+                raise self._unavailable(problem.orig, outcome.before) from problem
         return self._connection
 
-    def _turn(self, write: bool, told: Told = CHARGED) -> Any:
+    def _turn(self, write: bool, outcome: Outcome = CHARGED) -> Any:
         """A writer's turn among the processes that share a file; everyone else goes on at once."""
         if self.beside is None or not write or self._gone:
             return nullcontext()
         if self._connection is None and not self.beside.path.parent.is_dir():
             return nullcontext()  # SQLite says so in its own words
-        return self.beside.writing(self.timeout, told)
+        return self.beside.writing(self.timeout, outcome)
 
     def _wait_for_disk(self, durable: bool) -> None:
         if self.sqlite and durable != self._durable:
@@ -285,11 +285,11 @@ class Database:
             known = self._texts[id(statement)] = (statement, str(statement.compile(dialect=named)))
         return known[1]
 
-    def _corrupt(self, told: Told) -> LedgerCorrupt:
+    def _corrupt(self, outcome: Outcome) -> LedgerCorrupt:
         self._drop()
         return LedgerCorrupt(
             f"an event must have a number of its own, and the database at {self} holds it already: the "
-            f"ledger's row was set back; run verify() and restore a copy. {told.before}"
+            f"ledger's row was set back; run verify() and restore a copy. {outcome.before}"
         )
 
     def _unavailable(self, problem: Any, otherwise: str) -> LedgerUnavailable:
@@ -314,7 +314,7 @@ class Database:
         _holders[self.holder] = self
         return self.holder
 
-    def alive(self, holder: int, entry: int, work: Work) -> bool:
+    def alive(self, holder: int, entry: int, work: Transaction) -> bool:
         """Whether somebody living works on an entry that was claimed under the number ``holder``."""
         if holder == 0:
             return False

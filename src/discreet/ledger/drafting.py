@@ -61,7 +61,7 @@ class Drafting:
         return [keyed, digest(text)] if self.founded == 1 else [keyed]
 
     def want(self, bill: Bill, relation: Relation) -> Wanted:
-        """A bill with its event and the keys of its answer."""
+        """A bill with the event that would pay for it and the keys of its answer."""
         draft = self.draft(bill.ask, bill.distance, checks.cost(bill.cost, self.test), relation)
         found = [*self.keys(draft, bill.source), None] if bill.repeats else [None, None]
         restricted = bill.source.restriction

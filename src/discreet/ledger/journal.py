@@ -18,7 +18,7 @@ from discreet.ledger.books import PARTS, PLAN, Books, Standing
 from discreet.ledger.database import Database
 from discreet.ledger.events import Draft, Terms, read_cost, write_cost, write_row
 from discreet.ledger.stored_releases import StoredRow
-from discreet.ledger.work import Work
+from discreet.ledger.transaction import Transaction
 
 
 def now() -> str:
@@ -39,15 +39,15 @@ class Journal:
 
     @property
     def place(self) -> str:
-        """What tells it apart from all other ledgers that this process has open, also from those of its name."""
+        """A word that tells this ledger from all others that the process has open, also from those of the same name."""
         return f"{self.database.serial}/{self.id}"
 
     @cached_property
     def typed(self) -> str:
-        """It as the arguments of our commands: where it is, and its name."""
+        """The ledger as arguments of our commands: its address and its name."""
         return f"{self.database.typed} --name {shlex.quote(self.name)}"
 
-    def lock(self, work: Work) -> Books:
+    def lock(self, work: Transaction) -> Books:
         """Lock the ledger's row until the transaction ends, read the totals in it, and hold them against the head file."""
         books = self._books(work.row(tables.lock_totals, {"of_ledger": self.id}))
         self.check_head(work, books)
@@ -58,16 +58,16 @@ class Journal:
         with self.database.work(write=False) as work:
             return self.read_books(work)
 
-    def read_books(self, work: Work) -> Books:
+    def read_books(self, work: Transaction) -> Books:
         """The totals as a transaction sees them."""
         return self._books(work.row(tables.read_totals, {"of_ledger": self.id}))
 
-    def opening(self, work: Work, account: Account) -> str | None:
+    def opening(self, work: Transaction, account: Account) -> str | None:
         """The hash of the event that opened an account, if there is such an event."""
         found = work.row(tables.hash_of_event, {"of_ledger": self.id, "of_number": account.number})
         return None if found is None else str(found[0])
 
-    def part_that_paid(self, work: Work, account: Account) -> tuple[int, int] | None:
+    def part_that_paid(self, work: Transaction, account: Account) -> tuple[int, int] | None:
         """The number and part of the account on a part of the people that opened an account, if one did."""
         payer = work.row(tables.payer_of_event, {"of_ledger": self.id, "of_number": account.number})
         if payer is None or payer[0] is None:
@@ -82,14 +82,14 @@ class Journal:
         number, head, spent, reserved, unit = row
         return Books(self.filter, self.test, number, head, read_cost(spent), read_cost(reserved), unit=unit)
 
-    def check_head(self, work: Work, books: Books) -> None:
-        """Refuse a ledger that has less than was seen of it before, or something else."""
+    def check_head(self, work: Transaction, books: Books) -> None:
+        """Refuse a ledger that has fewer events than were seen before, or other ones."""
         why = self.doubt(work, lambda: books)
         if why is not None:
-            raise LedgerCorrupt(f"{why}. {work.told.before}")
+            raise LedgerCorrupt(f"{why}. {work.outcome.before}")
 
-    def doubt(self, work: Work, books: Callable[[], Books]) -> str | None:
-        """Why this file is not known to be the ledger that counts; None where it is, and where a server keeps it.
+    def doubt(self, work: Transaction, books: Callable[[], Books]) -> str | None:
+        """Why this file may not be the ledger that counts; None where it is, and where a server keeps it.
 
         Proof: the head file tells of an event of this ledger. If the book holds that very event, it is the book that was
         seen or one that goes on from it, because each event has the hash of the one before it. The head is read first:
@@ -117,7 +117,7 @@ class Journal:
             f"discreet ledger adopt {typed}"
         )
 
-    def lack(self, work: Work, books: Books, number: int, head: str) -> str | None:
+    def lack(self, work: Transaction, books: Books, number: int, head: str) -> str | None:
         """What is wrong with a ledger that does not hold the event ``number`` with the hash ``head``; None, if it does."""
         if number == books.number:
             found: str | None = books.head
@@ -134,7 +134,7 @@ class Journal:
             f"{number} were seen (head {head}); restore the newest copy and run: discreet ledger adopt {self.database.typed}"
         )
 
-    def load(self, work: Work, books: Books, account: Account) -> Standing:
+    def load(self, work: Transaction, books: Books, account: Account) -> Standing:
         """Bring an account into the books. One whose parts differ is refused: it would be asked of other people."""
         key = account.number, account.part
         if key not in books.accounts:
@@ -154,12 +154,12 @@ class Journal:
             )
         return books.accounts[key]
 
-    def load_reservations(self, work: Work, books: Books) -> None:
+    def load_reservations(self, work: Transaction, books: Books) -> None:
         """Bring every open reservation into the books."""
         for row in work.rows(tables.read_reservations, {"of_ledger": self.id}):
             books.accounts[row[1], row[2]] = _standing(row)
 
-    def post(self, work: Work, books: Books, drafts: Iterable[Draft]) -> list[Entry]:
+    def post(self, work: Transaction, books: Books, drafts: Iterable[Draft]) -> list[Entry]:
         """Admit and write events; any refusal undoes the whole transaction."""
         time, before, rows = now(), {k: (s.status, s.left, s.drawn) for k, s in books.accounts.items()}, []
         for draft in drafts:
@@ -224,7 +224,7 @@ class Journal:
                 return
             after = page[-1]["key"]
 
-    def find_release(self, work: Work, key: str, known: StoredRow | None = None) -> StoredRow | None:
+    def find_release(self, work: Transaction, key: str, known: StoredRow | None = None) -> StoredRow | None:
         """A stored release, checked against its hash unless it is the row ``known``; ``verify`` alone checks the chain."""
         found = work.row(tables.find_document, {"of_ledger": self.id, "of_key": key})
         if found is None:

@@ -1,4 +1,4 @@
-"""The ledger: who asked what, under which law, at which cost; and the one place that says no."""
+"""The ledger: who asked what, under which law and at which cost; the only place that refuses a charge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from discreet.ledger.drafting import Drafting
 from discreet.ledger.events import Draft, Event, canonical, founding
 from discreet.ledger.journal import Journal
 from discreet.ledger.replay import verify
-from discreet.ledger.work import Work
+from discreet.ledger.transaction import Transaction
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Ledger:
         return made
 
     def close(self) -> None:
-        """Close the connection; the ledger object is of no use afterwards."""
+        """Close the connection; the ledger cannot be used afterwards."""
         self._database.close()
 
     def __enter__(self) -> Ledger:
@@ -193,15 +193,15 @@ class Ledger:
         return self._answers.buy(wanted, lambda known: self._bound(known, unit, binding))
 
     def look(self, paid: Sequence[Paid]) -> None:
-        """Note durably that what was bought is looked for from now on."""
+        """Record durably that the answers to these payments are being computed."""
         self._answers.look(paid)
 
     def store(self, paid: Sequence[Paid], made: Sequence[Release | None]) -> list[Release]:
-        """Store what was made, durably, and return what a read of the store returns."""
+        """Store the new releases durably, and return every release as it is read back."""
         return self._answers.store(paid, made)
 
     def give_up(self, paid: Sequence[Paid]) -> str:
-        """Let go of what was bought, after an error; what became of it, in one line."""
+        """After an error, give up the claims on these payments; one line that says what became of them."""
         return self._answers.give_up(paid)
 
     def redeem(self, *numbers: int, forgo: bool = False) -> Cost:
@@ -282,7 +282,7 @@ class Ledger:
             return self._journal.load(work, self._journal.read_books(work), account)
 
     def due(self, bills: Sequence[Bill], relation: Relation) -> Cost:
-        """What would be charged for these now: without those that were paid for before, each question once."""
+        """The cost of asking these now: questions that were paid for before are free, and each question counts once."""
         total, seen = Cost.nothing(), set()
         with self._database.work(write=False) as work:
             for bill in bills:
@@ -293,7 +293,7 @@ class Ledger:
                 total = total + bill.cost
         return total
 
-    def _known(self, work: Work, each: Wanted) -> bool:
+    def _known(self, work: Transaction, each: Wanted) -> bool:
         if each.payer is not None:
             return self._answers.own(work, each)
         return self._answers.payment(work, [key for key in (each.key, each.older) if key is not None]) is not None
@@ -349,7 +349,7 @@ class Ledger:
 
     @property
     def typed(self) -> str:
-        """It as the arguments of our commands, for advice: where it is, without a password, and its name."""
+        """The ledger as arguments of our commands, for advice: its address, without a password, and its name."""
         return self._journal.typed
 
     @property
@@ -419,7 +419,7 @@ class Ledger:
         return self._drafting.share
 
     def _check_whole(self, act: str) -> None:
-        """Refuse to whoever has a share what only the holder of the whole may do."""
+        """Refuse to the holder of a share what only the holder of the whole ledger may do."""
         if self._share is not None:
             raise InvalidRequest(f"whoever has a share of a ledger draws on it and no more, got {act}; ask the custodian")
 
@@ -428,7 +428,7 @@ class Ledger:
 
 
 def _user() -> str:
-    """The name the operating system knows us by; a container may run a number without one."""
+    """The operating system's name of the user; in a container there may be a number only."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -1,4 +1,4 @@
-"""What this process has paid and what became of it, for the one line with which it ends when something fails."""
+"""What this process has paid and which payments have no answer yet: the last line of a command that fails says it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable
 
 from discreet.core.cost import Cost
-from discreet.ledger.told import redeeming
+from discreet.ledger.outcomes import redeeming
 
 _lock = threading.Lock()
 _MOST = 1000  # costs that wait to be added up: nearly always nobody asks for the sum
@@ -18,7 +18,7 @@ _typed: dict[tuple[str, int], str] = {}  # the ledgers of entries that are looke
 
 
 def paying(ledger: str, number: int, cost: Cost, *, repeats: bool) -> None:
-    """An entry is about to be charged: whoever is stopped now does not know whether it was.
+    """An entry is about to be charged: a process that is stopped now does not know whether it was.
 
     ``ledger`` is its place, here as below: ledgers of one name may be open in several databases at once.
     """
@@ -44,7 +44,7 @@ def opened(ledger: str, number: int, cost: Cost, *, parts: bool) -> None:
 
 
 def looked(ledger: str, number: int, typed: str) -> None:
-    """An entry is looked for from now on; ``typed`` is its ledger as our commands take it."""
+    """The answer to an entry is being computed from now on; ``typed`` is its ledger as our commands take it."""
     with _lock:
         _typed[ledger, number] = typed
         _, cost = _open.get((ledger, number), (PAID, Cost.nothing()))  # redeemed: another process paid for it
@@ -60,7 +60,7 @@ def stored(ledger: str, number: int) -> None:
 
 
 def clear() -> None:
-    """Begin anew: for a command that is run as a function."""
+    """Forget everything: for a command that is run as a function."""
     with _lock:
         _charged.clear()
         _open.clear()
@@ -79,7 +79,7 @@ def in_words() -> str:
 
 
 def of(ledger: str, numbers: Iterable[int]) -> str:
-    """What became of some entries."""
+    """What happened to some entries."""
     with _lock:
         left = {(ledger, number): _open[ledger, number][0] for number in numbers if (ledger, number) in _open}
     return "; ".join(_became(left))

@@ -277,6 +277,16 @@ class Additive(Gridded, NoiseLaw):
         """The root mean square of the noise, one per scale."""
         return self._each(self._spread)
 
+    @cached_property
+    def unit(self) -> Self | None:
+        """The law of scale 1 of whose noise this law's is a multiple, to 2**-20 of a scale; None where there is no such law.
+
+        There is one where the law has a density and its grid is as fine as that; twice a discrete law is no law of its kind.
+        A law with parameters beside its scale has to keep them here.
+        """
+        fine = bool((self._near_steps >= 2.0**20).all())
+        return type(self)(1) if fine and self._log_density(0.0) is not None else None
+
     def deviation(self, size: int) -> Floats:
         if len(self.scales) not in (1, size):
             raise InvalidRequest(f"the law has {len(self.scales)} scales and the value {size} numbers; they must match")

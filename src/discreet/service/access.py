@@ -236,7 +236,7 @@ class Custodian:
         for row in self.outbox.box.read(select(a).order_by(a.c.n)):
             held = self.outbox.box.read(select(k).where(k.c.analyst == row.n))
             good = sum(not t.revoked and (t.expires is None or t.expires > time.time()) for t in held)
-            shares = [vars(grant) for grant in self.outbox.grants(row.n)]
+            shares = [dict(vars(grant)) for grant in self.outbox.grants(row.n)]
             found.append(
                 {"name": row.name, "contact": row.contact, "active": bool(row.active), "tokens": good, "grants": shares}
             )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -110,8 +110,8 @@ class Box:
         finally:
             engine.dispose()
 
-    def unchanged(self, key: Any, statement: Any, values: Any = None) -> list[Any]:
-        """The rows of a statement, as ``read`` gives them, kept under ``key`` for as long as nobody wrote anything.
+    def unchanged(self, key: Any, statement: Any, values: Any = None, made: Callable[[Any], Any] | None = None) -> list[Any]:
+        """The rows of a statement, or what is ``made`` of each, kept under ``key`` for as long as nobody wrote anything.
 
         Proof that they are never old: SQLite's ``data_version`` is another one after any other connection's commit, our own
         writes are counted, and both are looked at before the rows were. On PostgreSQL they are read each time.
@@ -121,6 +121,7 @@ class Box:
         if state is not None and kept is not None and kept[0] == state:
             return kept[1]
         rows = self.read(statement, values)
+        rows = rows if made is None else [made(row) for row in rows]
         if state is not None:
             if len(self._kept) >= _KEPT:
                 self._kept.clear()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
+import select
 import subprocess
 import sys
 import time
@@ -90,17 +90,16 @@ class Helper:
         assert process.stdout is not None
         process.stdin.write(line.encode() + b"\n")
         until, parts = time.monotonic() + seconds, []
-        # Not select(): it refuses descriptors from 1,024 on, which a front with many connections has.
-        with selectors.DefaultSelector() as waiting:
-            waiting.register(process.stdout, selectors.EVENT_READ)
-            while waiting.select(max(0.0, until - time.monotonic())):
-                part = os.read(process.stdout.fileno(), _CHUNK)
-                if not part:
-                    raise OSError("the process ended")
-                parts.append(part)
-                if part.endswith(b"\n"):
-                    made: dict[str, Any] = json.loads(b"".join(parts))
-                    return made
+        waiting = select.poll()  # select() refuses descriptors from 1,024 on, which a front with many connections has
+        waiting.register(process.stdout, select.POLLIN)
+        while waiting.poll(1000 * max(0.0, until - time.monotonic())):
+            part = os.read(process.stdout.fileno(), _CHUNK)
+            if not part:
+                raise OSError("the process ended")
+            parts.append(part)
+            if part.endswith(b"\n"):
+                made: dict[str, Any] = json.loads(b"".join(parts))
+                return made
         raise TimeoutError
 
 

@@ -135,12 +135,12 @@ class Outbox:
         """The numbers of an analyst's tokens, past ones too: what they submitted is the analyst's history."""
         k = self.t.tokens
         wanted = select(k.c.n).where(k.c.analyst == analyst)
-        return [row.n for row in self.box.unchanged(("tokens", analyst), wanted)]
+        return self.box.unchanged(("tokens", analyst), wanted, made=lambda row: row.n)
 
     def tables(self) -> list[Published]:
         """Every table of the service."""
         wanted = self._tables().order_by(self.t.tables.c.name)
-        return [_published(row) for row in self.box.unchanged("tables", wanted)]
+        return self.box.unchanged("tables", wanted, made=_published)
 
     def table(self, name: str) -> Published | None:
         """The table of that name."""
@@ -153,8 +153,7 @@ class Outbox:
 
     def grants(self, analyst: int | None = None) -> list[Grant]:
         """The grants of an analyst, or all."""
-        found = self.box.unchanged(("grants", analyst), self._grants_of[analyst is None], {"analyst": analyst})
-        return [_grant(row) for row in found]
+        return self.box.unchanged(("grants", analyst), self._grants_of[analyst is None], {"analyst": analyst}, _grant)
 
     def grant_for(self, analyst: int, table: str, now: float) -> Grant | None:
         """The grant that pays for an analyst's questions to a table: the newest that holds."""

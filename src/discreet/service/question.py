@@ -24,7 +24,7 @@ rationals they are.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -129,7 +129,7 @@ def _with_exact_prices(value: Any, limits: Limits) -> Any:
 
 def blank(schema: Schema) -> BaseSource:
     """A table of no rows under a schema: what questions are checked and priced on."""
-    fresh = Schema.from_dict(schema.to_dict())  # expressions that were read are kept with a schema; these are anyone's
+    fresh = replace(schema)  # expressions that were read are kept with a schema; these are anyone's
     names = [*fresh.stored, *([] if fresh.person is None or fresh.person in fresh.stored else [fresh.person])]
     return open_source({name: np.empty(0) for name in names}, fresh, version="no rows")
 

@@ -57,10 +57,12 @@ def connect(url: str, token: str | Path | None = None, key: str | None = None, *
     """
     wire = Wire(url, token)
     tables = {str(each["name"]): each for each in wire.get("/v1/tables")["tables"]}
+    if not tables:
+        raise ServiceRefused("no table is open to you", remedy="ask the custodian for a grant: discreet access grant")
     if table is None and len(tables) == 1:
         table = next(iter(tables))
     if table not in tables:
-        known = ", ".join(sorted(tables)) or "none"
+        known = ", ".join(sorted(tables))
         raise InvalidRequest(f"name one of the tables that are open to you with table=: {known}; got {table!r}", key="table")
     return Remote(wire, tables[table], wire.get("/v1/key")["key"] if key is None else key)
 

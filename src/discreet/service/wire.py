@@ -121,6 +121,10 @@ def _document(raw: bytes) -> dict[str, Any]:
 
 def _refusal(code: int, raw: bytes) -> DiscreetError:
     """The refusal that a reply words; what is no such reply is said by its code alone."""
+    if code == 401:
+        return ServiceRefused(
+            "the service does not know this token, or it no longer holds", remedy="ask the custodian for a new one"
+        )
     try:
         told = json.loads(raw)["error"]
         kind, rule, key, remedy = (_plain(str(told[word])[:2000]) for word in ("kind", "rule", "key", "remedy"))

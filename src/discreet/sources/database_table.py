@@ -67,7 +67,7 @@ class Connection(ABC):
 
     @abstractmethod
     def check(self, columns: Sequence[str]) -> None:
-        """Refuse columns that may not be read. Looks at no record."""
+        """Refuse columns that may not be read, or that are computed when they are. Looks at no record."""
 
     @abstractmethod
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
@@ -98,9 +98,10 @@ class DatabaseSource(LocalSource):
         connection = self._connected()
         try:
             self._types = connection.types()
+            check_columns(schema, list(self._types))
+            connection.check(self._declared_columns())
         finally:
             connection.close()
-        check_columns(schema, list(self._types))
         if schema.person is not None:
             check_kind(self._types[schema.person][1])
 
@@ -143,7 +144,7 @@ class DatabaseSource(LocalSource):
         """Refuse a table whose columns are not those it was opened with: nothing was paid yet, and nothing looked at."""
         now = connection.types()
         check_columns(self.schema, list(now))
-        declared = [*self.schema.stored, *([] if self.schema.person is None else [self.schema.person])]
+        declared = self._declared_columns()
         for name in declared:
             if now[name] != self._types[name]:
                 raise UnsupportedFormat(
@@ -153,11 +154,31 @@ class DatabaseSource(LocalSource):
                 )
         connection.check(declared)
 
+    def _declared_columns(self) -> list[str]:
+        schema = self.schema
+        return (
+            list(dict.fromkeys([*schema.stored, *([] if schema.person is None else [schema.person])]))
+            or list(self._types)[:1]
+        )
+
     def _gone(self) -> UnsupportedFormat:
         return UnsupportedFormat(f"the {self._address} went away while it was read; ask again")
 
     def _content(self) -> str:
         raise InvalidRequest("a table in a database needs version=, a public word for this state of it")
+
+
+def computed(address: Address, rule: str, remedy: str) -> InvalidRequest:
+    """The refusal of what is computed when it is read, by an expression that could fail for one of the records.
+
+    That would be after the question was paid, and whether it fails is then an answer about that record, without any noise.
+    Nobody can tell by its name which expression cannot fail, so what is stored is read and nothing else.
+    """
+    return InvalidRequest(
+        f"the {address} {rule}: what is computed there could fail because of a record",
+        key="table",
+        remedy=f"{remedy}, or compute it by a formula in the schema",
+    )
 
 
 def unreachable(address: Address) -> InvalidRequest:

@@ -58,7 +58,7 @@ class DatasetFiles(RestingFiles):
         if type(self._dataset.format).__name__ != "ParquetFileFormat":
             raise UnsupportedFormat("the files of a dataset must be Parquet; types of others are guessed from their records")
         read = {*self.schema.stored, *([] if self.schema.person is None else [self.schema.person])}
-        for part in self._dataset.get_fragments():
+        for part in self._parts():
             own = _own_types(part)
             for name in sorted(read.intersection(types.names)):
                 if name not in own.names:
@@ -72,6 +72,17 @@ class DatasetFiles(RestingFiles):
                         f"and {types.field(name).type}; write it with one of them"
                     )
         return types
+
+    def _parts(self) -> Any:
+        """The files; a filter would be computed while they are read, and could fail because of a record."""
+        try:
+            return self._dataset.get_fragments()
+        except ValueError:
+            raise InvalidRequest(
+                "a dataset must be of whole files, got one with a filter, which could fail because of a record",
+                key="table",
+                remedy="pass the dataset without it and ask with where=, or write what it chooses",
+            ) from None
 
     def _now(self) -> tuple[str, Any]:
         if self._content() != self._state:

@@ -111,14 +111,10 @@ class _Table:
             self.size = sizes.pop() if sizes else 0
             self._frame = None
         else:
-            try:
-                self._frame = nw.from_native(table, eager_only=True)
-            except (TypeError, ValueError) as problem:
-                raise InvalidRequest(
-                    "table must be a dict of arrays, a NumPy array, a pandas, Polars or Arrow table in memory, or the "
-                    f"path of a CSV or Parquet file, got {type(table).__name__}: {problem}"
-                ) from None
+            self._frame = _in_memory(table)
             check_columns(schema, self._frame.columns)
+            for name in [*schema.stored, *person]:
+                _check_stored(self._frame[name], name)
             self.size = len(self._frame)
 
     def under(self, rules: Rules, changed: set[str]) -> _Table:
@@ -180,6 +176,42 @@ class _Table:
         return self._people
 
 
+def _in_memory(table: Any) -> Any:
+    """A table as narwhals reads it; refuses what is computed only when it is read, since a record could make that fail."""
+    try:
+        found = nw.from_native(table, eager_only=True)
+        if isinstance(found, nw.DataFrame):
+            return found
+    except (TypeError, ValueError):
+        pass
+    try:
+        lazy = isinstance(nw.from_native(table), nw.LazyFrame)
+    except (TypeError, ValueError):
+        lazy = False
+    if lazy:
+        raise InvalidRequest(
+            f"a table must be in memory or in files, got {type(table).__name__}, a plan: what is computed only when a "
+            "question is answered could fail because of a record, after the question was paid",
+            key="table",
+            remedy="compute it first and pass what came of it, as by table.collect() or table.to_arrow_table()",
+        )
+    raise InvalidRequest(
+        "table must be a dict of arrays, a NumPy array, a pandas, Polars or Arrow table in memory, or the path of a CSV or "
+        f"Parquet file, got {type(table).__name__}"
+    )
+
+
+def _check_stored(series: Any, name: str) -> None:
+    """Refuse a column of pandas of a type that neither pandas nor NumPy brings: its cells are what its code makes."""
+    if not series.implementation.is_pandas():
+        return
+    kind = type(series.to_native().dtype)
+    if kind.__module__.partition(".")[0] not in ("pandas", "numpy"):
+        raise InvalidRequest(
+            f"column {name!r} must be of a type of pandas, NumPy or Arrow, got {kind.__name__}; convert it first", key=name
+        )
+
+
 def _cut(columns: Mapping[str, Column], rows: slice) -> Mapping[str, Column]:
     """Some rows of columns, without a copy: of arrays of NumPy and of Arrow alike."""
     if isinstance(columns, MatrixColumns):
@@ -211,7 +243,9 @@ def _column(given: Any, name: str) -> Column:
     if isinstance(given, list | tuple):
         return cells.objects(given)
     try:
-        return _series(nw.from_native(given, series_only=True))
+        series = nw.from_native(given, series_only=True)
+        _check_stored(series, name)
+        return _series(series)
     except TypeError:
         raise InvalidRequest(f"column {name!r} must be an array, a list or a series, got {type(given).__name__}") from None
 

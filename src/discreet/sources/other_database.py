@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from discreet.errors import InvalidRequest
 from discreet.sources import cells
-from discreet.sources.database_table import Address, Connection, unreachable
+from discreet.sources.database_table import Address, Connection, computed, unreachable
 
 _LEVELS = ("REPEATABLE READ", "SNAPSHOT", "SERIALIZABLE")  # in each, all reads of a transaction see one state
 _KINDS: list[tuple[type[Any], Any]] = [
@@ -69,6 +69,10 @@ class OtherDatabase(Connection):
         self._connection = self._connection.execution_options(isolation_level=level, stream_results=True)
 
     def types(self) -> dict[str, tuple[str, Any]]:
+        return {str(each["name"]): (str(each["type"]), self._kind(each["type"])) for each in self._described()}
+
+    def _described(self) -> list[Any]:
+        """The columns, as the database declares them."""
         names = self._address.names
         schema = ".".join(names[:-1]) or None
         try:
@@ -79,7 +83,7 @@ class OtherDatabase(Connection):
             raise unreachable(self._address) from None
         if not found:
             raise InvalidRequest(f"there is no {self._address}", key="table", remedy="correct ?table= in the address")
-        return {str(each["name"]): (str(each["type"]), self._kind(each["type"])) for each in found}
+        return list(found)
 
     def check(self, columns: Sequence[str]) -> None:
         try:
@@ -88,6 +92,24 @@ class OtherDatabase(Connection):
             raise InvalidRequest(
                 f"the {self._address} may not be read by this user", key="table", remedy="have SELECT on it granted"
             ) from None
+        if not self._is_stored():
+            raise computed(self._address, "is no stored table", "store it by CREATE TABLE ... AS SELECT")
+        for each in self._described():
+            if each["name"] in columns and each.get("computed") and not each["computed"].get("persisted"):
+                raise computed(self._address, f"computes {each['name']!r} when it is read", "declare it STORED")
+
+    def _is_stored(self) -> bool:
+        """Whether the name is that of a table, or of a stored view, and no view, virtual table or synonym."""
+        *before, name = self._address.names
+        if self._sqlite:
+            place = self._quoted(before[-1] if before else "main")
+            words = f"SELECT type = 'table' AND rootpage > 0 FROM {place}.sqlite_master WHERE lower(name) = lower(?)"  # noqa: S608
+            return [bool(row[0]) for row in self._connection.exec_driver_sql(words, (name,))] == [True]
+        inspected, schema = sa.inspect(self._connection), ".".join(before) or None
+        tables = inspected.get_table_names(schema=schema)
+        with suppress(NotImplementedError):
+            tables = [*tables, *inspected.get_materialized_view_names(schema=schema)]
+        return name.casefold() in {each.casefold() for each in tables}
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
         known = self.types()
@@ -110,9 +132,11 @@ class OtherDatabase(Connection):
         return next((kind for known, kind in _KINDS if isinstance(declared, known)), pa.large_string())
 
     def _select(self, columns: Sequence[str]) -> str:
-        quote = self._engine.dialect.identifier_preparer.quote_identifier
-        table = ".".join(map(quote, self._address.names))
-        return f"SELECT {', '.join(map(quote, columns))} FROM {table}"  # noqa: S608  names are quoted
+        table = ".".join(map(self._quoted, self._address.names))
+        return f"SELECT {', '.join(map(self._quoted, columns))} FROM {table}"  # noqa: S608  names are quoted
+
+    def _quoted(self, name: str) -> str:
+        return self._engine.dialect.identifier_preparer.quote_identifier(name)
 
 
 def _is_file(path: str | None) -> bool:

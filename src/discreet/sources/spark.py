@@ -20,7 +20,7 @@ import pyarrow as pa
 from discreet.core.dialect import Dialect
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.sources import spark_workers, stream
+from discreet.sources import spark_plans, spark_workers, stream
 from discreet.sources.base import BATCH_ROWS, BaseSource, Selection, check_columns
 from discreet.sources.batch import Batch
 from discreet.sources.choosing import DEFAULT_SALT
@@ -41,10 +41,10 @@ _OTHER_IDS = (
 class SparkSource(BaseSource):
     """A Spark DataFrame, or a path read by a session, classic or by Connect: DataFrames only, no RDDs.
 
-    A frame may read anything, so its version is the custodian's; for a local path it is that of its files. Without a
-    person column rows have no lasting number: a split then goes by their values (equal rows stay together), under
-    add/remove only, and a sample draws each row by its partition and place in it, so that two folds of it agree only
-    where Spark partitions the rows alike.
+    A frame is a plan, made of what no record makes fail (``spark_plans``), and its version is the custodian's; for a local
+    path it is that of its files. Without a person column rows have no lasting number: a split then goes by their values
+    (equal rows stay together), under add/remove only, and a sample draws each row by its partition and place in it, so that
+    two folds of it agree only where Spark partitions the rows alike.
     """
 
     numbered = False
@@ -61,7 +61,10 @@ class SparkSource(BaseSource):
         self._path = Path(table) if is_local(table) else None
         self._session = session
         self._state = None if self._path is None else self._content()
-        self._frame = _open(str(table), session, schema.dialect) if isinstance(table, str | Path) else table
+        self._by_plan = not isinstance(table, str | Path)
+        if self._by_plan:
+            spark_plans.check(table)
+        self._frame = table if self._by_plan else _open(str(table), session, schema.dialect)
         check_columns(schema, self._frame.columns)
         if schema.person is not None:
             _check_kind(self._frame.schema[schema.person].dataType)
@@ -79,6 +82,8 @@ class SparkSource(BaseSource):
             yield
             return
         self._workers.check()
+        if self._by_plan:
+            spark_plans.check_names(self._frame)
         with self._holding(self._kept() if self._path is None else self._now()):
             yield
 

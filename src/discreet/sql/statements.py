@@ -28,9 +28,14 @@ EXAMPLE = "SELECT sex, AVG(bmi) FROM visits WHERE age >= 60 GROUP BY sex"
 
 def refused(rule: str, nearest: str = "", remedy: str = "") -> InvalidRequest:
     """A statement that is not answered: why, and the nearest question that would be."""
-    if nearest and len(nearest) <= _SHOWN:
-        remedy = f"{remedy + ', or ' if remedy else ''}the nearest question is: {nearest}"
-    return InvalidRequest(f"SQL: {rule}", key="sql", remedy=remedy or f"write as in: {EXAMPLE}")
+    return InvalidRequest(f"SQL: {rule}", key="sql", remedy=or_nearest(remedy, nearest) or f"write as in: {EXAMPLE}")
+
+
+def or_nearest(remedy: str, nearest: str) -> str:
+    """A remedy, and the nearest question where there is one that a line can show."""
+    if not nearest or len(nearest) > _SHOWN:
+        return remedy
+    return f"{remedy + ', or ' if remedy else ''}the nearest question is: {nearest}"
 
 
 @functools.cache

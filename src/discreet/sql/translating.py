@@ -9,7 +9,7 @@ orders, cuts or computes with answers is refused: that is done with what was rel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from discreet.core.schema import Integer, Real, Schema
@@ -18,7 +18,8 @@ from discreet.expressions import read
 from discreet.sql.aggregates import Aggregates, is_aggregate
 from discreet.sql.asked import Asked
 from discreet.sql.conditions import Writer, canonical
-from discreet.sql.statements import check_read_whole, parse, refused
+from discreet.sql.nearby import nearby
+from discreet.sql.statements import check_read_whole, or_nearest, parse, refused
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -79,7 +80,7 @@ class _Statement:
         by = tuple(self._group(each) for each in groups)
         if len(set(by)) != len(by):
             raise refused("a column can be grouped by once only", self.nearest("COUNT(*)", groups[:1]))
-        where = [self.writer.write(self.clauses["where"].this)] if "where" in self.clauses else []
+        where = [self._near(self._where)] if "where" in self.clauses else []
         computed = [item for _, item in self.items if is_aggregate(item)]
         self._check_plain(groups, by)
         if not computed:
@@ -95,6 +96,23 @@ class _Statement:
         check_read_whole(self.tree)
         return tuple(made)
 
+    def _where(self) -> str:
+        """The condition in our words."""
+        text = self.writer.write(self.clauses["where"].this)
+        canonical(self.schema, text)
+        return text
+
+    def _near(self, write: Callable[[], str], groups: Sequence[str | exp.Expr] | None = None) -> str:
+        """What ``write`` writes; where it refuses, with the nearest question."""
+        try:
+            return write()
+        except (InvalidRequest, UnknownName) as problem:
+            if self.trial:
+                raise
+            plain = [each.sql() for _, each in self.items if is_aggregate(each)]
+            near = self.nearest((plain or ["COUNT(*)"])[0], groups)
+            raise problem.remedied(or_nearest(problem.remedy, near)) from None
+
     def nearest(self, aggregate: str, groups: Sequence[str | exp.Expr] | None = None) -> str:
         """The statement with one aggregate only, as much of it as can be asked: its groups and its condition, or neither."""
         if self.trial:
@@ -105,12 +123,25 @@ class _Statement:
             except DiscreetError:
                 groups = []
         shown = [each if isinstance(each, str) else each.sql() for each in groups]
-        where = f" WHERE {self.clauses['where'].this.sql()}" if "where" in self.clauses else ""
+        wheres = self._near_conditions()
         start, end = f"FROM {self._table() or 't'}", f" GROUP BY {', '.join(shown)}" if shown else ""
         columns = ", ".join([*shown, aggregate])
-        fewer = [f"{columns} {start}{where}{end}", f"{columns} {start}{end}", f"{aggregate} {start}{where}"]
-        tried = [f"SELECT {each}" for each in (*fewer, f"{aggregate} {start}", f"COUNT(*) {start}")]
+        fewer = [*(f"{columns} {start}{each}{end}" for each in wheres), f"{columns} {start}{end}"]
+        fewer += [*(f"{aggregate} {start}{each}" for each in wheres), f"{aggregate} {start}", f"COUNT(*) {start}"]
+        tried = [f"SELECT {each}" for each in dict.fromkeys(fewer)]
         return next((each for each in tried if _is_asked(each, self.schema)), "")
+
+    def _near_conditions(self) -> list[str]:
+        """The condition, and where it cannot be asked others near it; each with its WHERE."""
+        if "where" not in self.clauses:
+            return [""]
+        asked = self.clauses["where"].this
+
+        def is_asked(text: str) -> bool:
+            return _is_asked(f"SELECT COUNT(*) WHERE {text}", self.schema)
+
+        others = [] if is_asked(asked.sql()) else nearby(asked, self.schema, is_asked)
+        return [f" WHERE {each}" for each in (asked.sql(), *others)]
 
     def _table(self) -> str | None:
         origin = self.clauses.get("from")
@@ -171,7 +202,7 @@ class _Statement:
             if kind in ("label", "truth"):
                 return name
             raise self._not_a_group(name, kind)
-        text = self.writer.write(node)
+        text = self._near(lambda: self.writer.write(node), [])
         made = read(text, self.schema.derivation.known)
         if made.kind not in ("label", "truth") or made.is_constant:
             numbers = [n for n in made.columns if self.schema.columns[n].known.kind == "number"]

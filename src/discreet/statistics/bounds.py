@@ -194,7 +194,7 @@ class FoundBounds(Reading):
         """The outer range for either: where the extreme values lie within it is not public."""
         return np.full(2, self.lo), np.full(2, self.hi)
 
-    def expected_error(self, releases: Sequence[Release]) -> Any:
+    def expected_error(self, releases: Sequence[Release]) -> None:
         return None
 
     def people_needed(self, releases: Sequence[Release]) -> float:

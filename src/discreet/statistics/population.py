@@ -154,7 +154,7 @@ class Contrast(Reading):
         low, high = np.quantile(self._redrawn(releases), [(1 - level) / 2, (1 + level) / 2])
         return float(low), float(high)
 
-    def expected_error(self, releases: Sequence[Release]) -> Any:
+    def expected_error(self, releases: Sequence[Release]) -> float:
         return float(root_mean_square(self._redrawn(releases) - self.value(releases)))
 
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:

@@ -276,13 +276,13 @@ class Chosen(Reading):
     hi: float
     points: int
 
-    def value(self, releases: Sequence[Release]) -> Any:
+    def value(self, releases: Sequence[Release]) -> float:
         return self.lo + (self.hi - self.lo) * (int(releases[0].value) / self.points)
 
     def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
         return self.lo, self.hi
 
-    def expected_error(self, releases: Sequence[Release]) -> Any:
+    def expected_error(self, releases: Sequence[Release]) -> None:
         return None
 
     def rank_error(self, releases: Sequence[Release], level: float = 0.95) -> float:

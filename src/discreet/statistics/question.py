@@ -159,11 +159,11 @@ def build(name: str, table: Table, *args: Any, **kwargs: Any) -> Question:
     try:
         _check_taken(make, 1 + len(args), tuple(kwargs))
     except TypeError as problem:
-        taken = ", ".join(p.name for p in [*inspect.signature(make).parameters.values()][1:])
+        taken = ", ".join(p.name for p in [*signature(make).parameters.values()][1:])
         raise InvalidRequest(
             f"the statistic {name!r} takes other arguments ({problem}); it takes {taken or 'none'}"
         ) from None
-    given = _signature(make).bind(table, *args, **kwargs)
+    given = signature(make).bind(table, *args, **kwargs)
     for word, value in given.arguments.items():
         _check_names(word, value, str(given.signature.parameters[word].annotation))
     try:
@@ -175,12 +175,12 @@ def build(name: str, table: Table, *args: Any, **kwargs: Any) -> Question:
         raise InvalidRequest(f"the statistic {name!r} takes values of other types ({problem}), got {said[:200]}") from None
 
 
-_signature = functools.cache(inspect.signature)
+signature = functools.cache(inspect.signature)  # of a builder
 
 
 @functools.lru_cache(maxsize=1024)
 def _check_taken(make: Builder, places: int, named: tuple[str, ...]) -> None:
-    _signature(make).bind(*[None] * places, **dict.fromkeys(named))
+    signature(make).bind(*[None] * places, **dict.fromkeys(named))
 
 
 def _check_names(word: str, value: Any, annotation: str) -> None:

@@ -21,6 +21,7 @@ from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.core.result import Axes, Reading, Result, readings
+from discreet.mechanisms.additive import Additive
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -78,12 +79,21 @@ def _cells(release: Release, shape: tuple[int, ...]) -> Floats:
     return np.asarray(release.value, np.float64).reshape(shape)
 
 
-@lru_cache(maxsize=4)
 def _noise(law: Mechanism, shape: tuple[int, ...], runs: int) -> Floats:
-    """Fresh draws of a law's noise; the stream is public and fixed, so that reading twice reads the same."""
+    """Fresh draws of a law's noise; the stream is public and fixed, so that reading twice reads the same.
+
+    Laws that are multiples of one law have multiples of its draws, which are made once.
+    """
     size = int(np.prod(shape, dtype=int))
-    drawn = np.asarray(law.release(np.zeros((runs, size)), seed=Random(seed=size)), np.float64)
-    return drawn.reshape(runs, *shape)
+    if not isinstance(law, Additive) or (unit := law.unit) is None:
+        return _drawn(law, size, runs).reshape(runs, *shape)
+    scales = np.array([float(scale) for scale in law.scales])
+    return np.asarray(_drawn(unit, size, runs) * scales).reshape(runs, *shape)
+
+
+@lru_cache(maxsize=4)
+def _drawn(law: Mechanism, size: int, runs: int) -> Floats:
+    return np.asarray(law.release(np.zeros((runs, size)), seed=Random(seed=size)), np.float64)
 
 
 class GroupReading(Reading):
@@ -148,7 +158,8 @@ class Scaled(Reading):
             return super().draw(result, axes, level)
         low, high = result.interval(level, of=result.scope)
         words = [str(label) for label in self.labels[0][1]]
-        return drawing.bars(axes, words, result.value, low, high, self.labels[0][0])
+        names = self.labels[0][0], self.measured(result.releases)
+        return drawing.bars(axes, words, result.value, low, high, f"with {100 * level:g} % intervals", names)
 
     def expected_error(self, releases: Sequence[Release]) -> Any:
         error = np.asarray(releases[0].noise.expected_error)
@@ -186,8 +197,15 @@ class Part(Reading):
     def error_of_own(self, own: Sequence[Release]) -> Any:
         return self.inner.expected_error(own)
 
+    @property
+    def over_deviation(self) -> bool:
+        return self.inner.over_deviation
+
     def axes(self, releases: Sequence[Release]) -> Axes:
         return self.inner.axes(self._own(releases))
+
+    def measured(self, releases: Sequence[Release]) -> str:
+        return self.inner.measured(self.own(releases))
 
     def note(self, releases: Sequence[Release]) -> str | None:
         return self.inner.note(self._own(releases))

@@ -88,7 +88,7 @@ class Ranking(Reading):
         shape = np.shape(self.value(releases))
         return np.ones(shape), np.full(shape, float(len(self.known)))
 
-    def expected_error(self, releases: Sequence[Release]) -> Any:
+    def expected_error(self, releases: Sequence[Release]) -> None:
         return None
 
     def gap(self, releases: Sequence[Release], level: float = 0.95) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -80,10 +79,14 @@ def _scaled(factor: float, root: bool) -> Scaled:
 class Root(Scaled):
     """The square root of a scaled release that is kept from falling below zero."""
 
-    def _answer(self, values: Floats) -> Any:
+    @property
+    def over_deviation(self) -> bool:
+        return True
+
+    def _answer(self, values: Floats) -> float:
         return math.sqrt(super()._answer(values))
 
-    def expected_error(self, releases: Sequence[Release]) -> Any:
+    def expected_error(self, releases: Sequence[Release]) -> float:
         """By the slope of the root at the released value; at zero by the root of the error itself."""
         inner = float(super().expected_error(releases))
         value = float(self.value(releases))
@@ -103,6 +106,10 @@ class Variance(CellReading):
     pooled: bool = False
     shape: tuple[int, ...] = (3,)
     labels: Axes = ()
+
+    @property
+    def over_deviation(self) -> bool:
+        return self.root
 
     def compute(self, cells: Floats) -> Floats:
         degree = cells.shape[-1] - 1

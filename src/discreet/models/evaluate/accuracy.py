@@ -74,7 +74,7 @@ class HitShare(Reading):
 
     most: float = 1.0
 
-    def value(self, releases: Sequence[Release]) -> Any:
+    def value(self, releases: Sequence[Release]) -> float:
         hits, misses = np.asarray(releases[0].value, np.float64)
         return self._share(float(hits), float(misses))
 

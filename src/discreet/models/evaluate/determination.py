@@ -33,7 +33,7 @@ class Determination(Reading):
 
     rows: int | None = None
 
-    def value(self, releases: Sequence[Release]) -> Any:
+    def value(self, releases: Sequence[Release]) -> float:
         sums = self._moments(releases).repaired
         spread = _spread(sums[2, 2], sums[1, 2], sums[1, 1])
         return float(1.0 - _MISSED @ sums @ _MISSED / spread) if spread > 0 else 0.0
@@ -52,7 +52,7 @@ class Determination(Reading):
         high = 1.0 - fewest / wide if wide > 0 else 1.0
         return min(low, value), max(high, value)
 
-    def expected_error(self, releases: Sequence[Release]) -> Any:
+    def expected_error(self, releases: Sequence[Release]) -> float:
         """To first order in the noise."""
         sums = self._moments(releases).repaired
         spread = _spread(sums[2, 2], sums[1, 2], sums[1, 1])

@@ -1,20 +1,20 @@
-"""One transaction on the driver itself, and what is to be done around its commit."""
+"""One transaction on the database driver, and the callbacks around its commit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from discreet.ledger.told import Told
+from discreet.ledger.outcomes import Outcome
 
 
-class Work:
-    """A transaction on the driver itself, for what every ask does: statements are compiled once and no rows are wrapped."""
+class Transaction:
+    """A transaction on the database driver, without SQLAlchemy's cost for each ask: statements are compiled once."""
 
-    def __init__(self, raw: Any, compiled: Callable[[Any], str], told: Told) -> None:
+    def __init__(self, raw: Any, compiled: Callable[[Any], str], outcome: Outcome) -> None:
         self._raw = raw
         self._compiled = compiled
-        self.told = told
+        self.outcome = outcome
         self.durable: list[Callable[[], None]] = []  # what is done once the disk has it, in a writer's turn
         self.committed: bool | None = False  # None: not known
         self.after: list[Callable[[], None]] = []  # what is done once it has committed, before another writer's turn

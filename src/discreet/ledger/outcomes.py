@@ -1,4 +1,4 @@
-"""What is true where a transaction fails, so that an error says what was charged and what asking again costs."""
+"""What a failed transaction means for the budget: what was charged, and what asking again costs. Errors end with it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from discreet.core.cost import Cost
 
 
-class Told:
+class Outcome:
     """The last sentence of an error, by the moment of the failure: before the commit, while it is made, and after it.
 
-    Sentences are put together where something fails: every ask foretells three of them, and nearly always nobody hears one.
+    Sentences are put together only when something fails: every ask has three of them, and nearly always none is shown.
     """
 
     def __init__(self, sentences: Callable[[], tuple[str, str, str]]) -> None:
@@ -32,29 +32,29 @@ class Told:
         return self._sentences()[2]
 
     @property
-    def whenever(self) -> Told:
-        """What is true once all was written, for whatever fails later."""
-        return Told(lambda: (self.after, self.after, self.after))
+    def whenever(self) -> Outcome:
+        """The outcome of a later failure, when all of this transaction was written."""
+        return Outcome(lambda: (self.after, self.after, self.after))
 
 
-CHARGED = Told(
+CHARGED = Outcome(
     lambda: (
         "Nothing was charged and nothing was looked at",
         "Nothing was looked at; whether it was charged is not known: discreet ledger show tells",
         "It was charged, and nothing was looked at",
     )
 )
-READ = Told(lambda: ("Nothing was charged",) * 3)
+READ = Outcome(lambda: ("Nothing was charged",) * 3)
 _FREE = "asking the same again is free"
 _AGAIN = "asking again is charged again: its answer serves once"
 
 
-def bought(prices: Sequence[Cost], numbers: Sequence[int], *, repeats: bool) -> Told:
+def bought(prices: Sequence[Cost], numbers: Sequence[int], *, repeats: bool) -> Outcome:
     """Paying for questions; ``repeats`` where each can be asked for again."""
     if not numbers:
         return READ
     once = "asking the same again charges it once in all" if repeats else _AGAIN
-    return Told(
+    return Outcome(
         lambda: (
             CHARGED.before,
             f"Nothing was looked at; whether {_prices(prices)} was charged is not known: {once}",
@@ -63,17 +63,17 @@ def bought(prices: Sequence[Cost], numbers: Sequence[int], *, repeats: bool) -> 
     )
 
 
-def marked(numbers: Sequence[int], typed: str) -> Told:
+def marked(numbers: Sequence[int], typed: str) -> Outcome:
     """Marking entries that are paid, before anything is looked at; ``typed`` is the ledger as our commands take it."""
 
     def sentences() -> tuple[str, str, str]:
         whole = f"Nothing was looked at; {_entries(numbers)} stays paid: {_FREE}"
         return whole, f"{whole}, or, if the mark was written, {_redeem(numbers, typed)}", whole
 
-    return Told(sentences)
+    return Outcome(sentences)
 
 
-def kept(prices: Sequence[Cost], numbers: Sequence[int], typed: str, *, repeats: bool) -> Told:
+def kept(prices: Sequence[Cost], numbers: Sequence[int], typed: str, *, repeats: bool) -> Outcome:
     """Storing answers and reading them back; ``typed`` as above."""
 
     def sentences() -> tuple[str, str, str]:
@@ -86,7 +86,7 @@ def kept(prices: Sequence[Cost], numbers: Sequence[int], typed: str, *, repeats:
             f"The answer of {_entries(numbers)} ({_prices(prices)}) is stored: {again}",
         )
 
-    return Told(sentences)
+    return Outcome(sentences)
 
 
 def _entries(numbers: Sequence[int]) -> str:
