@@ -62,6 +62,7 @@ def main(folder: Path, quick: bool = False) -> list[Path]:
     middle = np.asarray(shares.value)[:, 1]
     right.errorbar(middle, range(3), xerr=[middle - low, high - middle], fmt="o", color="#0b6e99", capsize=4)
     right.set_yticks(range(3), SCHOOLS)
+    right.invert_yaxis()  # in the order of the counts on the left
     right.set(xlim=(0, 0.5), xlabel="share who smoke, with 95 % intervals for the population")
     figure.savefig(target, dpi=80 if quick else 160)
     return [target]

@@ -33,6 +33,8 @@ class Preview:
 
     def __str__(self) -> str:
         after = f"{self.remaining} would be left" if self.fits else f"does not fit, {self.remaining} is left"
+        if self.remaining is None:
+            after = "no budget limits it"
         wrong = f"expected error {_in_short(self.expected_error)}"
         if self.population_width is not None:
             wrong += f"; 95 % interval of the population about {_in_short(self.population_width)} wide"
@@ -53,10 +55,10 @@ class Preview:
 
 
 def _in_short(numbers: Any) -> str:
-    """A number or a few of them as they are, the least and the largest of many."""
-    each = np.asarray(numbers, np.float64)
+    """A number or a few of them to four digits, the least and the largest of many."""
+    each = np.ravel(np.asarray(numbers, np.float64))
     if each.size <= _FEW:
-        return str(numbers)
+        return ", ".join(f"{number:.4g}" for number in each)
     least, most = float(each.min()), float(each.max())
     return f"{least:.4g} each" if least == most else f"{least:.4g} to {most:.4g}"
 

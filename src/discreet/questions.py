@@ -198,8 +198,10 @@ class Questions(Asker):
         result, _ = plan(ask(question, price, relation), relation, rows)
         cost = self._finding_cost(hidden) + result.cost
         would = self._afterwards(cost)
-        told = [getattr(result.reading, word, None) for word in ("rank_error", "people_needed", "gap")]
-        ranks, people, gap = (None if each is None else float(each(result.releases)) for each in told)
+        told = [
+            each(result.releases) for each in (result.reading.rank_error, result.reading.people_needed, result.reading.gap)
+        ]
+        ranks, people, gap = (None if each is None else float(each) for each in told)
         made = Preview(cost, result.expected_error, would.fits, would.remaining, ranks, people_needed=people, gap=gap)
         wide = expected_width(result, rows, spread, width)
         return replace(made, population_width=wide.width, rows_needed=wide.rows, epsilon_needed=wide.epsilon(price))

@@ -120,6 +120,11 @@ class Session(Questions, Fitting, Synthesis):
         paid, rest = separate(price)
         if rest:
             raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
+        if self.schema.person is None and not self._source.numbered:
+            raise InvalidRequest(
+                "the rows of such a table have no lasting number to be dealt into parts by, and by what they hold equal "
+                "rows would all be in one part; declare person= and max_rows="
+            )
         by_position = self.schema.neighbors == "replace" and self.schema.person is None
         question = question_of(function, columns, parts, alpha0, by_position)
         return self._run(ask(question, paid, self.schema.neighbors), {} if where is None else where)

@@ -144,6 +144,15 @@ def test_mean_of_a_plain_release(run: Run, tmp_path: Path, asked: list[tuple[Any
     assert run("infer", path, "--model", "mean", *own).code == 0
     assert (asked[-1][1].mean, asked[-1][1].deviation, asked[-1][1].variance) == (1.0, 3.0, 4.0)
     assert run("infer", path, "--model", "rate").code == 0
+    told = [
+        ("mean", "--variance", "0"),
+        ("mean", "--prior-sd", "0"),
+        ("rate", "--prior-mean", "0"),
+        ("rate", "--prior-mean", "-3"),
+    ]
+    for kind, option, wrong in told:
+        ran = run("infer", path, "--model", kind, option, wrong)
+        assert (ran.code, "must be positive, got" in ran.err, len(ran.err.splitlines())) == (2, True, 1), (option, wrong)
     assert (asked[-1][1].shape, asked[-1][1].inverse_scale) == (1.0, 0.5)
 
 

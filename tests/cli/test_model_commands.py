@@ -54,6 +54,35 @@ def test_judge(run: Run, folder: Path, paid: list[str], model: Path) -> None:
     assert "left" in refused(run, "judge", model, *paid, "--epsilon", "1000")
 
 
+def test_what_errors_cost_is_refused_before_it_is_paid(run: Run, folder: Path, paid: list[str], model: Path) -> None:
+    def events() -> int:
+        return len(run("ledger", "show", folder / "l.db", "--json").doc["events"])
+
+    before = events()
+    for wrong in ("0", "-1", "nan", "inf"):
+        for more in (["--best", folder / "b.json"], ["--roc"], []):
+            told = refused(run, "judge", model, *paid, "--epsilon", "1", "--false-yes", wrong, *more)
+            assert "must be positive and finite" in told
+    assert events() == before
+    assert not (folder / "b.json").exists()
+
+
+def test_no_command_writes_over_the_table_it_reads(run: Run, folder: Path, paid: list[str], model: Path) -> None:
+    table = folder / "people.csv"
+    before, fitted = table.read_bytes(), model.read_bytes()
+    asked = [*paid, "-m", "logistic", "-t", "sex", "-f", "age", "--epsilon", "1", "--out", table]
+    for command in (
+        ["predict", model, table, "--out", table],
+        ["local", "report", table, "-c", "sex", "--categories", "f,m", "--epsilon", "1", "--out", table],
+        ["fit", *asked],
+        ["tune", *asked, "--try", "ridge=1,2"],
+        ["judge", model, *paid, "--epsilon", "1", "--best", table],
+    ):
+        assert "would be lost" in refused(run, *command)
+    assert "would be lost" in refused(run, "predict", model, table, "--out", model)
+    assert (table.read_bytes(), model.read_bytes()) == (before, fitted)
+
+
 def test_predict(run: Run, folder: Path, model: Path) -> None:
     out = folder / "p.csv"
     assert run("predict", model, folder / "people.csv", "--out", out).code == 0
@@ -75,6 +104,7 @@ def test_predict(run: Run, folder: Path, model: Path) -> None:
         ("age,weight\n3\n", "bad.csv:2: 1 cells"),
         ("", "the file is empty"),
         ("age,weight,prediction\n3,4,1\n", "'prediction' already"),
+        ("age,age,weight\n3,4,1\n", "'age' twice"),
     ):
         bad.write_text(text)
         assert words in refused(run, "predict", model, bad, "--out", out)
@@ -115,6 +145,7 @@ def test_local(run: Run, folder: Path) -> None:
     assert doc["reports"] == 300
     assert abs(doc["rows"][0]["value"] - 0.5) < 0.15  # a standard error of 0.01
     assert run("local", "report", table, "-c", "age", "--bounds", "0,100", "--epsilon", "2", "--out", out).code == 0
+    assert "counts once" in refused(run, "local", "estimate", out, folder / "." / "r.json")
     assert 20 < run("local", "estimate", out, "--json").doc["rows"][0]["value"] < 80
     report = ["local", "report", table, "--epsilon", "1", "--out", out]
     assert "give one of them" in refused(run, *report, "-c", "sex")

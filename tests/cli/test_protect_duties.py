@@ -60,6 +60,20 @@ def test_due(run: Run, folder: Path, job: Path) -> None:
         refused(run, "protect", "register", job, "again", "--table", "r.json", "--due", wrong, *facts)
 
 
+def test_what_cannot_be_looked_through_is_said_and_not_taken_for_nothing_due(run: Run, folder: Path, job: Path) -> None:
+    table = folder / "visits.csv"
+    table.unlink()
+    for text in (None, "id,when\n1,2000-01-01\n"):
+        if text is not None:
+            table.write_text(text)
+        said = run("protect", "due", job, "--on", "2015-01-01")
+        assert said.code == 0
+        assert "NOT reached in visits" in said.out
+        assert "Nothing fell due" not in said.out
+        one = run("protect", "due", job, "--on", "2015-01-01", "--json").doc["receipts"][0]["receipt"]
+        assert list(one["missed"]) == ["visits"]
+
+
 def test_decisions(run: Run, folder: Path, job: Path) -> None:
     who = ["--identity", "id=7"]
     number = run("protect", "decide", job, *who, "--decision", "no loan", "--made-by", "model.json", "--json").doc["number"]

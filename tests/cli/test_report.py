@@ -15,6 +15,8 @@ import pytest
 
 import discreet as ds
 from discreet.core.cost import Cost
+from discreet.hypotheses.anova import Comparison
+from discreet.hypotheses.reading import HypothesisTest
 from discreet.report import answers, date_columns, heat, language, meaning, pictures, render, svg
 from discreet.report.numerals import in_words, percent, shown
 from tests.cli.conftest import Run
@@ -235,9 +237,47 @@ def test_every_language_has_every_phrase() -> None:
     plain = {key: set(re.findall(r"{(\w+)}", text)) for key, text in every["en"].items()}
     for name in ("de", "fr"):
         own = {key: set(re.findall(r"{(\w+)}", text)) for key, text in every[name].items()}
-        more = {key for key in own if key.startswith(("law.", "method."))}
+        more = {key for key in own if key.startswith(("law.", "method.", "effect."))}
         assert {key: words for key, words in own.items() if key not in more} == plain
-        assert all(own[key] <= {"draws", "n", "p", "strata"} for key in more)
+        assert all(own[key] <= {"draws", "n", "p", "strata", "first", "second"} for key in more)
+
+
+def test_every_effect_has_a_name_in_every_language() -> None:
+    tests = [one for one in _below(HypothesisTest) if one.__dict__.get("name") and one is not Comparison]
+    assert len(tests) > 15
+    for one in tests:
+        assert getattr(one, "effect", "") != HypothesisTest.effect, one
+        for name in ("de", "fr"):
+            assert f"effect.{one.name}" in language.phrases()[name]
+
+
+def _below(kind: type) -> set[Any]:
+    return {kind}.union(*map(_below, kind.__subclasses__()))
+
+
+def test_survival_is_drawn_as_curves_over_the_numbers_at_risk() -> None:
+    rng = np.random.default_rng(1)
+    table = {"days": rng.uniform(0, 90, 300), "died": rng.integers(0, 2, 300), "arm": ["a", "b", "c"] * 100}
+    schema = ds.Schema({"days": ds.Real(0, 90), "died": ds.Integer(0, 1), "arm": ds.Categories(["a", "b", "c"])})
+    session = ds.Session(table, schema, ledger="test", seed=1)
+    for by, curves in ((None, 1), ("arm", 3)):
+        result = session.survival("days", "died", by=by, bins=[0, 30, 60, 90], epsilon=100)
+        made = str(pictures.answer("k", {"statistic": "survival", "title": "S"}, result, 120))
+        assert made.count("<line") == 6 + curves * (3 + 3) + (2 * curves if by else 0)  # grid, curves, intervals, names
+        assert f'text-anchor="middle" class="small">{round(float(np.ravel(result.numbers_at_risk())[0]))}<' in made
+        assert ">days<" in made
+        assert "people at risk" in made
+    with language.spoken("fr"):
+        assert "à risque" in str(pictures.answer("k", {"statistic": "survival", "title": "S"}, result, 120))
+
+
+def test_the_hypothesis_is_marked_and_the_axis_ends_where_the_effect_must() -> None:
+    x = np.random.default_rng(2).normal(50, 9, 400)
+    result = ds.hypotheses.pearsonr(x, x, bounds=((0, 100), (0, 100)), epsilon=2)
+    made = str(pictures.answer("k", {"statistic": "pearsonr", "title": "r"}, result, 120))
+    assert "hypothesis: 0<" in made
+    assert ">1.1<" not in made
+    assert ">1<" in made
 
 
 @pytest.mark.parametrize(("name", "words"), [("de", "Die Antworten"), ("fr", "Les réponses")])

@@ -82,11 +82,11 @@ ASKED: dict[str, list[tuple[tuple[str, ...], dict[str, Any]]]] = {
 }
 # Names of people, files and letters, and words that a language shares with English.
 _NAMES = (
-    "Carlo Holm Kolmogorov Kruskal Laplace Mann Monte Rényi Smirnov Student Wallis Welch Whitney Wilcoxon discreet json "
-    "releases Budget Test"
+    "Carlo Cramér Cramérs Holm Kolmogorov Kruskal Laplace Mann Monte Rényi Smirnov Student Wallis Welch Whitney Wilcoxon "
+    "discreet json releases Budget Test"
 )
 SHARED = {
-    "de": f"{_NAMES} Chi In Median Private an in private so was",
+    "de": f"{_NAMES} Chi Hazard In Median Private an in private so was",
     "fr": f"{_NAMES} Covariance Quantile Variance budget chance change correction covariance date dates delta distribution "
     "epsilon machine on page population public question rho score table tables test tests variance variances",
 }

@@ -70,10 +70,24 @@ def test_rows_that_are_there_more_often_and_errors_far_above_the_plan() -> None:
     more = session(values, expected=500).count(epsilon=1).caution
     assert more is not None
     assert more.kind == "more"
-    wide = session(values).correlation("weight", "height", epsilon=1).caution  # nobody is far from the middle
+    wide = session(values).std("height", epsilon=1).caution  # nobody is far from the middle
     assert wide is not None
     assert wide.kind == "wider"
     assert wide.seen > 3
+    wide = session(values).correlation("weight", "height", epsilon=1).caution
+    assert wide is not None
+    assert wide.kind == "wider"
+
+
+def test_values_that_lie_as_values_do_are_not_doubted() -> None:
+    """With a deviation of a twelfth of the bounds its error is 3.5 times that of values which lie evenly."""
+    values = np.random.default_rng(2).normal(100, 200 / 12, 2000)
+    for seed in range(5):
+        asked = session(values, seed=seed)
+        for of in ("table", "population"):
+            assert asked.std("weight", of=of, epsilon=1).caution is None  # type: ignore[arg-type]
+        (joint,) = asked.together([("std", "weight")], epsilon=1)
+        assert joint.caution is None
 
 
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.7])

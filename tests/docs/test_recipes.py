@@ -51,6 +51,15 @@ CHOSEN = [
 ]
 
 
+def test_the_map_covers_every_package() -> None:
+    table = TEXT[TEXT.index("## Where things are") : TEXT.index("## A new noise law")]
+    source = ROOT / "src/discreet"
+    rooms = [p.parent.name for p in source.glob("*/__init__.py")]
+    files = [p.name for p in source.glob("*.py") if p.name != "__init__.py"]
+    assert [name for name in rooms if f"`src/discreet/{name}`" not in table] == []
+    assert [name for name in files if not re.search(rf"`(src/discreet/)?{re.escape(name)}`", table)] == []
+
+
 def test_every_recipe_is_there() -> None:
     assert list(RECIPES) == ["noise law", "statistic", "model", "source", "command"]
 

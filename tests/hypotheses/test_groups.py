@@ -73,7 +73,8 @@ def test_one_release_compares_groups() -> None:
     corrected = ds.hypotheses.holm(list(pairs.values()))
     assert corrected.releases == (3,)
     assert min(corrected) == pytest.approx(min(1.0, 3 * min(corrected.pvalues)))
-    assert "3 tests, read off 1 release" in str(corrected)
+    assert "3 tests, read off 1 release (" in str(corrected)
+    assert str(ds.hypotheses.holm([0.2])).startswith("1 test, read off 1 release (")
     assert asked.spent().epsilon == 1  # all of it came from one release
 
 
@@ -93,6 +94,52 @@ def test_pictures() -> None:
     assert result.plot() is not None
     with pytest.raises(InvalidRequest, match="compare"):
         ds.hypotheses.comparison(session().mean("bp", epsilon=1))
+
+
+def test_a_picture_says_what_its_numbers_are() -> None:
+    """Every axis has a name; of a test the groups by their labels, its p-value, and where the hypothesis lies."""
+    asked = session()
+    shown = {
+        "ttest_1samp": ({"popmean": 130}, "Mean", 130),
+        "ttest_ind": ({"by": "two"}, "Difference of means, a − b", 0),
+        "mannwhitneyu": ({"by": "two"}, "P(a > b), ties half", 0.5),
+        "equal_variances": ({"by": "two"}, "Difference of variances, a − b", 0),
+        "kruskal": ({"by": "arm"}, "Range of the groups' mean ranks, of all ranks", None),
+    }
+    for name, (options, words, place) in shown.items():
+        axes = asked.test(name, "bp", epsilon=1, **options).plot()
+        assert axes.get_xlabel() == words
+        assert axes.get_title().startswith("p ")
+        assert [float(line.get_xdata()[0]) for line in axes.lines if line.get_label() == "hypothesis"] == (
+            [] if place is None else [place]
+        )
+    below = asked.compare("bp", by="arm", epsilon=1).test("ttest_ind", between=("none", "old")).plot()
+    assert below.get_xlabel() == "Difference of means, none − old"
+    assert asked.mean("bp", by="arm", epsilon=1).plot().get_xlabel() == "bp"
+    assert asked.crosstab("arm", "two", epsilon=1).plot().get_xlabel() == "rows"
+    assert asked.share("arm", epsilon=1).plot().get_xlabel() == "share"
+    bars = asked.count(by="arm", epsilon=1).plot()
+    assert (bars.get_xlabel(), bars.get_ylabel()) == ("arm", "rows")
+    assert asked.distribution("bp", epsilon=1).plot().get_xlabel() == "bp"
+
+
+def test_whoever_prints_a_test_sees_its_p_value() -> None:
+    asked = session()
+    found = asked.test("mannwhitneyu", "bp", by="two", epsilon=1)
+    (joint, _) = asked.together([("mannwhitneyu", "bp", {"by": "two"}), ("count",)], epsilon=1)
+    for test in (found, joint, asked.compare("bp", by="arm", epsilon=1)):
+        first, second, *_ = str(test).splitlines()
+        assert f"p-value {test.pvalue:.4g}" in first
+        assert test.method in first
+        assert second in ("P(a > b), ties half:", "bp:")
+        assert "statistic" in test._repr_html_()
+    assert str(asked.mean("bp", epsilon=1)).count("\n") == 1  # its number, and what its interval is of
+
+
+def test_a_notebook_shows_some_rows_of_a_long_answer() -> None:
+    html = session().distribution("bp", epsilon=1)._repr_html_()
+    assert html.count("<tr>") == 1 + 60 + 1
+    assert "more; to_frame() has them all" in html
 
 
 def test_tests_of_a_distribution_cost_nothing() -> None:
@@ -140,7 +187,17 @@ def test_words_say_what_could_have_been_seen() -> None:
     assert "asymptotic" in words
     assert "neighbours: add_remove" in words
     assert "not private" in words
+    assert "an effect of" in words
     assert "is found with probability .8" in words
+    assert "Difference of means, a − b: " in words
+    assert "the hypothesis says 0" in words
+    one = session().test("ttest_1samp", "bp", popmean=131.6, epsilon=1)
+    assert "the hypothesis says 131.6" in ds.hypotheses.describe(one)
+    assert "one-sided" not in ds.hypotheses.describe(one)
+    less = session().test("ttest_1samp", "bp", popmean=131.6, alternative="less", epsilon=1)
+    assert "; one-sided: less)" in ds.hypotheses.describe(less)
+    assert one.pvalue > 0.05
+    assert "away from the hypothesis is found" in ds.hypotheses.describe(one)
     assert result.pvalue > 0.05
     assert "999" in ds.hypotheses.describe(session().test("f_oneway", "bp", by="arm", epsilon=1))
     with pytest.raises(InvalidRequest, match="no hypothesis test"):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import sqlite3
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,21 +99,40 @@ def _opened(table: Any, schema: ds.Schema) -> Any:
 def test_a_part_does_not_show_how_the_table_is_stored() -> None:
     """Its rows come in one order, however they lie in the table; like rows do not lie together."""
     rng = np.random.default_rng(4)
-    ids, x, label = rng.permutation(600), rng.choice([0.0, 0.5, 1.0], 600), rng.choice(["a", "b"], 600)
-    schema = ds.Schema({"x": ds.Real(0, 1), "g": ds.Categories(["a", "b"])}, person="id", max_rows=1)
+    x, label = rng.choice([0.0, 0.5, 1.0], 600), rng.choice(["a", "b"], 600)
+    schema = ds.Schema({"x": ds.Real(0, 1), "g": ds.Categories(["a", "b"])}, neighbors="replace")
 
     def parts(places: Any) -> list[Any]:
         seen: list[Any] = []
-        table = {"id": ids[places], "x": x[places], "g": label[places]}
-        question = question_of(lambda part: seen.append(part) or 1.0, ["x", "g"], 3, "0.1", False)
-        question.query.evaluate(_opened(table, schema))
+        question = question_of(lambda part: seen.append(part) or 1.0, ["x", "g"], 3, "0.1", True)
+        question.query.evaluate(_opened({"x": x[places], "g": label[places]}, schema))
         return seen
 
-    first, again = parts(np.arange(600)), parts(rng.permutation(600))
-    for one, other in zip(first, again, strict=True):
-        assert all(np.array_equal(one[name], other[name]) for name in one)
-        assert np.count_nonzero(np.diff(one["x"])) > 90  # of some 200 rows: two of three neighbours differ, 5 deviations
-    assert sum(len(part["x"]) for part in first) == 600
+    moved = np.arange(600).reshape(200, 3)  # a column is a part: its rows change places among themselves
+    other = np.stack([rng.permutation(column) for column in moved.T], 1).ravel()
+    for one, again in zip(parts(moved.ravel()), parts(other), strict=True):
+        assert len(one["x"]) == 200
+        assert all(np.array_equal(one[name], again[name]) for name in one)
+        assert np.count_nonzero(np.diff(one["x"])) > 90  # of 200 rows: two of three neighbours differ, 6 deviations
+    assert not np.array_equal(x[moved.ravel()], x[other])
+
+
+def test_rows_without_a_lasting_number_are_dealt_by_person_or_not_at_all(tmp_path: Path) -> None:
+    """Dealt by what they hold, equal rows would all be in one part, and no inner test holds there. Nothing is charged."""
+    with contextlib.closing(sqlite3.connect(tmp_path / "t.db")) as database:
+        database.execute("create table t (id integer, x real)")
+        database.executemany("insert into t values (?, ?)", [(i, i % 2) for i in range(40)])
+        database.commit()
+    for relation in ("add_remove", "replace"):
+        for person in ({}, {"person": "id", "max_rows": 1}):
+            schema = ds.Schema({"x": ds.Real(0, 1)}, neighbors=relation, **person)
+            session = ds.Session(f"sqlite:///{tmp_path}/t.db?table=t", schema, ds.Budget(epsilon=1), version="1")
+            if person:
+                assert session.of_tests(lambda part: 0.5, ["x"], epsilon=1).statistic < 40
+            else:
+                with pytest.raises(InvalidRequest, match="no lasting number"):
+                    session.of_tests(lambda part: 0.5, ["x"], epsilon=1)
+            assert session.spent().epsilon == (1 if person else 0)
 
 
 def test_a_panic_is_a_p_value_of_one_and_an_interrupt_goes_through() -> None:

@@ -16,6 +16,7 @@ from discreet.core.release import Release
 from discreet.core.result import Result
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.logrank import log_rank
+from discreet.statistics.equation import Statement, p_values
 from discreet.statistics.life_table import Curve
 from discreet.statistics.survival import Survival
 
@@ -47,6 +48,30 @@ def test_by_hand() -> None:
     # S is surely above 1/2 at the first edge, surely below at the last, and neither in between.
     low, high = by_hand().quantile("0.5").interval(of="population")
     assert (low.tolist(), high.tolist()) == ([1.0, 1.0], [3.0, 3.0])
+
+
+def test_by_hand_where_everybody_leaves_at_the_end_of_a_bin() -> None:
+    """S2 .380952, Greenwood .0297619, noise .0068282; U 7.035985, V 11.767826, squared weights 1.228780, p .062187.
+
+    A bin in which only events happen, then one in which people only leave: nobody leaves within a bin then. The noise is
+    that of the cells which can hold anybody.
+    """
+
+    def apart(cells: Any) -> Any:
+        left, died = cells[:3], cells[3:6]
+        return np.array([*np.ravel([[0.0, c] for c in left]), *np.ravel([[d, 0.0] for d in died]), 0.0])
+
+    filled = apart(np.ones(7)) > 0
+    law, curve = ds.Laplace(1), Curve.of(apart(ONE))
+    assert math.exp(curve.log_survival[2]) == pytest.approx(0.380952, abs=5e-7)
+    assert curve.greenwood[2] == pytest.approx(0.0297619, abs=5e-8)
+    assert 2 * (curve.weights[2, filled] ** 2).sum() == pytest.approx(0.0068282, abs=5e-8)
+    score, variance, weights = log_rank(np.stack([apart(ONE), apart(OTHER)]))
+    assert score == pytest.approx(7.035985, abs=5e-7)
+    assert variance == pytest.approx(11.767826, abs=5e-7)
+    assert (weights[:, filled] ** 2).sum() == pytest.approx(1.228780, abs=5e-7)
+    told = Statement(np.array([score]), np.array([variance]), weights[:, filled].reshape(1, -1))
+    assert p_values(told, law)[0] == pytest.approx(0.062187, abs=5e-7)
 
 
 def test_weights_are_the_gradients() -> None:
@@ -223,7 +248,11 @@ def test_where_the_counts_say_nothing(cells: Any) -> None:
 
 def test_pictures_show_the_numbers_at_risk(tmp_path: Path) -> None:
     axes = by_hand().plot()
-    assert axes.get_xticklabels()[1].get_text() == "1\n43\n54"
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["0", "1", "2", "3"]
+    risk = [t.get_text() for t in axes.texts]
+    assert risk[0] == "people at risk"
+    assert [risk[risk.index(name) :][:3] for name in ("a", "b")] == [["a", "68", "43"], ["b", "69", "54"]]
+    assert axes.get_xlabel() == "time"  # of counts that came from elsewhere nobody knows the column
     assert len(axes.lines) == 2
     axes.figure.savefig(tmp_path / "lives.png")
     alone = Result(Survival((0, 1, 2, 3)), (Release.of(ds.Laplace(1), ONE),), ds.Laplace(1).cost(1))

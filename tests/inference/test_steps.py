@@ -9,7 +9,10 @@ import pytest
 from scipy import stats
 
 from discreet.core.x64 import doubles, jax, jnp
+from discreet.inference import BetaBernoulli, DirichletMultinomial, GammaPoisson, Normal
+from discreet.inference.models.base import FreeModel
 from discreet.inference.samplers.annealing import MOVES, SIZE, agreed, populations
+from discreet.inference.samplers.numpy_draws import fresh_keys
 from discreet.inference.samplers.slices import slice_along
 
 
@@ -69,3 +72,34 @@ def test_a_population_never_stands_where_the_density_is_no_number() -> None:
 
 def test_a_lost_population_takes_the_best_one() -> None:
     assert agreed(np.array([[-3.0, -4.0], [-900.0, -950.0], [-2.0, -2.5]]), 2).tolist() == [0, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Normal(3.0, 2.0, variance=(4.0, 20.0)),
+        Normal(-1.0, 0.1, variance=2.0),
+        BetaBernoulli(2.0, 0.5),
+        DirichletMultinomial([1.0, 3.0, 0.7], shape=3),
+        GammaPoisson(1.5, 0.2),
+    ],
+    ids=lambda model: model.name,
+)
+def test_quantiles_of_a_prior_are_those_of_its_draws(model: FreeModel) -> None:
+    """20,000 draws; each of at most 15 shares below a quantile is binomial: beyond 5.8 deviations once in 10**7."""
+    levels, size = np.array([0.16, 0.5, 0.84]), 20_000
+    with doubles():
+        keys = jax.random.split(jax.random.key(8), size)
+        drawn = np.asarray(jax.jit(jax.vmap(lambda key: model.to_free(model.draw_prior(key))))(keys))
+    said = model.prior_quantiles(levels)
+    assert said is not None
+    assert said.shape == (3, drawn.shape[1])
+    below = (drawn[:, None] < said).mean(0)
+    assert (np.abs(below - levels[:, None]) < 5.8 * np.sqrt(levels * (1 - levels) / size)[:, None]).all()
+
+
+def test_new_keys_are_all_different_and_follow_from_the_key() -> None:
+    first, again, other = (fresh_keys(jax.random.key(seed), 2, 50) for seed in (1, 1, 2))
+    words = [np.concatenate([jax.random.key_data(group) for group in groups]) for groups in (first, again, other)]
+    np.testing.assert_array_equal(words[0], words[1])
+    assert len({tuple(line) for line in np.concatenate([words[0], words[2]]).tolist()}) == 200

@@ -46,6 +46,23 @@ def test_without_noise_it_is_least_squares() -> None:
     assert "x0 + -1 x1 = 0" in str(model.test({"x0": 1, "x1": -1}))
 
 
+def test_a_hypothesis_that_stands_says_what_would_have_been_seen() -> None:
+    """2.8 standard errors of least squares without noise, and with noise more; nothing of several together."""
+    exact = ds.models.LinearRegression(epsilon=math.inf, **SETTING).fit(X, Y).test("x1", value=0.01)
+    design = np.column_stack([X, np.ones(len(X))])
+    _, rss, *_ = np.linalg.lstsq(design, Y, rcond=None)
+    error = math.sqrt(np.linalg.inv(design.T @ design)[1, 1] * float(rss[0]) / (len(X) - 3))
+    assert exact.seen == pytest.approx(2.8016 * error, rel=0.01)
+    noisy = ds.models.LinearRegression(epsilon=1, **SETTING).fit(X, Y)
+    one = noisy.test("x1")
+    assert one.pvalue > 0.05
+    assert one.seen is not None
+    assert one.seen > exact.seen
+    assert f"{one.seen:.3g} away from it is found with probability .8" in str(one)
+    assert noisy.test(["x0", "x1"]).seen is None
+    assert "Not rejected" not in str(noisy.test("x0"))
+
+
 @pytest.mark.parametrize("price", [{"rho": "0.5"}, {"epsilon": 3}])
 def test_noise_is_counted(price: Any) -> None:
     """60 tables: a coefficient of 0 and a pair of true values are rejected at most 13 times each (at .05: 1e-6)."""

@@ -35,14 +35,14 @@ def demo(
                 write(name, text)
         file = jobs.release_file.read(out / FILE)
         plan = jobs.plan.planned(file)
-        doc = jobs.release.released(file, out)
+        doc, results = jobs.release.released(file, out)
     if json:
         show.document(
             {"kind": "demo", "folder": str(out), "plan": plan, "releases": doc, "report": str(out / jobs.release.PAGE)}
         )
         return
     _tell(out, table, plan)
-    summary(doc, out)
+    summary(doc, results, out)
     show.say(f"Now open {out / jobs.release.PAGE} in a browser. The files to change and try are {FILE} and {SCHEMA}.")
 
 

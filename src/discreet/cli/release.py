@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet import jobs
 from discreet.cli import show
+
+if TYPE_CHECKING:
+    from discreet.core.result import Result
 
 
 def register(app: typer.Typer) -> None:
@@ -30,20 +33,19 @@ def release(
     nothing. A question that was answered before, of the same version of the table, is answered again for nothing.
     """
     folder = out or file.with_name(f"{file.stem}-release")
-    doc = jobs.release.released(jobs.release_file.read(file), folder, show.working)
+    doc, results = jobs.release.released(jobs.release_file.read(file), folder, show.working)
     if json:
         show.document(doc | {"written": [str(folder / jobs.release.DOCUMENT), str(folder / jobs.release.PAGE)]})
         return
-    summary(doc, folder)
+    summary(doc, results, folder)
 
 
-def summary(doc: dict[str, Any], folder: Path) -> None:
+def summary(doc: dict[str, Any], results: Sequence[Result], folder: Path) -> None:
     """What was answered, what it cost, what is left and where it is."""
-    from discreet.core.result import Result
     from discreet.report import date_columns, meaning
     from discreet.report.language import say
 
-    doubts = meaning.doubted(doc["asks"], [Result.from_json(json.dumps(ask["result"])) for ask in doc["asks"]])
+    doubts = meaning.doubted(doc["asks"], results)
     rows, types = [], {name: column["type"] for name, column in doc["declared"]["columns"].items()}
     for ask in doc["asks"]:
         result = ask["result"]

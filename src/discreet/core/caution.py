@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -13,6 +14,7 @@ from discreet.core.release import Release
 
 _SURE = 6.0  # standard deviations of the noise: less than one false alarm in a thousand releases, under every law
 _FAR = 3.0  # times the error that was planned
+_CLOSER = math.sqrt(12)  # a plan lets values lie evenly; ordinary ones have a twelfth of their bounds as deviation
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,19 @@ class Caution:
         )
 
 
-def caution(releases: Sequence[Release], expected: int | None, error: Callable[[Sequence[Release]], Any]) -> Caution | None:
+def caution(
+    releases: Sequence[Release],
+    expected: int | None,
+    error: Callable[[Sequence[Release]], Any],
+    over_deviation: bool = False,
+) -> Caution | None:
     """The warning that an answer needs; None where it is as planned, or nothing was expected.
 
-    ``error`` is the expected error of an answer read off releases. The sum of the released numbers is compared with what it
-    is at least and at most where all of the ``expected`` rows can be used; of most queries that is their number. How many
-    rows fulfil a filter nobody expects: there the error is held against one for the noisy number of them.
+    ``error`` is the expected error of an answer read off releases, and ``over_deviation`` says that it is divided by the
+    deviation of a column: values that lie closer together than a plan makes them up are then no reason for doubt. The sum of
+    the released numbers is compared with what it is at least and at most where all of the ``expected`` rows can be used; of
+    most queries that is their number. How many rows fulfil a filter nobody expects: there the error is held against one for
+    the noisy number of them.
 
     Proof: it reads releases and the schema's public guess, so it is post-processing.
     """
@@ -74,4 +83,4 @@ def caution(releases: Sequence[Release], expected: int | None, error: Callable[[
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.median(np.ravel(np.asarray(now, np.float64) / np.asarray(planned, np.float64)))
-    return Caution("wider", float(ratio), rows) if ratio > _FAR else None
+    return Caution("wider", float(ratio), rows) if ratio > _FAR * (_CLOSER if over_deviation else 1.0) else None

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 _INK, _BAR, _BAND = "#1b2430", "#2b6cb0", "#9fc1e3"
-_MOST = 60  # labels that fit under one picture
+_MOST, _MOST_COUNTS = 60, 11  # labels, and numbers at risk, that fit under one picture
+_UNDER_TIME, _LINE = 34, 13  # points below an axis: the first line under its name, and from line to line
 
 
 def new_axes(axes: Any, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
@@ -29,19 +30,29 @@ def new_axes(axes: Any, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
     return Figure(figsize=size, layout="constrained").subplots()
 
 
-def dots(axes: Axes, words: Sequence[str], value: Any, low: Any, high: Any, title: str) -> Axes:
-    """A dot with its interval on a line for each number."""
+def plain_ticks(axis: Any) -> None:
+    """Numbers such as 0.2 and 5,000 beside a logarithmic axis, at 1, 2 and 5 times powers of ten, and no powers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def dots(axes: Axes, words: Sequence[str], value: Any, low: Any, high: Any, title: str, across: str = "") -> Axes:
+    """A dot with its interval on a line for each number; ``across`` says what the numbers are."""
     v, a, b = (np.ravel(np.asarray(x, np.float64)) for x in (value, low, high))
     places = np.arange(len(v))[::-1]
     axes.errorbar(v, places, xerr=[np.maximum(v - a, 0), np.maximum(b - v, 0)], fmt="o", color=_BAR, ecolor=_INK, capsize=3)
-    axes.set_yticks(places, words if any(words) else [""] * len(v))
+    axes.set_yticks(*((places, words) if any(words) else ([],)))
     axes.set_ylim(-0.7, len(v) - 0.3)
+    axes.set_xlabel(across)
     axes.set_title(title)
     return axes
 
 
-def bars(axes: Axes, words: Sequence[str], value: Any, low: Any, high: Any, title: str) -> Axes:
-    """A bar with its interval for each number."""
+def bars(axes: Axes, words: Sequence[str], value: Any, low: Any, high: Any, title: str, names: tuple[str, str]) -> Axes:
+    """A bar with its interval for each number; ``names`` are those of the axes."""
     v, a, b = (np.ravel(np.asarray(x, np.float64)) for x in (value, low, high))
     places = np.arange(len(v))
     axes.bar(places, v, color=_BAND, edgecolor=_BAR)
@@ -50,6 +61,8 @@ def bars(axes: Axes, words: Sequence[str], value: Any, low: Any, high: Any, titl
     axes.set_xticks(
         shown, [words[i] for i in shown], rotation=45 if len(v) > 4 else 0, ha="right" if len(v) > 4 else "center"
     )
+    axes.set_xlabel(names[0])
+    axes.set_ylabel(names[1])
     axes.set_title(title)
     return axes
 
@@ -71,11 +84,12 @@ def heat(axes: Axes, names: Sequence[tuple[str, Sequence[Any]]], value: Any, tit
     return axes
 
 
-def curve(axes: Axes, edges: Any, middle: Any, low: Any, high: Any, words: str, title: str) -> Axes:
-    """A distribution function with its band."""
+def curve(axes: Axes, edges: Any, middle: Any, low: Any, high: Any, words: str, title: str, across: str) -> Axes:
+    """A distribution function with its band; ``across`` is the name of the column."""
     axes.fill_between(edges, low, high, alpha=0.35, step=None, label=None)
     axes.plot(edges, middle, label=words or None)
     axes.set_ylim(-0.02, 1.02)
+    axes.set_xlabel(across)
     axes.set_ylabel("share of rows below")
     axes.set_title(title)
     if words:
@@ -84,16 +98,31 @@ def curve(axes: Axes, edges: Any, middle: Any, low: Any, high: Any, words: str, 
 
 
 def lives(
-    axes: Axes, edges: Sequence[float], curves: Any, low: Any, high: Any, risk: Any, names: Sequence[str], title: str
+    axes: Axes,
+    edges: Sequence[float],
+    curves: Any,
+    low: Any,
+    high: Any,
+    risk: Any,
+    names: Sequence[str],
+    title: str,
+    across: str,
 ) -> Axes:
-    """Survival curves with their intervals; under the axis, the numbers at risk of every group."""
-    for name, curve_, lower, upper in zip(names, curves, low, high, strict=True):
+    """Survival curves with their intervals; under the axis of time, the numbers at risk, a line for every group."""
+    shown = range(0, len(edges), max(1, -(-len(edges) // _MOST_COUNTS)))
+    axes.set_xticks([edges[i] for i in shown], [f"{edges[i]:g}" for i in shown])
+    axes.set_xlabel(across)
+    below: list[tuple[str, list[str], Any]] = [("people at risk", [""] * len(shown), _INK)]
+    for name, curve_, lower, upper, counts in zip(names, curves, low, high, risk, strict=True):
         (line,) = axes.plot(edges, curve_, label=name or None)
         axes.fill_between(edges, lower, upper, alpha=0.2, color=line.get_color())
-    shown = range(0, len(edges), max(1, -(-len(edges) // 12)))
-    counts = ["\n".join([f"{edges[i]:g}", *(f"{max(row[i], 0.0):.0f}" for row in risk)]) for i in shown]
-    axes.set_xticks([edges[i] for i in shown], counts)
-    axes.set_xlabel("time, and people at risk" + (f": {' / '.join(names)}" if any(names) else ""))
+        below.append((name or "all", [f"{max(counts[i], 0.0):.0f}" for i in shown], line.get_color()))
+    for place, (name, counts, color) in enumerate(below):
+        down = -_UNDER_TIME - _LINE * place
+        axes.annotate(name, (0, 0), (-10, down), "axes fraction", "offset points", ha="right", va="top", color=color)
+        for i, count in zip(shown, counts, strict=True):
+            where = (edges[i], 0), (0, down), ("data", "axes fraction"), "offset points"
+            axes.annotate(count, *where, ha="center", va="top")
     axes.set_ylim(-0.02, 1.02)
     axes.set_ylabel("share without the event")
     axes.set_title(title)

@@ -45,6 +45,22 @@ class Reading(Named, ABC):
     def expected_error(self, releases: Sequence[Release]) -> Any:
         """The root mean square error the noise is expected to cause."""
 
+    def rank_error(self, releases: Sequence[Release]) -> float | None:
+        """For a value chosen by its rank: how many rows off that rank it may be, with probability .95."""
+        return None
+
+    def people_needed(self, releases: Sequence[Release]) -> float | None:
+        """For bounds that are found: how many people a bin needs to be found."""
+        return None
+
+    def gap(self, releases: Sequence[Release]) -> float | None:
+        """For labels in the order of their numbers: how many people apart two of them keep it, with probability .95."""
+        return None
+
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
+        """For a hypothesis test: the effect that it finds with probability .8."""
+        return None
+
     def own(self, releases: Sequence[Release]) -> Sequence[Release]:
         """The releases with their queries that this reading uses: all of them, or its part of a joint release."""
         return releases
@@ -52,6 +68,11 @@ class Reading(Named, ABC):
     def error_of_own(self, own: Sequence[Release]) -> Any:
         """The expected error, computed from the releases that ``own`` returns."""
         return self.expected_error(own)
+
+    @property
+    def over_deviation(self) -> bool:
+        """Whether its error is divided by the deviation of a column: the closer values lie together, the larger it is."""
+        return False
 
     @property
     def labels(self) -> Axes:
@@ -98,7 +119,13 @@ class Reading(Named, ABC):
             " · ".join(str(known[i]) for (_, known), i in zip(names, place, strict=True))
             for place in np.ndindex(value.shape)
         ]
-        return drawing.dots(axes, words or [""], value, low, high, title)
+        return drawing.dots(axes, words or [""], value, low, high, title, self.measured(result.releases))
+
+    def measured(self, releases: Sequence[Release]) -> str:
+        """What the numbers of a picture are, beside its axis: of which columns, or rows where every column is a label."""
+        named = {name for name, _ in self.axes(releases)}
+        columns = getattr(releases[0].query, "columns", ()) if releases else ()
+        return ", ".join(name for name in columns if name not in named) or ("rows" if columns else "")
 
     def statistic(self, releases: Sequence[Release]) -> float:
         """The test statistic, where the reading is a hypothesis test."""
@@ -158,7 +185,7 @@ readings: Registry[Reading] = Registry("reading")
 Reading.registry = readings
 SCOPES = ("table", "population")
 _WHOSE = {"table": "this table (noise only)", "population": "the population (sampling and noise)"}
-_MOST_LINES = 12
+_MOST_LINES, _MOST_ROWS = 12, 60  # of an answer as text, and as a table of a notebook
 _MOST_DOTS = 24
 _NO_SURVIVAL = "this answer is no survival curve; ask for one with survival(time, event, ...)"
 _NO_TEST = "this answer is no hypothesis test; ask for one by its name, such as 'ttest_ind'"
@@ -189,7 +216,8 @@ class Result:
     @cached_property
     def caution(self) -> Caution | None:
         """What the release says against what was expected of the table, if anything: do not rely on its interval then."""
-        return caution(self.reading.own(self.releases), self.expected_rows, self.reading.error_of_own)
+        reading = self.reading
+        return caution(reading.own(self.releases), self.expected_rows, reading.error_of_own, reading.over_deviation)
 
     @cached_property
     def value(self) -> Any:
@@ -362,15 +390,18 @@ class Result:
 
     def _repr_html_(self) -> str:
         columns = self.rows()
-        cells = zip(*columns.values(), strict=True)
+        cells = list(zip(*columns.values(), strict=True))
         head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
-        body = "".join("<tr>" + "".join(f"<td>{_shown(c)}</td>" for c in row) + "</tr>" for row in cells)
+        body = "".join("<tr>" + "".join(f"<td>{_shown(c)}</td>" for c in row) + "</tr>" for row in cells[:_MOST_ROWS])
+        if len(cells) > _MOST_ROWS:
+            body += f'<tr><td colspan="{len(columns)}">and {len(cells) - _MOST_ROWS} more; to_frame() has them all</td></tr>'
         note = "" if self.private else " · <b>not private</b> (seeded or without noise)"
         note += f" · <b>caution</b>: {html.escape(str(self.caution))}" if self.caution else ""
         covered = "low to high: 95 % intervals for this table (noise only)"
         if self.scope == "population":
             covered += ", population_low to population_high: for the population (sampling and noise)"
-        words = f"cost {self.cost} · neighbours: {self.relation} · {covered}{note}"
+        above = f"{html.escape(self._above())} · " if self._above() else ""
+        words = f"{above}cost {self.cost} · neighbours: {self.relation} · {covered}{note}"
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody><caption>{words}</caption></table>"
 
     def __float__(self) -> float:
@@ -378,12 +409,17 @@ class Result:
             raise InvalidRequest(f"the answer has {np.size(self.value)} numbers, not one; use .value or .to_frame()")
         return float(np.asarray(self.value).item())
 
+    def _above(self) -> str:
+        """Of a test what it found, how, and what the numbers below are."""
+        headline = self.reading.headline(self.releases)
+        return f"{headline} ({self.method})\n{self.reading.measured(self.releases)}" if headline else ""
+
     def __str__(self) -> str:
         """The answer with its main interval, a line for each number."""
         columns = self.rows()
         ends = ("population_low", "population_high") if self.scope == "population" else ("low", "high")
         names = [name for name, _ in self.labels]
-        headline = self.reading.headline(self.releases)
+        above = self._above()
         lines = []
         for i in range(min(len(columns["value"]), _MOST_LINES)):
             words = " · ".join(str(columns[name][i]) for name in names)
@@ -393,7 +429,7 @@ class Result:
         lines += [f"and {left} more"] if left else []
         mark = "" if self.private else "; not private"
         return (
-            (f"{headline}\n" if headline else "")
+            (f"{above}:\n" if above else "")
             + "\n".join(lines)
             + f"\n95 % {'interval' if len(lines) == 1 else 'intervals'} for {_WHOSE[self.scope]}; cost {self.cost}{mark}"
             + (f"\nCaution: {self.caution}" if self.caution else "")

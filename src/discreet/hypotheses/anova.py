@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -59,6 +59,7 @@ class OneWay(MonteCarloTest):
 
     means: PopulationMean
     draws: int = LEAST_DRAWS
+    effect: ClassVar[str] = "Range of the means"
 
     def __post_init__(self) -> None:
         if len(self.means.shape) != 2 or self.means.shape[0] < 3:
@@ -176,6 +177,9 @@ class Comparison(HypothesisTest):
     @property
     def method(self) -> str:
         return self.equality.method
+
+    def measured(self, releases: Sequence[Release]) -> str:
+        return self.means.measured(releases)
 
     def compute(self, cells: Floats) -> Floats:
         return self.means.compute(cells)

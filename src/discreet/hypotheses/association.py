@@ -40,6 +40,7 @@ class Pearson(ScoreTest):
 
     correlation: PopulationCorrelation
     alternative: str = "two-sided"
+    effect: ClassVar[str] = "Correlation"
 
     def __post_init__(self) -> None:
         if self.correlation.shape != self.shape:
@@ -49,6 +50,10 @@ class Pearson(ScoreTest):
     method: ClassVar[str] = (
         "asymptotic: score test of the correlation, noise included, Student's t for the noise of the variance"
     )
+
+    @property
+    def hypothesis(self) -> float | None:
+        return 0.0
 
     def compute(self, cells: Floats) -> Floats:
         return self.correlation.compute(cells)
@@ -99,6 +104,7 @@ class Slope(ScoreTest):
     within: tuple[float, float]
     rows: int = 1
     alternative: str = "two-sided"
+    effect: ClassVar[str] = "Slope"
 
     def __post_init__(self) -> None:
         if len(self.within) != 2 or not -math.inf < self.within[0] < self.within[1] < math.inf:
@@ -117,6 +123,10 @@ class Slope(ScoreTest):
         s, t = (np.clip(v, 0.0, 1.0) for v in (cells.sum(-1) @ first / total, cells.sum(-2) @ other / total))
         cross = (cells @ other) @ first / total - s * t
         return s, t, cross, cells.sum(-1) @ second / total - s * s
+
+    @property
+    def hypothesis(self) -> float | None:
+        return 0.0
 
     def compute(self, cells: Floats) -> Floats:
         _, _, cross, spread = self._moments(cells)

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -112,6 +112,7 @@ class Independence(_ChiSquare):
     shape: tuple[int, ...] = (2, 2)
     draws: int = LEAST_DRAWS
     rows: int = 1
+    effect: ClassVar[str] = "Cramér's V"
 
     def __post_init__(self) -> None:
         if len(self.shape) != 2 or min(self.shape) < 2:
@@ -146,6 +147,7 @@ class GoodnessOfFit(_ChiSquare):
     shares: tuple[float, ...] = (0.5, 0.5)
     draws: int = LEAST_DRAWS
     rows: int = 1
+    effect: ClassVar[str] = "Largest distance of a share from the one given"
 
     def __post_init__(self) -> None:
         if len(self.shape) != 1:

@@ -75,6 +75,11 @@ class TwoDistributions(MonteCarloTest):
             f"Monte Carlo: {self.draws} pairs of groups drawn from their common distribution, with the noise of the release"
         )
 
+    @property
+    def effect(self) -> str:  # type: ignore[override]
+        """What the distance is."""
+        return LargestGapTest.effect if self.kind == "ks" else "Distance of P({first} > {second}) from 1/2"
+
     def compute(self, cells: Floats) -> Floats:
         curves = monotone_curve(self.distribution.compute(cells))
         first, second = curves[..., 0, :], curves[..., 1, :]

@@ -77,6 +77,7 @@ class LargestGapTest(MonteCarloTest):
     weight: float
     draws: int = LEAST_DRAWS
     shape: ClassVar[tuple[int, ...]] = (3,)
+    effect: ClassVar[str] = "Largest distance of the distribution functions"
 
     @property
     def method(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,6 +60,8 @@ class LogRank(ScoreTest):
 
     survival: Survival
     alternative: str = "two-sided"
+    effect: ClassVar[str] = "Hazard ratio, {first} to {second}"
+    ratio: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.survival.outer[:1] != (2,):
@@ -88,6 +90,10 @@ class LogRank(ScoreTest):
         score, variance, weights = log_rank(np.moveaxis(cells, -axes - 1, -2))
         strata = tuple(range(-axes + 1, 0))
         return score.sum(strata), variance.sum(strata), np.moveaxis(weights, -2, -axes - 1)
+
+    @property
+    def hypothesis(self) -> float | None:
+        return 1.0
 
     def compute(self, cells: Floats) -> Floats:
         score, variance, _ = self._scored(cells)

@@ -31,7 +31,8 @@ class Holm:
         return len(self.adjusted)
 
     def __str__(self) -> str:
-        many = f"{len(self)} tests, read off {len(self.releases)} release{'s' if len(self.releases) > 1 else ''}"
+        tests, releases = len(self), len(self.releases)
+        many = f"{tests} test{'s' * (tests > 1)}, read off {releases} release{'s' * (releases > 1)}"
         pairs = "; ".join(f"p {p:.4g}, corrected {a:.4g}" for p, a in zip(self.pvalues, self.adjusted, strict=True))
         return f"{many} (Holm): {pairs}"
 

@@ -223,6 +223,8 @@ class OfTests(ExactShare):
     Under the hypothesis every part rejects with probability alpha0 at most, by itself: the count is at most binomial.
     """
 
+    effect: ClassVar[str] = "Share of the parts that reject"
+
     @property
     def method(self) -> str:
         return f"exact: test of tests, a count of {self.n} parts at {self.p:g} plus the noise as drawn"

@@ -38,7 +38,7 @@ def comparison(result: Result, level: float = 0.95) -> Any:
     low, high = zip(*(one.interval(level, of="population") for _, one in shown), strict=True)
     words = [f"{a} − {b}" for (a, b), _ in shown]
     left_out = f", {len(pairs) - len(shown)} more not shown" if len(pairs) > len(shown) else ""
-    title = f"differences{left_out}; test of one common mean: p = {result.pvalue:.3g}"
-    drawing.dots(below, words, [float(one) for _, one in shown], low, high, title)
+    title = f"differences{left_out}; above, p of one common mean"
+    drawing.dots(below, words, [float(one) for _, one in shown], low, high, title, above.get_xlabel())
     below.axvline(0, color=_GREY, lw=1, ls=":")
     return figure

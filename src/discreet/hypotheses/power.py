@@ -69,11 +69,18 @@ class Power:
         axes.plot(epsilons, found, marker="o", label=f"{self.test}, private")
         axes.axhline(self.without_privacy, ls=":", color="grey", label="without privacy")
         axes.set_xscale("log")
+        drawing.plain_ticks(axes.xaxis)
         if self.sought == "n":
             axes.set_yscale("log")
+            drawing.plain_ticks(axes.yaxis)
         axes.set_xlabel("epsilon")
         axes.set_ylabel({"n": self.people, "power": "power", "effect": "smallest effect"}[self.sought])
-        axes.set_title(f"{self.test} at a level of {self.alpha:g}")
+        given = {
+            "n": f"effect {self.effect:.4g}, power {self.power:g}",
+            "power": f"effect {self.effect:.4g}, {self.n} {self.people}",
+            "effect": f"power {self.power:g}, {self.n} {self.people}",
+        }[self.sought]
+        axes.set_title(f"{self.test} at a level of {self.alpha:g}\n{given}")
         axes.legend()
         return axes
 

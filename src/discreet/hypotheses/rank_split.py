@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -71,6 +72,7 @@ class RankSplitTest(MonteCarloTest):
     groups: int
     weight: float
     draws: int
+    effect: ClassVar[str] = "Distance of P(X > Y) from 1/2 between two sides, weighted by their sizes"
 
     @property
     def shape(self) -> tuple[int, ...]:

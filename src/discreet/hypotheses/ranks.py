@@ -78,9 +78,14 @@ class MannWhitney(ScoreTest):
     alternative: str = "two-sided"
     shape: ClassVar[tuple[int, ...]] = (3,)
     method: ClassVar[str] = "asymptotic: normal law of the rank sum, noise included, without a correction for ties"
+    effect: ClassVar[str] = "P({first} > {second}), ties half"
 
     def _sizes(self, cells: Floats) -> Floats:
         return np.maximum(cells[..., 1:] / self.weight, 0.0)
+
+    @property
+    def hypothesis(self) -> float | None:
+        return 0.5
 
     def compute(self, cells: Floats) -> Floats:
         sizes = self._sizes(cells)
@@ -159,6 +164,7 @@ class KruskalWallis(MonteCarloTest):
     groups: int
     weight: float
     draws: int = DRAWS
+    effect: ClassVar[str] = "Range of the groups' mean ranks, of all ranks"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -244,6 +250,7 @@ class SignedRank(ScoreTest):
     weight: float
     alternative: str = "two-sided"
     shape: ClassVar[tuple[int, ...]] = (2,)
+    effect: ClassVar[str] = "Rank-biserial correlation"
 
     @property
     def about_population(self) -> bool:

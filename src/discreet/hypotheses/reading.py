@@ -8,12 +8,13 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from discreet.core.mechanism import NoiseLaw
 from discreet.core.release import Release
+from discreet.core.result import Result
 from discreet.errors import InvalidRequest
 from discreet.statistics.equation import Statement, noise_variance, p_values
 from discreet.statistics.reading import CellReading, Floats
@@ -35,7 +36,36 @@ class HypothesisTest(CellReading):
     """A reading with a statistic, a p-value and words for how it was found.
 
     ``value`` is the effect where the test has one (a difference, a share), with its intervals; else the statistic itself.
+    ``effect`` says in words what it is; ``{first}`` and ``{second}`` in it are the groups compared.
     """
+
+    effect: ClassVar[str] = "Effect"
+    ratio: ClassVar[bool] = False  # an effect that is seen is a factor, and no distance from the hypothesis
+
+    @property
+    def hypothesis(self) -> float | None:
+        """The effect under the hypothesis; None where it says no more than that there is none."""
+        return None
+
+    def compared(self, releases: Sequence[Release]) -> dict[str, str]:
+        """The first and the second group; X and Y where what was released does not name them."""
+        query: Any = releases[0].query
+        factors = [f for several in ("groups", "factors") for f in getattr(query, several, ())]
+        factors += [query.group] if hasattr(query, "group") else []
+        names = next((f.labels for f in factors if f.kind == "category" and f.size == 2), ("X", "Y"))
+        return dict(zip(("first", "second"), map(str, names), strict=True))
+
+    def measured(self, releases: Sequence[Release]) -> str:
+        return self.effect.format(**self.compared(releases))
+
+    def draw(self, result: Result, axes: Any, level: float) -> Any:
+        """The effect with its interval beside the effect under the hypothesis."""
+        axes = super().draw(result, axes, level)
+        axes.set_title(f"p {p_in_words(result.pvalue)}\n{axes.get_title()}")
+        if self.hypothesis is not None:
+            axes.axvline(self.hypothesis, color="grey", lw=1, ls=":", label="hypothesis")
+            axes.legend()
+        return axes
 
     @property
     def about_population(self) -> bool:
@@ -66,6 +96,11 @@ class HypothesisTest(CellReading):
     def cells(self, releases: Sequence[Release]) -> Floats:
         """The released cells in their own shape."""
         return np.asarray(releases[0].value, np.float64).reshape(self.shape)
+
+
+def p_in_words(p: float) -> str:
+    """Four digits, or that it is below them."""
+    return "< 0.0001" if p < 1e-4 else f"= {p:.4f}"
 
 
 @lru_cache

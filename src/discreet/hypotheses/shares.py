@@ -69,6 +69,11 @@ class OneShare(ScoreTest):
     rows: int = 1
     shape: ClassVar[tuple[int, ...]] = (2,)
     method: ClassVar[str] = "asymptotic: score test of a share, noise included"
+    effect: ClassVar[str] = "Share"
+
+    @property
+    def hypothesis(self) -> float | None:
+        return self.p
 
     def compute(self, cells: Floats) -> Floats:
         total = cells.sum(-1)
@@ -109,10 +114,15 @@ class ExactShare(HypothesisTest):
     p: float = 0.5
     alternative: str = "two-sided"
     shape: ClassVar[tuple[int, ...]] = (1,)
+    effect: ClassVar[str] = "Share"
 
     @property
     def method(self) -> str:
         return "exact: binomial count plus the noise as drawn; two-sided is twice the smaller tail"
+
+    @property
+    def hypothesis(self) -> float | None:
+        return self.p
 
     def compute(self, cells: Floats) -> Floats:
         return np.asarray(np.clip(cells[..., 0] / self.n, 0.0, 1.0))

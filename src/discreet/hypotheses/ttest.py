@@ -40,12 +40,17 @@ class OneMean(ScoreTest):
     mean: MeanReading
     popmean: float
     alternative: str = "two-sided"
+    effect: ClassVar[str] = "Mean"
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.mean.shape
 
     method: ClassVar[str] = "asymptotic: score test of the mean, noise included, Student's t for the noise of the variance"
+
+    @property
+    def hypothesis(self) -> float | None:
+        return self.popmean
 
     def compute(self, cells: Floats) -> Floats:
         return self.mean.compute(cells)
@@ -88,6 +93,7 @@ class Welch(ScoreTest):
     means: MeanReading
     alternative: str = "two-sided"
     between: tuple[int, int] = (0, 1)
+    effect: ClassVar[str] = "Difference of means, {first} − {second}"
 
     def __post_init__(self) -> None:
         groups = self.means.shape[0]
@@ -109,6 +115,14 @@ class Welch(ScoreTest):
     @property
     def _difference(self) -> Contrast:
         return Contrast(self.means, tuple(self._coefficients.tolist()))
+
+    @property
+    def hypothesis(self) -> float | None:
+        return 0.0
+
+    def compared(self, releases: Sequence[Release]) -> dict[str, str]:
+        labels = [str(self.means.labels[0][1][place]) for place in self.between]
+        return dict(zip(("first", "second"), labels, strict=True))
 
     def compute(self, cells: Floats) -> Floats:
         return self._difference.combined(self.means.compute(cells))
@@ -164,6 +178,7 @@ class Paired(ScoreTest):
     method: ClassVar[str] = (
         "asymptotic: score test of the mean difference, noise included, Student's t for the noise of the variance"
     )
+    effect: ClassVar[str] = "Mean difference"
 
     @property
     def _range(self) -> tuple[float, float]:
@@ -173,6 +188,10 @@ class Paired(ScoreTest):
     def _score(self) -> Score:
         lo, hi, low, high = self.bounds
         return Score.of(np.array([[lo - low, low - high], [hi - lo, 0.0]]), np.array([[-1.0]]), (2, 2), self.rows)
+
+    @property
+    def hypothesis(self) -> float | None:
+        return 0.0
 
     def compute(self, cells: Floats) -> Floats:
         total, score = cells.sum((-1, -2)), self._score

@@ -44,6 +44,7 @@ class EqualVariances(ScoreTest):
 
     variances: PopulationVariance
     alternative: str = "two-sided"
+    effect: ClassVar[str] = "Difference of variances, {first} − {second}"
 
     def __post_init__(self) -> None:
         if self.variances.shape != self.shape or self.variances.pooled or self.variances.root:
@@ -53,6 +54,10 @@ class EqualVariances(ScoreTest):
     method: ClassVar[str] = (
         "asymptotic: score test of the difference of variances, noise included, Student's t for the noise of the spread"
     )
+
+    @property
+    def hypothesis(self) -> float | None:
+        return 0.0
 
     def compute(self, cells: Floats) -> Floats:
         found = self._each(cells)

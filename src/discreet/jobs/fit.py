@@ -65,7 +65,7 @@ def fitted(wanted: FitJob, working: Working = lambda words: nullcontext()) -> di
             f"the output must be a place that can be written, got {str(wanted.out)!r} (there is no such folder); make it "
             "first, or choose another --out"
         )
-    with folder_for(wanted.out.parent, [wanted.out.name]) as write:
+    with folder_for(wanted.out.parent, [wanted.out.name], [wanted.base.table]) as write:
         asking.open_table(wanted.base)
         with asking.open_ledger(wanted.base, create=False) as trial:
             seen = _preview(wanted, trial)

@@ -15,6 +15,7 @@ from discreet.core.release import Release
 from discreet.core.releases import Answer
 from discreet.errors import InvalidRequest
 from discreet.inference.evidence.laws import density
+from discreet.inference.models.base import positive
 from discreet.inference.outputs.diagnostics import PoorSampling
 from discreet.inference.outputs.posterior import Posterior, check_level
 from discreet.jobs import observed
@@ -24,6 +25,7 @@ from discreet.report import posterior as page
 
 TABLE, SUMMARY, PAGE = "summary.csv", "summary.json", "posterior.html"
 NETCDF, DOCUMENT = "draws.nc", "draws.json"
+_LEAST_RATE = 1e-9  # counts have bounds of at least 0
 Priors = Mapping[str, Any]  # the options of a prior by their names; None where none was given
 
 
@@ -54,12 +56,14 @@ def prepared(
         low, high = _bounds(releases)[names[0]]
         if model is PopulationModel.rate:
             return releases, inference.GammaPoisson(
-                1.0, 1 / max(priors["mean"] or (low + high) / 2, 1e-9), columns=(names[0],)
+                1.0,
+                1 / positive(_given(priors, "mean", max((low + high) / 2, _LEAST_RATE)), "--prior-mean"),
+                columns=(names[0],),
             )
         return releases, inference.Normal(
-            mean=(low + high) / 2 if priors["mean"] is None else priors["mean"],
-            deviation=(high - low) if priors["deviation"] is None else priors["deviation"],
-            variance=priors["variance"] or _spread(low, high),
+            mean=_given(priors, "mean", (low + high) / 2),
+            deviation=_given(priors, "deviation", high - low),
+            variance=_given(priors, "variance", _spread(low, high)),
             columns=(names[0],),
         )
     return _line(model, picked, seen, columns, target, priors)
@@ -87,13 +91,18 @@ def _line(
     low, high = bounds[target]
     shared: dict[str, Any] = {"features": len(columns) - 1, "covariate_deviation": 2 * max(x), "columns": tuple(columns)}
     if model is PopulationModel.logistic:
-        return releases, inference.LogisticRegression(deviation=priors["deviation"] or 2.5, **shared)
+        return releases, inference.LogisticRegression(deviation=_given(priors, "deviation", 2.5), **shared)
     steepest = max((high - low) / (bounds[c][1] - bounds[c][0]) for c in columns[:-1])
     return releases, inference.LinearRegression(
-        deviation=priors["deviation"] or 2 * max(abs(low), abs(high), steepest),
-        variance=priors["variance"] or _spread(low, high),
+        deviation=_given(priors, "deviation", 2 * max(abs(low), abs(high), steepest)),
+        variance=_given(priors, "variance", _spread(low, high)),
         **shared,
     )
+
+
+def _given(priors: Priors, name: str, usual: Any) -> Any:
+    """An option as it was given, zero too: what is not allowed is then refused, and not replaced."""
+    return usual if priors[name] is None else priors[name]
 
 
 def _spread(low: float, high: float) -> tuple[float, float]:

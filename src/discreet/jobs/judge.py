@@ -16,7 +16,7 @@ from discreet.jobs.output import folder_for
 from discreet.jobs.release import Working
 from discreet.jobs.release_file import ReleaseFile
 from discreet.models import confusion_matrix, load, roc_curve
-from discreet.models.evaluate.roc import Threshold
+from discreet.models.evaluate.roc import Threshold, check_costs
 from discreet.models.publish.predictor import read
 from discreet.session import Session
 
@@ -42,8 +42,12 @@ def judged(wanted: JudgeJob, working: Working = lambda words: nullcontext()) -> 
         raise InvalidRequest("judging a model costs what you say, got no price; give --epsilon or --rho")
     if not 0 < wanted.level < 1:
         raise InvalidRequest(f"--level must lie strictly between 0 and 1, got {wanted.level}")
+    check_costs(wanted.false_yes, wanted.false_no)
     place = wanted.best or wanted.model
-    with folder_for(place.parent, [place.name]) as write, asking.open_ledger(wanted.base, create=True) as ledger:
+    with (
+        folder_for(place.parent, [place.name], [wanted.base.table]) as write,
+        asking.open_ledger(wanted.base, create=True) as ledger,
+    ):
         asking.open_table(wanted.base)
         session = Session(wanted.base.table, wanted.base.schema, ledger=ledger, version=wanted.base.version)
         with working("reading the table"):

@@ -34,7 +34,7 @@ def reported(law: LocalMechanism, table: Path, column: str, out: Path) -> dict[s
     values: Any = columns[column]
     if isinstance(law, Hybrid):
         values = np.array([_number(value) for value in values])
-    with folder_for(out.parent, [out.name]) as write:
+    with folder_for(out.parent, [out.name], [table]) as write:
         made = law.reports(values)
         write(out.name, made.to_json() + "\n")
     return {"kind": "local reports", "law": law.name, "epsilon": float(law.epsilon), "written": str(out)}
@@ -51,7 +51,9 @@ def _number(value: Any) -> float:
 def estimated(files: list[Path], level: float) -> dict[str, Any]:
     """The estimate from files of reports, all of one law."""
     found = []
-    for path in files:
+    for place, path in enumerate(files):
+        if path.resolve() in [other.resolve() for other in files[:place]]:
+            raise InvalidRequest(f"every report counts once, got {str(path)!r} twice; name each file once")
         if not path.is_file():
             raise UnsupportedFormat(
                 f"reports must be a file that exists, got {str(path)!r}; `discreet local report` writes one"

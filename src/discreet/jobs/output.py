@@ -16,17 +16,19 @@ Writer = Callable[[str, str], Path]
 
 
 @contextlib.contextmanager
-def folder_for(folder: Path, names: Sequence[str]) -> Iterator[Writer]:
+def folder_for(folder: Path, names: Sequence[str], read: Iterable[Any] = ()) -> Iterator[Writer]:
     """A folder proved writable before anything is done in it; yields ``write(name, text)``, which replaces a file whole.
 
     Nothing is charged for a report that cannot be written: so this is entered first. A folder made here and left empty
-    is taken away again.
+    is taken away again. What is ``read`` is never written over.
     """
     made = _make(folder)
     try:
         for name in names:
             if (folder / name).is_dir():
                 raise _refuse(folder / name, "it is a folder")
+            if any(_same(folder / name, given) for given in read):
+                raise _refuse(folder / name, "it is read here, and would be lost")
         try:
             files.check_writable(folder)
         except OSError as problem:
@@ -54,6 +56,13 @@ def as_csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     writer.writerow(heads)
     writer.writerows(rows)
     return text.getvalue()
+
+
+def _same(target: Path, given: Any) -> bool:
+    """Whether what is read is a file, and the one that would be written."""
+    if isinstance(given, list | tuple):
+        return any(_same(target, one) for one in given)
+    return isinstance(given, str | Path) and target.is_file() and Path(given).is_file() and target.samefile(given)
 
 
 def _make(folder: Path) -> list[Path]:

@@ -60,24 +60,18 @@ def price(cost: Cost) -> dict[str, str | None]:
 
 def errors(result: Result) -> dict[str, Any]:
     """The expected error of an answer, in words and as a number: in its own unit, or in ranks for a quantile."""
-    seen = getattr(result.reading, "seen_effect", None)
-    effect = None if seen is None else seen(result.releases)
+    reading, releases = result.reading, result.releases
+    effect = reading.seen_effect(releases)
     if effect is not None:
         return {"expected_error": f"finds an effect of {plain(effect)} with power .8", "seen_effect": float(effect)}
     error = result.expected_error
     if error is not None:
         words = f"± {plain(np.max(error))}" + (" each" if np.ndim(error) else "")
         return {"expected_error": words, "error": float(np.max(error))}
-    people = getattr(result.reading, "people_needed", None)
-    if people is not None:
-        needed = float(people(result.releases))
-        return {"expected_error": f"bins of {plain(needed)} people are found", "people_needed": needed}
-    gap = getattr(result.reading, "gap", None)
-    if gap is not None:
-        short = float(gap(result.releases))
-        return {"expected_error": f"labels {plain(short)} people apart keep their order (95 %)", "gap": short}
-    rank = getattr(result.reading, "rank_error", None)
-    if rank is None:
-        return {"expected_error": "unknown", "error": None}
-    found = float(rank(result.releases))
-    return {"expected_error": f"± {plain(found)} rows of rank (95 %)", "rank_error": found}
+    if (people := reading.people_needed(releases)) is not None:
+        return {"expected_error": f"bins of {plain(people)} people are found", "people_needed": float(people)}
+    if (gap := reading.gap(releases)) is not None:
+        return {"expected_error": f"labels {plain(gap)} people apart keep their order (95 %)", "gap": float(gap)}
+    if (rank := reading.rank_error(releases)) is not None:
+        return {"expected_error": f"± {plain(rank)} rows of rank (95 %)", "rank_error": float(rank)}
+    return {"expected_error": "unknown", "error": None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def predicted(model: Path, table: Path, out: Path) -> dict[str, Any]:
         score = np.asarray(found.decision_function(read))
         made |= {"score": score.tolist()} if score.ndim == 1 else {}
     said = dict(zip(whole, zip(*made.values(), strict=True), strict=True))
-    with folder_for(out.parent, [out.name]) as write:
+    with folder_for(out.parent, [out.name], [model, table]) as write:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([*names, *made])
@@ -61,6 +62,7 @@ def read_rows(table: Path) -> tuple[list[str], dict[str, Any]]:
             found = pq.read_table(table)
         except (OSError, ValueError) as problem:
             raise UnsupportedFormat(f"{table}: not a Parquet file ({' '.join(str(problem).split())[:80]})") from None
+        _check_names(found.column_names, table)
         return list(found.column_names), {name: found[name].to_pylist() for name in found.column_names}
     try:
         with table.open(encoding="utf-8", newline="") as file:
@@ -69,10 +71,17 @@ def read_rows(table: Path) -> tuple[list[str], dict[str, Any]]:
         raise UnsupportedFormat(f"{table}: not a CSV file in UTF-8 ({problem})") from None
     if not lines:
         raise UnsupportedFormat(f"{table}: the file is empty; its first line names the columns")
+    _check_names(lines[0], table)
     for number, line in enumerate(lines[1:], start=2):
         if len(line) != len(lines[0]):
             raise UnsupportedFormat(f"{table}:{number}: {len(line)} cells, and the first line names {len(lines[0])} columns")
     return lines[0], {name: [line[place] for line in lines[1:]] for place, name in enumerate(lines[0])}
+
+
+def _check_names(names: Sequence[str], table: Path) -> None:
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise UnsupportedFormat(f"{table}: columns must have different names, got {twice[0]!r} twice; rename one of them")
 
 
 def _chosen(values: list[Any], needed: Any, whole: list[int], table: Path) -> list[Any]:

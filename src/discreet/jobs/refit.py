@@ -69,7 +69,7 @@ def _touched(source: str | Path, files: Sequence[Path]) -> tuple[dict[str, Any],
         tables = {name: {str(path) for path in vault.paths(name)} for one in receipts for name, n in one.tables.items() if n}
     ledgers = {one["ledger"]: one for receipt in receipts for one in receipt.releases}
     models, wanted, cost = [], {}, Cost.nothing()
-    for file in files:
+    for file in dict.fromkeys(files):
         job = from_file(file, None)
         given = [job.base.table] if isinstance(job.base.table, str) else job.base.table
         here = {os.path.realpath(path) for path in given}

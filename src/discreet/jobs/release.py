@@ -24,14 +24,16 @@ DOCUMENT, PAGE = "releases.json", "report.html"
 Working = Callable[[str], AbstractContextManager[None]]  # shows that something is going on, in words
 
 
-def released(file: ReleaseFile, folder: Path, working: Working = lambda words: nullcontext()) -> dict[str, Any]:
-    """Check everything, pay, answer, write; the document that was written."""
+def released(
+    file: ReleaseFile, folder: Path, working: Working = lambda words: nullcontext()
+) -> tuple[dict[str, Any], list[Result]]:
+    """Check everything, pay, answer, write; the document that was written, and the answers in it."""
     with folder_for(folder, [DOCUMENT, PAGE]) as write:
         doc, results = answered(file, working)
         # First the answers, which were paid for; the page is made from them and can be made again.
         write(DOCUMENT, json.dumps(doc, indent=1) + "\n")
         write(PAGE, render(doc, results))
-    return doc
+    return doc, results
 
 
 def answered(file: ReleaseFile, working: Working = lambda words: nullcontext()) -> tuple[dict[str, Any], list[Result]]:

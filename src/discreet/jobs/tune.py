@@ -50,7 +50,10 @@ def tuned(
     if wanted.target is None:
         raise InvalidRequest(f"tuning is for models with a target, got {wanted.kind!r}; use `discreet fit`")
     models = [replace(wanted, parameters={**wanted.parameters, **one}).model() for one in candidates]
-    with folder_for(wanted.out.parent, [wanted.out.name]) as write, asking.open_ledger(wanted.base, create=True) as ledger:
+    with (
+        folder_for(wanted.out.parent, [wanted.out.name], [wanted.base.table]) as write,
+        asking.open_ledger(wanted.base, create=True) as ledger,
+    ):
         asking.open_table(wanted.base)
         session = Session(wanted.base.table, wanted.base.schema, ledger=ledger, version=wanted.base.version)
         with working("reading the table"):

@@ -108,13 +108,16 @@ class Retention(Removals):
         return found
 
     def expire(self, on: date | None = None) -> list[Receipt]:
-        """Remove what fell due by a day, today unless said, and return the signed receipts; none where nothing did."""
+        """Remove what fell due by a day, today unless said, and return the signed receipts; none where nothing did.
+
+        Nothing is known of a place that was not reached: a receipt then names it, also where no row was found elsewhere.
+        """
         if on is not None and on > _today():
             raise InvalidRequest(f"rows cannot be removed before they fall due, got the day {on}; try it as a dry run")
         done = [self._finish(intent) for intent in self.unfinished()]
         found = self.due(on)
         counts = {name: part.rows.num_rows for name, part in found.items()}
-        if any(counts.values()):
+        if any(counts.values()) or any(part.seen.missed for part in found.values()):
             done.append(self._finish(self.log.write("due", {"on": (on or _today()).isoformat(), "tables": counts})))
         return done
 

@@ -5,7 +5,6 @@ Proof that it costs nothing: its only input is what was released and declared; a
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -82,7 +81,7 @@ def answers(
 ) -> list[dict[str, Any]]:
     """What a page shows of every question; tests are corrected for one another. ``types``: ``date_columns.kinds``."""
     if results is None:
-        results = [Result.from_json(json.dumps(ask["result"])) for ask in asks]
+        results = [Result.from_dict(ask["result"]) for ask in asks]
     shown = []
     doubts = meaning.doubted(asks, results)
     for number, (ask, result, doubt) in enumerate(zip(asks, results, doubts, strict=True), 1):

@@ -19,8 +19,8 @@ from discreet.core.mechanism import mechanisms
 from discreet.core.result import Axes, Result
 from discreet.core.schema import Schema
 from discreet.hypotheses import describe, holm
-from discreet.hypotheses.reading import HypothesisTest
-from discreet.hypotheses.words import Speech, p_in_words
+from discreet.hypotheses.reading import HypothesisTest, p_in_words
+from discreet.hypotheses.words import Speech
 from discreet.report import date_columns
 from discreet.report.date_columns import told
 from discreet.report.language import localised, say, says
@@ -169,8 +169,8 @@ def _size(result: Result) -> str:
 
 def rank_sentence(result: Result) -> str | None:
     """For a quantile: how far off in rank, since how far off in value is not public."""
-    rank = getattr(result.reading, "rank_error", None)
-    return None if rank is None else say("ranks", rows=shown(math.ceil(rank(result.releases))))
+    rank = result.reading.rank_error(result.releases)
+    return None if rank is None else say("ranks", rows=shown(math.ceil(rank)))
 
 
 def is_test(result: Result) -> bool:
@@ -180,7 +180,15 @@ def is_test(result: Result) -> bool:
 
 def test_sentence(result: Result) -> str:
     """What a hypothesis test found, in the language of the page."""
-    return describe(result, Speech(say, shown, lambda p: localised(p_in_words(p)), _method, _title))
+    return describe(result, Speech(say, shown, lambda p: localised(p_in_words(p)), _method, _effect, _title))
+
+
+def _effect(test: Any, **groups: str) -> str:
+    """What the effect of a test is: in the page's own words, else the test's, which are English."""
+    key = f"effect.{test.name}"
+    if getattr(test, "kind", "") == "ranks":
+        key += ".ranks"
+    return say(key, **groups) if says(key) else str(test.effect.format(**groups))
 
 
 def _method(test: Any) -> str:

@@ -14,16 +14,23 @@ from discreet.report import date_columns
 from discreet.report.heat import heat
 from discreet.report.histogram_bars import histograms
 from discreet.report.language import say
+from discreet.report.lives import MOST_CURVES, lives
 from discreet.report.meaning import axes, has_interval, lines
 from discreet.report.numerals import percent, shown
 from discreet.report.svg import BAR, EARLIER, MARK, SOFT, Triple, line, rect, step, svg, text
+from discreet.statistics.survival import Survival
 from discreet.statistics.top import Ranking
 
 _ROW = 44  # pixels of one line with its label above it
 _COUNTED = ("count", "crosstab", "sum", "categories", "count_people", "people_sum")
 _MOST_CELLS = 40  # of a table that are drawn as bars or dots: a larger one is a heat map
 _NEVER_NEGATIVE = ("count", "count_people", "count_distinct", "variance", "std", "pooled_variance")
-_RANGES = {"correlation": (-1.0, 1.0), **dict.fromkeys(_NEVER_NEGATIVE, (0.0, math.inf))}
+_SHARES = ("share", "survival", "binomtest", "mannwhitneyu", "ks_2samp", "kruskal", "chi2_contingency", "chisquare")
+_RANGES = {
+    **dict.fromkeys(("correlation", "pearsonr", "wilcoxon"), (-1.0, 1.0)),
+    **dict.fromkeys(_SHARES, (0.0, 1.0)),
+    **dict.fromkeys((*_NEVER_NEGATIVE, "f_oneway", "logrank"), (0.0, math.inf)),
+}
 
 
 def budget(others: float, here: float, left: float) -> Markup:
@@ -77,11 +84,16 @@ def answer(key: str, ask: Mapping[str, Any], result: Result, most: int) -> Marku
         return heat(key, ask["title"], axes(result), np.asarray(result.value, np.float64))
     if ask["statistic"] in _COUNTED and names:
         return _bars(key, told, words, triples)
-    return _dots(key, told, words, triples, _limits(ask["statistic"], result), has_interval(result))
+    if isinstance(result.reading, Survival) and math.prod(result.reading.outer) <= MOST_CURVES:
+        return lives(key, told, result)
+    limits = _limits(ask["statistic"], result)
+    return _dots(key, told, words, triples, limits, has_interval(result), getattr(result.reading, "hypothesis", None))
 
 
 def _limits(statistic: str, result: Result) -> tuple[float, float]:
     """Between which numbers an answer can lie at all."""
+    if isinstance(result.reading, Survival):
+        return 0.0, 1.0
     edges = getattr(getattr(result.reading, "distribution", result.reading), "edges", None)
     if edges is not None:
         return float(edges[0]), float(edges[-1])
@@ -129,10 +141,20 @@ def _whisker(left: float, right: float, y: float) -> list[str]:
 
 
 def _dots(
-    key: str, told: str, words: Sequence[str], triples: Sequence[Triple], limits: tuple[float, float], ends: bool
+    key: str,
+    told: str,
+    words: Sequence[str],
+    triples: Sequence[Triple],
+    limits: tuple[float, float],
+    ends: bool,
+    hypothesis: float | None = None,
 ) -> Markup:
-    """Dots on a common scale around them; without ``ends`` there are no intervals, and the scale is all that is declared."""
-    low, high = _axis(min(a for _, a, _ in triples), max(b for _, _, b in triples), limits)
+    """Dots on a common scale around them; without ``ends`` there are no intervals, and the scale is all that is declared.
+
+    Of a test the effect under the ``hypothesis`` is marked, and the scale holds it.
+    """
+    marks = [] if hypothesis is None else [hypothesis]
+    low, high = _axis(min([*marks, *(a for _, a, _ in triples)]), max([*marks, *(b for _, _, b in triples)]), limits)
     place = _scale(low, high)
     parts = []
     for i, (word, (value, a, b)) in enumerate(zip(words, triples, strict=True)):
@@ -145,6 +167,7 @@ def _dots(
         parts += above if word else [text(f"{at:.3f}%", y + 15, date_columns.told(value), anchor, "strong")]
         parts += [
             rect(0, y + 27, 100, 4, SOFT),
+            *(line(place(mark), y + 18, place(mark), y + 40, MARK) for mark in marks),
             *(_whisker(place(a), place(b), y + 29) if ends else []),
             f'<circle cx="{at:.3f}%" cy="{y + 29:g}" r="6" fill="{BAR}" stroke="#ffffff" stroke-width="1.5"/>',
         ]
@@ -153,6 +176,9 @@ def _dots(
         text("0", end + 12, date_columns.told(low), kind="small"),
         text("100%", end + 12, date_columns.told(high), "end", "small"),
     ]
+    for mark in marks:
+        at = min(max(place(mark), 22.0), 78.0)
+        parts.append(text(f"{at:.3f}%", end + 12, say("hypothesis", value=date_columns.told(mark)), "middle", "small"))
     return svg(key, told, end + 18, parts)
 
 

@@ -168,7 +168,7 @@ class Distribution(CellReading):
         ]
         title = f"with a {100 * level:g} % band for the population"
         for words, middle, lower, upper in zip(groups or [""], curves, low, high, strict=True):
-            drawing.curve(axes, self.edges, middle, lower, upper, words, title)
+            drawing.curve(axes, self.edges, middle, lower, upper, words, title, self.measured(result.releases))
         return axes
 
     def quantile(self, q: Number) -> Reading:

@@ -158,7 +158,8 @@ class Scaled(Reading):
             return super().draw(result, axes, level)
         low, high = result.interval(level, of=result.scope)
         words = [str(label) for label in self.labels[0][1]]
-        return drawing.bars(axes, words, result.value, low, high, self.labels[0][0])
+        names = self.labels[0][0], self.measured(result.releases)
+        return drawing.bars(axes, words, result.value, low, high, f"with {100 * level:g} % intervals", names)
 
     def expected_error(self, releases: Sequence[Release]) -> Any:
         error = np.asarray(releases[0].noise.expected_error)
@@ -196,8 +197,15 @@ class Part(Reading):
     def error_of_own(self, own: Sequence[Release]) -> Any:
         return self.inner.expected_error(own)
 
+    @property
+    def over_deviation(self) -> bool:
+        return self.inner.over_deviation
+
     def axes(self, releases: Sequence[Release]) -> Axes:
         return self.inner.axes(self._own(releases))
+
+    def measured(self, releases: Sequence[Release]) -> str:
+        return self.inner.measured(self.own(releases))
 
     def note(self, releases: Sequence[Release]) -> str | None:
         return self.inner.note(self._own(releases))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.core.mechanism import NoiseLaw
+from discreet.core.release import Release
 from discreet.core.result import Axes, readings
 from discreet.statistics.equation import Statement, interval
 from discreet.statistics.population import PopulationReading
@@ -39,6 +40,9 @@ class Share(PopulationReading):
     shape: tuple[int, ...] = (2,)
     labels: Axes = ()
     rows: int = 1
+
+    def measured(self, releases: Sequence[Release]) -> str:
+        return "share"
 
     def compute(self, cells: Floats) -> Floats:
         total = cells.sum(-1, keepdims=True)

@@ -159,7 +159,13 @@ class Survival(CellReading):
             for place in np.ndindex(self.outer)
         ]
         title = f"survival, with {100 * level:g} % intervals for the population"
-        return drawing.lives(axes, self.edges, curves, low, high, risk, names or [""], title)
+        return drawing.lives(axes, self.edges, curves, low, high, risk, names or [""], title, time_of(result.releases))
+
+
+def time_of(releases: Sequence[Release]) -> str:
+    """The name of the column of times; of counts that came from elsewhere it is not known."""
+    query = releases[0].query
+    return query.time if isinstance(query, Lifetimes) else "time"
 
 
 class _OfCurve(GroupReading):
@@ -171,6 +177,9 @@ class _OfCurve(GroupReading):
     def labels(self) -> Axes:
         """The groups."""
         return self.survival.groups
+
+    def measured(self, releases: Sequence[Release]) -> str:
+        return time_of(releases)
 
     def _by_group(self, found: list[Any]) -> Any:
         return plain(np.array(found, np.float64).reshape(self.survival.outer))

@@ -79,6 +79,10 @@ def _scaled(factor: float, root: bool) -> Scaled:
 class Root(Scaled):
     """The square root of a scaled release that is kept from falling below zero."""
 
+    @property
+    def over_deviation(self) -> bool:
+        return True
+
     def _answer(self, values: Floats) -> float:
         return math.sqrt(super()._answer(values))
 
@@ -102,6 +106,10 @@ class Variance(CellReading):
     pooled: bool = False
     shape: tuple[int, ...] = (3,)
     labels: Axes = ()
+
+    @property
+    def over_deviation(self) -> bool:
+        return self.root
 
     def compute(self, cells: Floats) -> Floats:
         degree = cells.shape[-1] - 1

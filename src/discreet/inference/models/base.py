@@ -13,10 +13,12 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.errors import InvalidRequest
 
 Array = Any
+Floats = npt.NDArray[np.float64]
 Theta = dict[str, Any]
 Records = Any
 
@@ -76,6 +78,10 @@ class FreeModel(DataModel):
     @abstractmethod
     def log_prior(self, free: Array) -> Array:
         """The log-density of the prior at a vector of free coordinates, the Jacobian counted."""
+
+    def prior_quantiles(self, levels: Floats) -> Floats | None:
+        """Quantiles of the prior along each free coordinate, one line for each level; None where there is no formula."""
+        return None
 
 
 class NoiseModel(FreeModel):

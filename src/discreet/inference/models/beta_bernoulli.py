@@ -11,7 +11,7 @@ import numpy as np
 from discreet.core.labels import canonical
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference.models.base import Array, FiniteModel, Records, Theta, column_names, positive
+from discreet.inference.models.base import Array, FiniteModel, Floats, Records, Theta, column_names, positive
 
 _YES = ("1", "true", "yes", "y", "t")
 
@@ -89,3 +89,8 @@ class BetaBernoulli(FiniteModel):
 
     def log_prior(self, free: Array) -> Array:
         return self.a * jax.nn.log_sigmoid(free[0]) + self.b * jax.nn.log_sigmoid(-free[0])
+
+    def prior_quantiles(self, levels: Floats) -> Floats:
+        from scipy.special import betaincinv, logit
+
+        return np.asarray(logit(betaincinv(self.a, self.b, levels)))[:, None]

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference.models.base import Array, FiniteModel, Records, Theta, column_names, positive
+from discreet.inference.models.base import Array, FiniteModel, Floats, Records, Theta, column_names, positive
 
 
 @dataclass(frozen=True)
@@ -111,3 +111,9 @@ class DirichletMultinomial(FiniteModel):
     def log_prior(self, free: Array) -> Array:
         """The additive log-ratio has the Jacobian prod theta, so that the density is prod theta**alpha."""
         return jnp.sum(jnp.asarray(self.weights) * jax.nn.log_softmax(jnp.append(free, 0.0)))
+
+    def prior_quantiles(self, levels: Floats) -> Floats:
+        """A cell's share of what it has together with the last one is a beta number, and its logit the coordinate."""
+        from scipy.special import betaincinv, logit
+
+        return np.asarray(logit(betaincinv(self.weights[:-1], self.weights[-1], levels[:, None])))

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference.models.base import Array, FiniteModel, Records, Theta, column_names, positive
+from discreet.inference.models.base import Array, FiniteModel, Floats, Records, Theta, column_names, positive
 
 _MOST = 20_000  # the most values that the large-n sampler sums over
 
@@ -82,3 +82,8 @@ class GammaPoisson(FiniteModel):
 
     def log_prior(self, free: Array) -> Array:
         return self.shape * free[0] - self.inverse_scale * jnp.exp(free[0])
+
+    def prior_quantiles(self, levels: Floats) -> Floats:
+        from scipy.special import gammaincinv
+
+        return np.asarray(np.log(gammaincinv(self.shape, levels) / self.inverse_scale))[:, None]

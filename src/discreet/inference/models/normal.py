@@ -11,6 +11,7 @@ import numpy as np
 from discreet.core.x64 import jax, jnp
 from discreet.inference.models.base import (
     Array,
+    Floats,
     NoiseModel,
     Records,
     Theta,
@@ -88,6 +89,14 @@ class Normal(NoiseModel):
         if isinstance(self.variance, tuple):
             value += log_inverse_gamma(free[1], self.variance)
         return value
+
+    def prior_quantiles(self, levels: Floats) -> Floats:
+        from scipy.special import gammainccinv, ndtri
+
+        found = [self.mean + self.deviation * ndtri(levels)]
+        if isinstance(self.variance, tuple):  # scale over a gamma number
+            found.append(np.log(self.variance[1] / gammainccinv(self.variance[0], levels)))
+        return np.stack(found, axis=1)
 
     def to_noise(self, key: Array, records: Records, theta: Theta) -> Array:
         return (records - theta["mean"]) / jnp.sqrt(self._variance(theta))

@@ -23,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 _FAR = 24.0  # standard deviations of a count's noise beyond which a number of rows is left out
 _TRIES, _ROUNDS, _BEST = 64, 12, 8
 _PRIOR_DRAWS = 2000
+_ENDS = np.array([0.16, 0.5, 0.84])
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +136,16 @@ class Kernel:
 def prior_place(model: FreeModel) -> tuple[Floats, Floats]:
     """The median of the prior along each free coordinate, and half of how far apart its 16 % and 84 % points are.
 
-    From draws that are always the same: samplers use it to size their steps.
+    As the model says; else from draws that are always the same. Samplers use it to size their steps.
     """
+    said = model.prior_quantiles(_ENDS)
+    if said is not None and np.isfinite(said).all():
+        low, middle, high = said
+        return middle, np.maximum((high - low) / 2, 1e-6)
     with doubles():
         keys = jax.random.split(jax.random.key(0), _PRIOR_DRAWS)
         drawn = once(jax.vmap(lambda key: model.to_free(model.draw_prior(key))), keys)
-    low, middle, high = np.quantile(np.asarray(drawn), [0.16, 0.5, 0.84], axis=0)
+    low, middle, high = np.quantile(np.asarray(drawn), _ENDS, axis=0)
     return middle, np.maximum((high - low) / 2, 1e-6)
 
 

@@ -17,6 +17,7 @@ from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.models.base import Array
 from discreet.inference.samplers.compiled import Effort, compiled_for
+from discreet.inference.samplers.numpy_draws import fresh_keys
 from discreet.inference.samplers.problem import Kernel
 
 _SMALL, _LARGE = 1_000_000, 30_000_000  # records looked at from which on compiling better saves more than it takes
@@ -49,12 +50,11 @@ def run(
 
     ``state`` is where the chains start, if not where the kernel would start them.
     """
-    values = jnp.asarray(values)
+    values = np.asarray(values)
     axis = 0 if values.ndim == 2 else None
-    start_key, key = jax.random.split(key)
     piece = max(1, math.ceil(draws / math.ceil(draws / _PIECE)))
     began = time.perf_counter()
-    starts = jax.random.split(start_key, chains)
+    starts, keys = fresh_keys(key, 2, chains)
     compiled = 0.0
     if state is None and kernel.together:
         state, compiled = kernel.start(starts, values)
@@ -75,7 +75,6 @@ def run(
         (key, state, accepted), kept = jax.lax.scan(step, begun, None, length=piece)
         return key, state, (kept, accepted)
 
-    keys = jax.random.split(key, chains)
     work = (draws + warmup) * chains * max(1, state.get("each", values).shape[-2 if "each" in state else -1])
     effort: Effort = "most" if work >= _LARGE else "some" if kernel.heavy or work >= _SMALL else "least"
     advance, more = compiled_for(jax.vmap(one_piece, (0, 0, axis)), effort, keys, state, values)

@@ -29,24 +29,26 @@ The American Statistician 30 (1976).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.core.x64 import TINY, jax, jnp
+from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.models.base import Array, FiniteModel, FreeModel, NoiseModel, Theta
 from discreet.inference.models.rows import Rows
 from discreet.inference.samplers.annealing import MOVES, SIZE, agreed, populations, walk
 from discreet.inference.samplers.compiled import compiled_for
+from discreet.inference.samplers.numpy_draws import Generator, of_keys
 from discreet.inference.samplers.problem import Kernel, SamplingProblem, State, count_of, prior_place
 
 _LINE = 401  # points of the rule in one dimension
 _POINTS, _FEWER = 10, 7  # powers of two of points in several; fewer are enough to find a start
 _ROUNDS = 3  # of moves of theta and of W in one step
-_MOVES = 4  # of theta in one step, for each of its coordinates
+_TOGETHER = 4  # populations, of chains that have seen the same, in the archive of each: one alone may be lopsided
+_MOVES = 8  # of theta in one step, for each of its coordinates
 _FEW, _JUMPS = 10.0, 5.0  # people behind a total below which it is not normal; noise in jumps above which nobody sees it
 ADVISED = 1000  # from this many records on it is chosen by itself, where no exact sampler is made for the model
 WARMUP = 100  # steps after which the start is forgotten
@@ -96,39 +98,27 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
 
     def start(keys: Array, values: Array) -> tuple[State, float]:
         """Of all chains at once. Where they have seen the same, one whose start was lost begins where the best does."""
-        usual = jnp.where(laplace, 2.0, 1.0)
+        usual, lines = np.where(laplace, 2.0, 1.0), len(keys)
 
         def roughly(point: Array, values: Array) -> Array:
             return given(point, coarse(read(point)[0], values), usual, values)
 
-        middle, width = _of_chains(problem, prior, values, len(keys))
-        seen = jnp.broadcast_to(values, (len(keys), values.shape[-1]))
-        some = jnp.zeros((len(keys), SIZE, middle.shape[1]))
+        middle, width = _of_chains(problem, prior, values, lines)
+        seen = np.broadcast_to(np.asarray(values), (lines, values.shape[-1]))
+        some = np.zeros((lines, SIZE, middle.shape[1]))
         density, seconds = compiled_for(jax.vmap(jax.vmap(roughly, (0, None))), "least", some, seen)
-
-        def draw(key: Array) -> tuple[Array, Array, Array]:
-            key, first, second = jax.random.split(key, 3)
-            return (
-                key,
-                jax.random.uniform(first, (4, MOVES, SIZE), minval=TINY),
-                jax.random.normal(second, (MOVES, SIZE, middle.shape[1])),
-            )
-
-        drawn, more = compiled_for(jax.vmap(draw), "least", keys)
-
-        def chances(keys: Array) -> Iterator[tuple[Floats, Floats]]:
-            while True:
-                keys, uniform, normal = drawn(keys)
-                yield np.asarray(uniform), np.asarray(normal)
-
-        archive, found = populations(chances(keys), middle, width, lambda points: density(jnp.asarray(points), seen))
+        archive, found = populations(
+            _chances(of_keys(keys), middle.shape[1]), middle, width, lambda points: density(points, seen)
+        )
         if values.ndim == 1:
             archive = archive[agreed(found, middle.shape[1])]
+            beside = (np.arange(lines)[:, None] + np.arange(min(lines, _TOGETHER))) % lines
+            archive = archive[beside].reshape(lines, -1, middle.shape[1])  # its own first, then those of its neighbours
         place = np.arange(len(archive))
         return {
-            "point": jnp.asarray(archive[place, place % SIZE]), "archive": jnp.asarray(archive), "theta": {},
-            "w": jnp.broadcast_to(usual, seen.shape), "log_prob": jnp.asarray(found),
-        }, seconds + more  # fmt: skip
+            "point": archive[place, place % SIZE], "archive": archive, "theta": {},
+            "w": np.broadcast_to(usual, seen.shape), "log_prob": found,
+        }, seconds  # fmt: skip
 
     def noise_given(normal: Array, point: Array, moments: Moments, w: Array, values: Array) -> Array:
         """The noise given theta, n, W and what was seen."""
@@ -138,7 +128,8 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
         total = axes @ (jnp.sqrt(jnp.maximum(size, 0.0)) * normal[0])
         noise = jnp.sqrt(variance) * normal[1]
         short = values - n * mean - total - noise
-        return noise + variance * jnp.linalg.solve(spread + jnp.diag(variance), short)
+        root = jnp.linalg.cholesky(spread + jnp.diag(variance))
+        return noise + variance * jax.scipy.linalg.cho_solve((root, True), short)
 
     def step(key: Array, state: State, values: Array) -> tuple[State, dict[str, Any]]:
         archive = state["archive"]
@@ -172,6 +163,13 @@ def summary(problem: SamplingProblem) -> Kernel:  # noqa: PLR0915
         return {**state, "point": point, "w": w}, {"theta": theta, "stats": stats}
 
     return Kernel("summary", start, step, heavy=True, together=True)
+
+
+def _chances(chains: Sequence[Generator], coordinates: int) -> Iterator[tuple[Floats, Floats]]:
+    """The numbers of round after round, every chain's its own."""
+    while True:
+        uniform = np.stack([1.0 - random.random((4, MOVES, SIZE)) for random in chains])  # never 0: logarithms are taken
+        yield uniform, np.stack([random.standard_normal((MOVES, SIZE, coordinates)) for random in chains])
 
 
 def _of_chains(problem: SamplingProblem, prior: tuple[Floats, Floats], values: Array, chains: int) -> tuple[Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ class Classifier(PerturbedClassifier):
 
     loss: Loss | None = None
     shares: Any = None
+
+    def _declarations(self) -> list[Callable[[], Any]]:
+        return [*super()._declarations(), lambda: self._loss]
 
     @property
     def _loss(self) -> Loss:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +40,9 @@ class Constrained(Perturbed):
     curvature: Number | None = None
     region: Any = None
     free_intercept: bool = False
+
+    def _declarations(self) -> list[Callable[[], Any]]:
+        return [*super()._declarations(), lambda: self._loss]
 
     @property
     def _loss(self) -> Loss:

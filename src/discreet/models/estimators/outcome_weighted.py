@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from discreet.core.result import Result
 from discreet.core.schema import Categories
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design
+from discreet.models.estimators.arrays import rows_of
 from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
 from discreet.models.losses import HuberHinge, Loss
 from discreet.models.protocol import Columns
@@ -49,6 +51,8 @@ class OutcomeWeightedLearner(PerturbedClassifier):
 
     def fit(self, X: Any, y: Any, benefit: Any = None, propensity: Any = None) -> Self:
         """Fit to arrays: ``y`` holds the treatments, ``benefit`` and ``propensity`` a number for each row."""
+        features = rows_of(self, X, reset=True).shape[1]
+        self._check_declarations(features, lambda: _given(benefit), lambda: self._chances(propensity))
         return super().fit(X, y, self.weights_of(benefit, propensity))
 
     def weights_of(self, benefit: Any, propensity: Any = None) -> Any:
@@ -91,12 +95,7 @@ class OutcomeWeightedLearner(PerturbedClassifier):
 
     def _ratio(self, benefit: Any, propensity: Any, most: float) -> Any:
         """benefit / propensity within [0, most], from arrays that are checked."""
-        if benefit is None:
-            raise InvalidRequest("a treatment rule needs benefit=, a number of 0 or more for each row, larger is better")
-        chances = self._public_propensity() if propensity is None else propensity
-        if chances is None:
-            raise InvalidRequest("a treatment rule needs propensity=, the probability of the treatment that was given")
-        good, chance = np.asarray(benefit, np.float64), np.asarray(chances, np.float64)
+        good, chance = np.asarray(_given(benefit), np.float64), np.asarray(self._chances(propensity), np.float64)
         if good.ndim > 1 or chance.ndim > 1 or (good.ndim and chance.ndim and good.shape != chance.shape):
             raise InvalidRequest(f"benefit and propensity must be one number for each row, got {good.shape}, {chance.shape}")
         if not (np.isfinite(good).all() and (good >= 0).all()):
@@ -104,6 +103,16 @@ class OutcomeWeightedLearner(PerturbedClassifier):
         if not ((chance > 0) & (chance <= 1)).all():
             raise InvalidRequest(f"propensity must lie within (0, 1], got {chance.min()} to {chance.max()}")
         return np.clip(good / chance, 0.0, most)
+
+    def _declarations(self) -> list[Callable[[], Any]]:
+        return [*super()._declarations(), self._most_weight]
+
+    def _chances(self, propensity: Any) -> Any:
+        """The probabilities of the treatments of arrays, or the public one."""
+        chances = self._public_propensity() if propensity is None else propensity
+        if chances is None:
+            raise InvalidRequest("a treatment rule needs propensity=, the probability of the treatment that was given")
+        return chances
 
     def _public_propensity(self) -> float | None:
         if self.propensity is None:
@@ -142,3 +151,9 @@ class OutcomeWeightedLearner(PerturbedClassifier):
                 "give it, or declare a smallest propensity above 0"
             )
         return float(good.hi) / least
+
+
+def _given(benefit: Any) -> Any:
+    if benefit is None:
+        raise InvalidRequest("a treatment rule needs benefit=, a number of 0 or more for each row, larger is better")
+    return benefit

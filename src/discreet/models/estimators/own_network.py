@@ -87,6 +87,9 @@ class OwnNetwork(Descends, PrivateModel):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit to arrays, for someone who holds them: their first axis is rows, of which ``groups`` names the people."""
+        self._check_declarations(0)
+        if hasattr(X, "toarray"):
+            raise InvalidRequest("a loss of one's own reads dense arrays, got a sparse X; use X.toarray(), or a part of it")
         x, goal = np.asarray(X), np.asarray(y)
         if x.ndim < 1 or goal.ndim < 1 or len(x) != len(goal) or "O" in (x.dtype.kind, goal.dtype.kind):
             raise InvalidRequest(
@@ -105,6 +108,12 @@ class OwnNetwork(Descends, PrivateModel):
         fitted = Desk(table, plain.ledger, plain.random, relation).run(self.procedure(columns, relation))
         self.accept(fitted, columns)
         return self
+
+    def _declarations(self) -> list[Callable[[], Any]]:
+        return [*super()._declarations(), self._loss]
+
+    def _bounds(self, features: int) -> None:
+        """None: what a person adds is clipped, whatever it was made of."""
 
     def _set_fitted(self, fitted: FittedParameters) -> None:
         restore = self._loss().restore

@@ -162,10 +162,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """What has to be declared beside price and bounds: each raises where it is not."""
         return []
 
-    def _check_declarations(self, features: int) -> None:
-        """Say all that is missing or wrong at once, where it is more than one thing."""
+    def _check_declarations(self, features: int, *more: Callable[[], Any]) -> None:
+        """Say all that is missing or wrong at once, where it is more than one thing; ``more`` looks at other arrays."""
         found = []
-        for look in (lambda: self.price, lambda: self._bounds(features), *self._declarations()):
+        for look in (lambda: self.price, lambda: self._bounds(features), *self._declarations(), *more):
             try:
                 look()
             except InvalidRequest as problem:

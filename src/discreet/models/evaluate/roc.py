@@ -115,8 +115,9 @@ class Roc:
         ``share`` is that of the second class where the model will be used; that of these rows without it. With
         ``share=0.5`` and equal costs it maximises hits less false alarms (Youden).
         """
-        if not (false_yes > 0 and false_no > 0) or (share is not None and not 0 < share < 1):
-            raise InvalidRequest(f"costs must be positive and share within (0, 1), got {false_yes}, {false_no}, {share}")
+        check_costs(false_yes, false_no)
+        if share is not None and not 0 < share < 1:
+            raise InvalidRequest(f"share must lie strictly between 0 and 1, got {share}")
         no, yes = np.maximum(np.asarray(self.counts, np.float64), 0.0).sum(1)
         part = share if share is not None else float(yes / (no + yes)) if no + yes > 0 else 0.5
         cost = false_yes * (1 - part) * self.false_alarms + false_no * part * (1 - self.hits)
@@ -133,6 +134,14 @@ class Roc:
         axes.set_ylabel("hits")
         axes.legend(frameon=False)
         return axes
+
+
+def check_costs(false_yes: float, false_no: float) -> None:
+    """Refuse what errors cannot cost; before anything is paid, too."""
+    if not (0 < false_yes < math.inf and 0 < false_no < math.inf):
+        raise InvalidRequest(
+            f"what errors cost must be positive and finite, got {false_yes} and {false_no}; 1 and 1 are usual"
+        )
 
 
 def _above(counts: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,20 +16,31 @@ from discreet.models.intervals.spread import DRAWS, Spread
 from discreet.models.queries.regression_sums import RegressionMoments
 
 Combination = str | Mapping[str, float]
+_LEVEL = 0.05
+_AT_POWER = 2.8015852  # deviations that a two-sided test at .05 needs to reject with probability .8
 _QUIET = 3.0  # the least eigenvalue of the sums must be this many deviations of their noise
 
 
 @dataclass(frozen=True)
 class CoefficientTest:
-    """A test of coefficients: the statistic, its p-value, how it was found and of which hypothesis."""
+    """A test of coefficients: the statistic, its p-value, how it was found and of which hypothesis.
+
+    ``seen`` is how far from the hypothesis one combination must be for such a test at .05 to reject with probability .8;
+    None of several together, and where the noise leaves nothing to say.
+    """
 
     statistic: float
     pvalue: float
     method: str
     hypothesis: str
+    seen: float | None = None
 
     def __str__(self) -> str:
-        return f"{self.hypothesis}: p = {self.pvalue:.4g}, statistic {self.statistic:.4g} ({self.method})"
+        found = f"{self.hypothesis}: p = {self.pvalue:.4g}, statistic {self.statistic:.4g} ({self.method})"
+        if self.pvalue <= _LEVEL:
+            return found
+        found += ". Not rejected at .05, which is no evidence that it is true"
+        return found if self.seen is None else f"{found}: {self.seen:.3g} away from it is found with probability .8"
 
 
 def restrictions(given: Combination | Sequence[Combination], names: Sequence[str]) -> tuple[Floats, list[str]]:
@@ -91,13 +103,25 @@ def restricted(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> 
 
     Proof: at the hypothesis L = R W (sum of x e + E s), up to terms of smaller order, for residuals e of one variance.
     """
+    found = spread_of(sums, lines, values, clusters)
+    return (0.0, 1.0) if found is None else found[1].judge(found[0])
+
+
+def spread_of(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> tuple[Floats, Spread] | None:
+    """L and its law under the hypothesis; None where noise rules."""
     covariances = parts_of(sums, lines, values, clusters)
     if covariances is None:
-        return 0.0, 1.0
+        return None
     score, sampled, noise = covariances
     if sums.dimension is None:
-        return Spread((sampled + noise)[None], np.zeros((1, *noise.shape)), 1).judge(score)
-    return Spread(sampled[None], noise[None], sums.dimension).judge(score)
+        return score, Spread((sampled + noise)[None], np.zeros((1, *noise.shape)), 1)
+    return score, Spread(sampled[None], noise[None], sums.dimension)
+
+
+def _seen(spread: Spread) -> float | None:
+    """Of one combination: the distance from the hypothesis that its test finds with probability .8."""
+    whole = spread.covariance
+    return _AT_POWER * math.sqrt(max(float(whole[0, 0]), 0.0)) if len(whole) == 1 else None
 
 
 def parts_of(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> tuple[Floats, Floats, Floats] | None:
@@ -135,12 +159,12 @@ def linear_test(model: Any, coefficients: Combination | Sequence[Combination], v
     lines, words = restrictions(coefficients, (*design.names, "intercept"))
     values = np.broadcast_to(np.asarray(value, np.float64), (len(lines),)) - lines[:, -1] * design.target.middle
     sums = Sums.of(fitted.moments)
-    found = restricted(sums, lines @ fitted.entry_lines, values, design.rows)
+    found = spread_of(sums, lines @ fitted.entry_lines, values, design.rows)
+    judged, seen = ((0.0, 1.0), None) if found is None else (found[1].judge(found[0]), _seen(found[1]))
     how = "Wald" if len(lines) == 1 else "F, as chi-squared"
     law = f"drawn {DRAWS} times" if sums.dimension is not None and len(lines) > 1 else "noise of the sums included"
-    return CoefficientTest(
-        *found, f"asymptotic: {how}, residuals of one variance, no ridge, {law}", _hypothesis(words, value)
-    )
+    method = f"asymptotic: {how}, residuals of one variance, no ridge, {law}"
+    return CoefficientTest(*judged, method, _hypothesis(words, value), seen)
 
 
 def classifier_test(
@@ -158,10 +182,11 @@ def classifier_test(
     lines, words = restrictions(coefficients, names)
     beyond = offset * lines[:, -1] if design.intercept else 0.0
     score = lines @ (design.lines @ fitted.theta) + beyond - np.broadcast_to(np.asarray(value, np.float64), (len(lines),))
-    statistic, p = fitted.spread.along(lines @ design.lines).judge(score)
+    spread = fitted.spread.along(lines @ design.lines)
+    statistic, p = spread.judge(score)
     how = "Wald" if len(lines) == 1 else f"Wald, of {len(lines)} together"
     method = f"asymptotic: {how}, noise included; about {COVERS}, ridge {float(fitted.ridge):g}"
-    return CoefficientTest(statistic, p, method, _hypothesis(words, value))
+    return CoefficientTest(statistic, p, method, _hypothesis(words, value), _seen(spread))
 
 
 def _hypothesis(words: Sequence[str], value: Any) -> str:
