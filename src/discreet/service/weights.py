@@ -107,7 +107,7 @@ def _labels(named: Sequence[str], schema: Schema, *, each_by_itself: bool = Fals
     """How many cells the labels of some columns make: of a statistic all combinations, of a model each by itself."""
     declared = [schema[name] for name in named]
     counts = [len(column.labels) for column in declared if isinstance(column, Categories) and not column.private]
-    return sum(counts) if each_by_itself else min(math.prod(counts), _MANY)
+    return sum(counts) if each_by_itself or not counts else min(math.prod(counts), _MANY)
 
 
 def _named(question: Sequence[Any]) -> list[str]:
