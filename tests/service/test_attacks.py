@@ -359,13 +359,17 @@ HEAVIER = [
     [_fit(hidden_layer_sizes=[n, n]) for n in (2, 900)],
     [_fit(steps=n) for n in (300, 1000)],
     [_fit(features=each) for each in (["age", "sex"], ["age", _bins(90)])],
+    [{"ask": [mean(statistic="crosstab", columns=["sex", each])]} for each in ("ward", "town")],
+    [{"together": {"questions": [["crosstab", "sex", each]], "epsilon": 1}} for each in ("ward", "town")],
+    [_fit(features=["age", each]) for each in ("ward", "town")],
 ]
+_TOWNS = {"ward": ds.Categories(["a", "b"]), "town": ds.Categories([str(n) for n in range(100)])}
 
 
 @pytest.mark.parametrize("number", range(len(HEAVIER)))
 def test_10_what_is_heavier_is_measured_by_itself(number: int) -> None:
     """Nobody has a class measured by a light question and then asks one of the class that takes longer than its turn."""
-    table = Published("patients", "clinic", SCHEMA, "1", None, True)
+    table = Published("patients", "clinic", ds.Schema({**SCHEMA.columns, **_TOWNS}), "1", None, True)
     light, heavy = (
         {part.name for part in weights.parts(parse(json.dumps({"table": "patients", **doc})), table, 500)}
         for doc in HEAVIER[number]
