@@ -26,6 +26,7 @@ STUDIES = (
     "regression",
     "intervals",
     "gradient",
+    "own_network",
     "inference",
     "calibration",
     "service",

@@ -60,7 +60,15 @@ def test_the_inverse_is_one() -> None:
 
 @pytest.mark.parametrize(
     ("epsilon", "steps", "parts", "turned", "random"),
-    [(1, 1000, 1000, 11.6, 14.3), (1, 2000, 400, 29.7, 25.5), (5, 2000, 400, 7.1, 16.7), (5, 1000, 100, 10.8, 15.3)],
+    [
+        (1, 1000, 1000, 11.6, 14.3),
+        (1, 2000, 400, 29.7, 25.5),
+        (1, 1000, 100, 45.1, 31.6),
+        (1, 1000, 32, 117, 87),
+        (5, 2000, 400, 7.1, 16.7),
+        (5, 1000, 100, 10.8, 15.3),
+        (5, 1000, 32, 28.0, 26.0),
+    ],
 )
 def test_where_turns_win(epsilon: float, steps: int, parts: int, turned: float, random: float) -> None:
     """Against errors known for as many bands as there are parts; runs have the best of a few numbers of bands."""
@@ -69,7 +77,7 @@ def test_where_turns_win(epsilon: float, steps: int, parts: int, turned: float, 
     assert full == pytest.approx(turned, rel=0.03)
     better, beside, mine = better_turns(epsilon, 1e-5, 10, steps, 10 * parts, "add_remove")
     assert beside == pytest.approx(random, rel=0.03)
-    assert (better is not None) == (mine < beside)
+    assert (better is not None) == (mine < beside) == (turned < random)
     assert mine <= 1.1 * full
 
 
@@ -90,6 +98,19 @@ def test_without_noise_turns_are_an_epoch_in_parts_and_with_it_the_price_is_paid
     # One Gaussian release of C G: its noise is that of the sensitivity, and no less.
     sensitivity = float(model.privacy_.run.turns.sensitivity)
     assert float(model.privacy_.run.noise) == pytest.approx(float(noise_multiplier(3, 1e-5, 1, 1)) * sensitivity)
+
+
+@pytest.mark.parametrize(("epsilon", "word"), [(1, "lots drawn at random"), (30, "people in turns")])
+def test_the_best_of_the_two_is_taken_and_said(epsilon: float, word: str) -> None:
+    model = ds.models.SGDClassifier(
+        epsilon=epsilon, delta=1e-5, lots="best", bounds=(-1, 1), classes=[0, 1], expected_rows=200, lot_size=20, epochs=4
+    ).fit(np.zeros((4, 1)), [0, 1, 0, 1])
+    run, noise = model.privacy_.run, model.privacy_.path_noise
+    assert min(noise, key=lambda kind: noise[kind]) == word
+    assert (run.turns is None) == (word == "lots drawn at random")
+    # What was taken has that noise: the multiplier times the root mean square over steps of what one number adds up to.
+    response = np.cumsum(run.turns.inverse if run.turns else np.eye(run.steps)[0])
+    assert noise[word] == pytest.approx(float(run.noise) * np.sqrt(np.cumsum(response**2).mean()), rel=1e-6)
 
 
 def test_what_turns_cannot_do_is_refused(tmp_path: object) -> None:

@@ -78,6 +78,18 @@ def test_for_nothing_from_a_release(folder: Path, capsys: pytest.CaptureFixture[
     assert (folder / "free" / "synthetic.csv").read_text().startswith('"sex"\n')
 
 
+def test_for_nothing_a_schema_says_which_numbers_are_days(folder: Path) -> None:
+    ask = '[[ask]]\nstatistic = "histogram"\ncolumns = ["day"]\noptions = {bins = 3}\nepsilon = 1\n'
+    head = FILE.split("[synthetic]", maxsplit=1)[0].replace("rho = 1", "epsilon = 1")
+    (folder / "ask.toml").write_text(head + ask)
+    assert main(["release", str(folder / "ask.toml")]) == 0
+    released = str(folder / "ask-release" / "releases.json")
+    assert main(["synthesize", released, "-o", str(folder / "free"), "--schema", str(folder / "s.toml")]) == 0
+    days = (folder / "free" / "synthetic.csv").read_text().splitlines()[1:]
+    assert all("2024-01-01" <= day <= "2024-12-31" for day in days)
+    assert main(["synthesize", str(folder / "make.toml"), "--schema", str(folder / "s.toml")]) != 0
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -86,6 +98,7 @@ def test_for_nothing_from_a_release(folder: Path, capsys: pytest.CaptureFixture[
         ("bins = {", "bin = {", "unknown key 'bin'"),
         ('bins = {day = ["2024-01-01", "2024-07-01", "2024-12-31"]}', "", "needs public bins"),
         ("[synthetic]", "[other]", "unknown key"),
+        ("rho = 0.5\n", "rho = 0.5\nepsilon = 1\n", "either epsilon or rho"),
         ("rho = 0.5\n", "rho = 2\n", "asks for"),
         ("tables = 2", 'tables = 2\nformat = "xls"', "format must be"),
         ("tables = 2", 'tables = 2\ncolumns = ["nothing"]', "nothing"),
@@ -99,5 +112,6 @@ def test_refused_with_its_place_and_nothing_charged(
     said = capsys.readouterr().err
     assert words in said.replace("\n", " ")
     assert not (folder / "make-synthetic").exists()
-    if (folder / "ledger.db").exists():
+    assert (folder / "ledger.db").exists() == (words == "asks for")  # only a budget that is too small is found out there
+    if words == "asks for":
         assert not [e for e in ds.Ledger(f"sqlite:///{folder}/ledger.db").events() if e.kind in ("charge", "open")]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.core.x64 import jax, jnp
+from discreet.core.x64 import doubles, jax, jnp
 from discreet.inference import (
     BetaBernoulli,
     DirichletMultinomial,
@@ -25,6 +25,7 @@ from discreet.inference import (
     UniformRows,
     infer,
 )
+from discreet.inference.inferring import choose, prepare
 from discreet.inference.samplers import run as running
 
 from .helpers import assert_close
@@ -65,11 +66,19 @@ def test_a_share_of_a_session(session: ds.Session) -> None:
         infer(session.count(by="sex", epsilon=20), BetaBernoulli(1, 1), draws=50)
 
 
+@pytest.mark.parametrize(("people", "chosen"), [(150, "interweaving"), (500, "summary")])
+def test_sums_of_some_hundred_people_are_taken_to_be_normal_and_their_squares_are_not(people: int, chosen: str) -> None:
+    x = np.linspace(20, 80, people)
+    mean, spread = ds.mean(x, bounds=(0, 100), epsilon=5, seed=1), ds.variance(x, bounds=(0, 100), epsilon=5, seed=2)
+    with doubles():
+        assert choose(prepare(mean.releases, Normal(50, 50, variance=(4.0, 2000.0)))) == chosen
+        assert choose(prepare(spread.releases, Normal(50, 50, variance=(4.0, 2000.0)))) == "interweaving"
+
+
 def test_a_mean_of_a_session_with_a_private_number_of_people(session: ds.Session) -> None:
     """S0 and S1 of the mean, clamped and rounded to the grid; n has a flat prior as far as the noise reaches."""
     result = session.mean("age", epsilon=10)
-    made = infer(result, Normal(50, 50, variance=144.0), draws=200, warmup=100, seed=2)
-    assert made.sampler == "interweaving"
+    made = infer(result, Normal(50, 50, variance=144.0), draws=200, warmup=100, seed=2, sampler="interweaving")
     assert abs(made.draws["n"].mean() - 200) < 3
     assert abs(made.draws["mean"].mean() - result.value) < 1.0
     assert 0.6 < made.draws["mean"].std() < 1.2  # 12 / sqrt(200) = .85, and a little noise

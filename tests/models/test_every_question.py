@@ -50,6 +50,8 @@ FITS: dict[str, tuple[Callable[[], Any], tuple[str, ...], str | None, str | None
     "softmax, output": (partial(SoftmaxRegression, **PURE, method="output"), ALL, "y", None),
     "margins": (partial(LinearSVC, **NORMAL), ALL, "y", "w"),
 }  # fmt: skip
+# Bounds that no table attains: rows bend an objective beyond its ridge, and slopes of one person differ in size.
+LOOSE = ("minimiser", "softmax_minimiser", "slope_at")
 CELLS: dict[str, tuple[Any, ...]] = {
     "x": (-1.0, 3.0, 1e300, float("nan"), float("-inf"), None),
     "v": (0.0, 1.0, float("nan")),
@@ -83,7 +85,8 @@ def looked_at(query: Any, table: Any, schema: ds.Schema) -> list[Any]:
     found = query.evaluate(open_source(table, schema))
     if isinstance(found, Objective):
         rng = np.random.default_rng(1)
-        points = [far * rng.normal(size=found.width) for far in (0.0, 1.0, 30.0)]
+        there = rng.normal(size=found.width)
+        points = [far * there for far in (0.0, 1.0, 30.0, -30.0)]  # on both sides, where slopes are at their largest
         return [np.asarray(found.at(theta, "first").gradient, np.float64) for theta in points]
     return [np.ravel(np.asarray(found.value if isinstance(found, Exact) else found, np.float64))]
 
@@ -95,20 +98,18 @@ def test_no_person_moves_an_answer_further_than_is_paid_for(
     declared = {"x": ds.Real(-1, 3), "v": ds.Real(0, 1), "n": ds.Real(0, 6), "w": ds.Real(0, 2)}
     labels = {"c": ds.Categories(["r", "s"]), "y": ds.Categories(["n", "o", "p"]), "b": ds.Categories(["k", "q"])}
     schema = ds.Schema(declared | labels, person="id", max_rows=rows, neighbors=relation)
-    rng, asked, nearest = np.random.default_rng(rows), set(), 0.0
+    rng, nearest = np.random.default_rng(rows), dict[str, float]()
     answer = Desk.answer
     here: dict[str, list[Any]] = {}
     there: dict[str, list[Any]] = {}
 
     def spy(desk: Desk, asks: Any) -> Any:
-        nonlocal nearest
         for ask in asks:
             distance = ask.query.distance(relation)
-            asked.add(ask.query.name)
             for a, b in zip(*(looked_at(ask.query, table, schema) for table in (here, there)), strict=True):
                 assert a.shape == b.shape
                 moved = float(np.linalg.norm(a - b))
-                nearest = max(nearest, moved / float(distance.l2))
+                nearest[ask.query.name] = max(nearest.get(ask.query.name, 0.0), moved / float(distance.l2))
                 assert moved <= float(distance.l2) * (1 + 1e-9), ask.query.name
                 if not ask.query.name.endswith("problem"):
                     assert np.abs(a - b).sum() <= float(distance.l1) * (1 + 1e-9), ask.query.name
@@ -123,6 +124,8 @@ def test_no_person_moves_an_answer_further_than_is_paid_for(
         for make, features, target, weight in FITS.values():
             budget = ds.Budget(epsilon=10, delta="0.1")
             ds.Session(here, schema, budget, ledger="test", seed=turn).fit(make(), features, target, weight=weight)
+    asked = set(nearest)
     assert asked >= {"bundle", "class_moments", "leaf_counts", "cluster_sums", "scatter", "problem", "minimiser"}
     assert asked >= {"curvature_at", "slope_at", "softmax_problem", "softmax_minimiser"}
-    assert nearest > 0.9
+    tight = {name: share for name, share in nearest.items() if name not in LOOSE}
+    assert min(tight.values()) > (0.99 if relation == "add_remove" else 0.5), tight  # a distance declared too small is seen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from discreet.models.gradient import clipping, exact_products
 from discreet.models.gradient.clipping import clipped_sum
 from discreet.models.gradient.engine import Run, State, Trained, descend
 from discreet.models.gradient.lot_gradient import SLACK, LotGradient
-from discreet.models.gradient.network import Network, Room, classifier
+from discreet.models.gradient.network import MARGIN, Network, Room, classifier
 from discreet.models.gradient.steps import Constant, InverseRoot, StepSize, StronglyConvex, step_size, step_sizes
 from discreet.models.losses import Huber, HuberHinge, Logistic, Squared
 from discreet.sources import open_source
@@ -90,11 +91,19 @@ NETWORKS = [
 ]
 
 
+DOUBLES, SINGLE, BETWEEN = (np.float64, 0), (np.float32, 0), (np.float32, MARGIN)
+
+
 @pytest.mark.parametrize("network", NETWORKS, ids=lambda n: f"{n.widths}-{n.activation}-{n.bias}")
-@pytest.mark.parametrize("room", [False, True])
-def test_clipped_sums_are_those_of_a_loop(network: Network, room: bool) -> None:
-    """To 1e-12, with and without several rows per person and weights, at clip norms that bind for some, all and nobody."""
+@pytest.mark.parametrize("working", [None, DOUBLES, SINGLE, BETWEEN])
+def test_clipped_sums_are_those_of_a_loop(network: Network, working: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With and without several rows per person and weights, at clip norms that bind for some, all and nobody.
+
+    To 1e-12 in doubles; to 1e-6 where hidden layers are computed in single precision, with and without margins.
+    """
     generator = np.random.default_rng(1)
+    monkeypatch.setattr(Network, "_working", working)
+    network = replace(network)
     x, y = rows(60, 4)
     if network.loss is None:
         y = generator.integers(0, network.widths[-1], 60).astype(float)
@@ -102,12 +111,13 @@ def test_clipped_sums_are_those_of_a_loop(network: Network, room: bool) -> None:
     people = np.sort(generator.integers(0, 25, 60))
     weight = generator.uniform(0, 2, 60)
     wide = network.widen(x)
+    near = 1e-12 if working in (None, DOUBLES) or len(network.shapes) == 1 else 1e-6
     for clip in (0.05, 0.7, 1e6):
         for owners, factors in ((None, None), (people, None), (None, weight), (people, weight)):
-            kept = Room() if room else None
+            kept = None if working is None else Room()
             found = clipped_sum(network, flat, wide, y, clip, weight=factors, people=owners, most=9, room=kept)
             true = by_loop(network, flat, x, y, clip, owners, factors)
-            assert np.abs(found - true).max() <= 1e-12 * np.abs(true).max()
+            assert np.abs(found - true).max() <= near * np.abs(true).max()
 
 
 def test_dead_units_and_layers_are_clipped_too() -> None:
@@ -160,7 +170,7 @@ def test_what_is_not_finite_contributes_nothing(bad: float) -> None:
         for room in (None, Room()):
             found = clipped_sum(network, flat, network.widen(x), worse, 0.5, people=owners, most=2, room=room)
             rest = None if owners is None else owners[kept]
-            true = clipped_sum(network, flat, network.widen(x[kept]), y[kept], 0.5, people=rest, most=2)
+            true = clipped_sum(network, flat, network.widen(x[kept]), y[kept], 0.5, people=rest, most=2, room=room)
             assert np.abs(found - true).max() <= 1e-13
 
 
@@ -200,12 +210,19 @@ def test_a_row_does_not_depend_on_its_place_in_the_lot(network: Network) -> None
 
 
 def test_where_products_are_not_steady_sums_are_made_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In doubles, and without a BLAS where it is not steady in those either."""
     network = classifier(4, (6,), 2)
     x, y = rows(100, 4)
-    here = clipped_sum(network, network.start(1), network.widen(x), y, 0.1, room=Room())
     monkeypatch.setattr("discreet.models.gradient.network.steady", lambda *_: False)
     there = clipped_sum(network, network.start(1), network.widen(x), y, 0.1, room=Room())
+    assert network._working == DOUBLES
+    monkeypatch.setattr("discreet.models.gradient.network.steady", lambda *_: True)
+    here = clipped_sum(network, network.start(1), network.widen(x), y, 0.1, room=Room())
     assert np.abs(here - there).max() < 1e-14
+    for kind, margins, expected in (("f", (0, MARGIN), SINGLE), ("f", (MARGIN,), BETWEEN), ("d", (0,), DOUBLES)):
+        known = (kind, margins)
+        monkeypatch.setattr("discreet.models.gradient.network.steady", lambda *a, k=known: a[3] == k[0] and a[4] in k[1])
+        assert classifier(4, (6, 5), 2)._working == expected
 
 
 def crowd(generator: Any, network: Network, counts: Any) -> tuple[Any, Any, Any]:
@@ -265,8 +282,13 @@ def test_nobody_moves_a_sum_beyond_the_distance(clip: float) -> None:
     assert max(abs(a - b).max() for a in sums for b in sums) <= 1e-3 * far
 
 
-def test_sums_in_whole_numbers_are_those_of_a_loop_and_exact() -> None:
-    """To 1e-12 of the loop; and the same to the last bit in any order and any parts, with one long person among them."""
+@pytest.mark.parametrize("working", [DOUBLES, BETWEEN])
+def test_sums_in_whole_numbers_are_those_of_a_loop_and_exact(working: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To 1e-12 of the loop in doubles, to 1e-6 in single precision; and in both the same to the last bit in any order and
+    any parts, with one long person among them.
+    """
+    monkeypatch.setattr(Network, "_working", working)
+    near = 1e-12 if working == DOUBLES else 1e-6
     generator = np.random.default_rng(8)
     for network, most in (
         (classifier(4, (7, 5), 2), 1),
@@ -286,14 +308,14 @@ def test_sums_in_whole_numbers_are_those_of_a_loop_and_exact() -> None:
 
         whole = made(np.arange(300))
         true = by_loop(network, flat, x, y, 0.3, people)
-        assert np.abs(exact_products.number(whole, unit) - true).max() <= 1e-12 * np.abs(true).max()
+        assert np.abs(exact_products.number(whole, unit) - true).max() <= near * np.abs(true).max()
         order = np.concatenate([np.flatnonzero(people == p) for p in generator.permutation(people.max() + 1)])
         parts = made(order[:100]) + made(order[100:])
         assert (exact_products.number(parts, unit) == exact_products.number(whole, unit)).all()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(clipping, "CHUNK", 4)
             long = exact_products.number(made(np.arange(300)), unit)
-        assert np.abs(long - true).max() <= 1e-12 * np.abs(true).max()
+        assert np.abs(long - true).max() <= near * np.abs(true).max()
 
 
 def test_large_lots_are_added_up_in_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:

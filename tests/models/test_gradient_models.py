@@ -468,8 +468,9 @@ def test_lengths_are_norms_and_the_bought_clip_is_their_quantile() -> None:
 
 def _gradients(network: Network, flat: Any, x: Any, y: Any) -> list[Any]:
     from discreet.models.gradient.clipping import clipped_sum
+    from discreet.models.gradient.network import Room
 
-    return [clipped_sum(network, flat, network.widen(x[i : i + 1]), y[i : i + 1], 1e9) for i in range(len(x))]
+    return [clipped_sum(network, flat, network.widen(x[i : i + 1]), y[i : i + 1], 1e9, room=Room()) for i in range(len(x))]
 
 
 # GRPUA.

@@ -16,6 +16,7 @@ from discreet.accounting.conversions import epsilon_of_zcdp, zcdp_within
 from discreet.core.price import Price
 from discreet.core.runner import plan
 from discreet.errors import BudgetExceeded, InvalidRequest
+from discreet.report.synthetic import render
 from discreet.synthetic.measurement import total
 from discreet.synthetic.synthesizing import Request
 
@@ -195,6 +196,36 @@ def test_for_nothing_rows_that_a_release_leaves_out_have_an_empty_cell() -> None
     assert [len(apart.columns) for apart in free.distances() if apart.measured < 0.01] == [2, 1]
 
 
+def test_for_nothing_the_number_of_rows_and_columns_beside_others_are_used() -> None:
+    """A count of rows of little noise beside a crosstab of much; and of the crosstab one column alone.
+
+    Laplace noise of scale 1/20: the count is off by more than one, with the rounding, with probability below 1e-8.
+    """
+    rows = ds.count(SEX, epsilon=20, seed=1)
+    counts = ds.crosstab(SEX, TABLE["pregnant"], categories=[["f", "m"], ["yes", "no"]], epsilon="0.05", seed=2)
+    free = ds.synthetic.from_releases([counts, rows], ["column1"], tables=2)
+    assert abs(free.rows - ROWS) <= 1
+    assert list(free.frame()) == ["column1"]
+    assert free.measured_together == [("column0", "column1")]
+    assert [apart.columns for apart in free.distances()] == [("column0", "column1")]
+    again = ds.synthetic.Synthetic.from_json(free.to_json())
+    assert again.table.equals(free.table)
+    assert again.tables[1].equals(free.tables[1])
+    with pytest.raises(InvalidRequest, match="nothing was released that a table can be made of"):
+        ds.synthetic.from_releases(rows)
+    with pytest.raises(InvalidRequest, match="tells of column 'sex', only of column0, column1"):
+        ds.synthetic.from_releases([counts, rows], ["sex"])
+
+
+def test_the_page_says_which_means_were_used() -> None:
+    weights = ds.mean(TABLE["weight"], bounds=(30, 150), epsilon=1, seed=1)
+    free = ds.synthetic.from_releases(weights, tables=2)
+    assert "Means and the like of x had been released too" in " ".join(render(free, "A clinic").split())
+    assert "Means" not in render(
+        ds.synthetic.from_releases(ds.crosstab(SEX, SEX, categories=[["f", "m"]] * 2, epsilon=1)), ""
+    )
+
+
 @pytest.mark.parametrize(
     "given", [{"rows": -1}, {"rows": 1.5}, {"tables": 1}, {"tables": "x"}, {"columns": "a"}, {"bins": 3}]
 )
@@ -228,6 +259,21 @@ def test_many_columns_choose_a_tree_and_more(price: dict[str, Any]) -> None:
     if "rho" in price:
         costs = [a.mechanism.cost(a.query.distance("add_remove")).rho for a in asks]  # type: ignore[union-attr]
         assert 0.999999 < float(sum(costs)) <= 1  # type: ignore[arg-type]
+
+
+def test_a_large_table_may_be_worth_more_than_its_noise() -> None:
+    """Two columns of 30 levels that are the same: 900 cells, noise of 3,000 in L1, and 1,933 from independence.
+
+    Were all of the noise held against it, the pair would be chosen last, and no other tells how they go together. A choice
+    that is 900 worse has a probability below e**-80.
+    """
+    rng = np.random.default_rng(4)
+    labels = [f"l{i}" for i in range(30)]
+    same = rng.choice(labels, 1000)
+    table = {"one": same, "two": same} | {f"c{i}": rng.choice(["a", "b"], 1000) for i in range(6)}
+    columns = {name: ds.Categories(labels if name in ("one", "two") else ["a", "b"]) for name in table}
+    asked = ds.Session(table, ds.Schema(columns), ledger="test", seed=1)
+    assert ("one", "two") in asked.synthesize(rho=1, tables=2).measured_together
 
 
 def test_dependence_that_three_columns_have_is_in_the_table() -> None:

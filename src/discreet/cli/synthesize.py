@@ -26,6 +26,9 @@ def synthesize(
         list[str] | None, typer.Option("--column", "-c", help="Of a releases.json: the columns to make; may be repeated.")
     ] = None,
     rows: Annotated[int | None, typer.Option("--rows", "-n", help="Of a releases.json: how many rows to make.")] = None,
+    schema: Annotated[
+        Path | None, typer.Option("--schema", help="Of a releases.json: a schema, for whole numbers and dates.")
+    ] = None,
     json: show.Json = False,
 ) -> None:
     """Make synthetic tables as FILE says; write synthetic.csv, synthetic.json and synthetic.html.
@@ -35,9 +38,11 @@ def synthesize(
     """
     folder = out or file.with_name(f"{file.stem}-synthetic")
     if file.suffix == ".json":
-        doc = jobs.synthesize.for_nothing(file, folder, column, rows)
-    elif column or rows is not None:
-        raise InvalidRequest("a synthesize file says columns and rows itself; leave --column and --rows out")
+        doc = jobs.synthesize.for_nothing(file, folder, column, rows, schema)
+    elif column or rows is not None or schema is not None:
+        raise InvalidRequest(
+            "a synthesize file says columns, rows and schema itself; leave --column, --rows and --schema out"
+        )
     else:
         doc = jobs.synthesize.synthesized(jobs.synthesize_file.read(file), folder, show.working)
     if json:

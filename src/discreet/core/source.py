@@ -35,6 +35,8 @@ class Persons(Protocol):
 class Batch(Protocol):
     """Some records of a source, whole people only, as arrays that are made when they are asked for."""
 
+    __slots__ = ()
+
     size: int
 
     @property

@@ -14,8 +14,8 @@ from discreet.core.release import Release
 from discreet.core.x64 import doubles, jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.evidence.groups import Groups, grouped
-from discreet.inference.evidence.releases import Input, ReportEvidence, as_releases, gather
-from discreet.inference.models.base import Array, DataModel, Theta
+from discreet.inference.evidence.releases import Evidence, Input, ReportEvidence, as_releases, gather
+from discreet.inference.models.base import Array, DataModel, NoiseModel, Theta
 from discreet.inference.models.normal import Normal
 from discreet.inference.models.own import OwnModel
 from discreet.inference.models.privacy_model import PrivacyModel, whole_sweep
@@ -28,9 +28,9 @@ from discreet.inference.samplers.counts import exact_counts, takes_counts, theta
 from discreet.inference.samplers.gibbs import gibbs
 from discreet.inference.samplers.independent import can_be_independent, independent
 from discreet.inference.samplers.interweaving import interweaving
-from discreet.inference.samplers.problem import Kernel, SamplingProblem, decide_rows
+from discreet.inference.samplers.problem import Kernel, SamplingProblem, count_of, decide_rows
 from discreet.inference.samplers.run import Drawn, run
-from discreet.inference.samplers.summary import ADVISED, WARMUP, summary, takes_summary
+from discreet.inference.samplers.summary import ADVISED, ADVISED_SUMS, WARMUP, summary, takes_summary
 from discreet.inference.samplers.sweep import sweep
 from discreet.inference.samplers.whole_table import whole_table
 from discreet.statistics.cells import Cells
@@ -289,9 +289,18 @@ def choose(problem: SamplingProblem) -> str:
         return "summary"
     if takes_counts(problem):
         return "counts"
-    if problem.capacity > ADVISED and takes_summary(problem):
+    if takes_summary(problem) and (problem.capacity > ADVISED or _many_for_sums(problem)):
         return "summary"
     return _record_by_record(problem)
+
+
+def _many_for_sums(problem: SamplingProblem) -> bool:
+    """Whether sums of one number are over so many people that they are as good as normal, earlier than products are."""
+    if not isinstance(problem.model, NoiseModel) or problem.model.noise_size > 1 or not _plain_sums(problem.evidence):
+        return False
+    rows = problem.rows
+    people = rows if isinstance(rows, int) else count_of(problem.evidence, problem.evidence.values)
+    return people is not None and people >= ADVISED_SUMS
 
 
 def _record_by_record(problem: SamplingProblem) -> str:
@@ -329,9 +338,13 @@ def _side_by_side(theta: Any, stats: dict[str, Any], chains: int, draws: int, be
 
 def _says_nothing_of_variance(problem: SamplingProblem) -> bool:
     """Whether a normal model with an unknown variance was given sums of the numbers only, and none of their squares."""
-    if not isinstance(problem.model, Normal) or not isinstance(problem.model.variance, tuple):
-        return False
-    asked = [release.query for release in problem.evidence.releases]
+    known = not isinstance(problem.model, Normal) or not isinstance(problem.model.variance, tuple)
+    return not known and _plain_sums(problem.evidence)
+
+
+def _plain_sums(evidence: Evidence) -> bool:
+    """Whether all that was released are sums of the numbers themselves, and not of their squares or of bins."""
+    asked = [release.query for release in evidence.releases]
     return all(isinstance(q, Cells) and not any(f.kind in ("square", "quartic", "bins") for f in q.factors) for q in asked)
 
 

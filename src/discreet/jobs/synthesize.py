@@ -7,8 +7,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from discreet.core.price import Price
 from discreet.core.release import Release
 from discreet.core.releases import read_releases
+from discreet.core.schema import Schema
 from discreet.errors import DiscreetError
 from discreet.jobs import asking
 from discreet.jobs.output import folder_for
@@ -46,16 +48,17 @@ def synthesized(wanted: SynthesizeFile, folder: Path, working: Working = lambda 
 
 
 def for_nothing(
-    file: Path, folder: Path, columns: Sequence[str] | None, rows: int | None, kind: str = "csv"
+    file: Path, folder: Path, columns: Sequence[str] | None, rows: int | None, schema: Path | None = None
 ) -> dict[str, Any]:
-    """Tables that agree with a releases.json, a result or a release."""
+    """Tables that agree with a releases.json, a result or a release; a ``schema`` says which numbers are whole, or dates."""
     read = read_releases(file)
     title = read.title
     releases: list[Release] = [release for one in read.answers for release in one.releases]
-    with folder_for(folder, _names(kind)) as write:
-        made = from_releases(releases, columns, rows=rows)
+    declared = None if schema is None else Schema.from_toml(schema)
+    with folder_for(folder, _names("csv")) as write:
+        made = from_releases(releases, columns, declared, rows=rows)
         write(DOCUMENT, made.to_json() + "\n")
-        names = _written(made, folder, kind, False)
+        names = _written(made, folder, "csv", False)
         write(PAGE, page.render(made, title, (*names, DOCUMENT)))
     return _described(made, title, folder, names)
 
@@ -71,6 +74,7 @@ def _checked(wanted: SynthesizeFile, ledger: Any) -> None:
     if any(column.private for column in session.schema.columns.values()):
         return  # the session checks it with what stands in for what is found
     try:
+        Price(wanted.options.get("epsilon"), wanted.options.get("delta"), wanted.options.get("rho"))
         asked(schema=session.schema, **options)
     except DiscreetError as problem:
         raise problem.at(wanted.place) from None

@@ -54,6 +54,7 @@ def render(synthetic: Synthetic, title: str, written: tuple[str, ...] = ()) -> s
             for each in found[:_MOST_ROWS]
         ],
         left_out=max(0, len(found) - _MOST_ROWS),
+        moments=_moments(synthetic),
         means={size: _mean([a.at_most for a in found if len(a.columns) == size]) for size in (1, 2)},
         guessed=_guessed(synthetic),
         impossible=synthetic.writer.impossible,
@@ -65,6 +66,12 @@ def render(synthetic: Synthetic, title: str, written: tuple[str, ...] = ()) -> s
 
 def _mean(values: list[float]) -> str | None:
     return f"{sum(values) / len(values):.3f}" if values else None
+
+
+def _moments(synthetic: Synthetic) -> list[str]:
+    """The columns of which something else than counts was used: means, and what goes into correlations."""
+    used = [m.places for m in synthetic.measurements if m.places and not m.disjoint]
+    return [" × ".join(synthetic.domain.names[i] for i in places) for places in dict.fromkeys(used)]
 
 
 def _guessed(synthetic: Synthetic) -> list[str]:

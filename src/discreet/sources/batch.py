@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from discreet.core import source
 from discreet.core.dates_and_times import Date, Duration
 from discreet.core.grid import quantise
 from discreet.core.labels import canonical, fold
@@ -75,7 +76,7 @@ class Rules:
         return self.category.get(name)
 
 
-class Batch:
+class Batch(source.Batch):
     """Some records of a source, whole people only.
 
     Arrays are made when they are asked for. They may be the memory of the table itself: do not write into them.

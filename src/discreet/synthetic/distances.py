@@ -36,7 +36,7 @@ def distances(names: Sequence[str], sizes: Sequence[int], model: Model, measurem
     """
     made = []
     for m in measurements:
-        if not m.disjoint:
+        if not m.places or not m.disjoint:
             continue
         cells, rows = m.value.size, model.rows
         apart = float(np.abs(m.expected(model.counts(sizes, m.places)) - m.value).sum())

@@ -22,7 +22,7 @@ class Measurement:
     """``value`` = (the counts of the columns at ``places``, mapped level by level) + noise of deviation ``sigma`` a cell.
 
     ``maps`` has, for every place, the matrix from levels to the cells that were released (None where they are the same):
-    wider bins, nodes of a tree, or the moments behind a mean.
+    wider bins, nodes of a tree, or the moments behind a mean. Without places it is the number of rows.
     """
 
     places: tuple[int, ...]

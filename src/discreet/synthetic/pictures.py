@@ -56,7 +56,7 @@ def _panel(panel: Any, synthetic: Synthetic, m: Any) -> None:
 
 
 def pairs(synthetic: Synthetic, most: int = 6) -> Any:
-    """The measured pairs that are furthest from independence: noisy shares on the left, the model's on the right."""
+    """The first pairs that were measured: noisy counts on the left, the model's on the right."""
     from matplotlib.figure import Figure
 
     found = [m for m in synthetic.measurements if len(m.places) == 2 and m.disjoint][:most]

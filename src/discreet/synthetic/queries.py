@@ -79,7 +79,7 @@ class Misfit(FoldQuery):
     """Of each of several tables of counts: weight (|counts - expected|_1 - penalty), the utility of measuring it.
 
     ``tables`` are places in ``attributes``; ``expected`` are whole numbers, made of what was released before, and
-    ``penalty`` is what noise alone would add to a measured table. All of them are public.
+    ``penalty`` is what counts against a table for its noise. All of them are public.
 
     ``distance``: with k rows a person and w the largest weight, L-infinity is w k under add/remove, 2 w k otherwise.
 

@@ -46,8 +46,9 @@ def from_releases(
 ) -> Synthetic:
     """Synthetic tables that agree with what was released about some columns (all of them, where none are named).
 
-    Counts (``count`` by groups, ``crosstab``, ``histogram``, ``share``), distributions, and means, variances and covariances
-    are used; what is about a part of the rows, or is no sum, is not. Nothing is paid and nothing is looked at.
+    Counts (``count``, ``crosstab``, ``histogram``, ``share``), distributions, and means, variances and covariances are used;
+    what is about a part of the rows, or is no sum, is not. A column that was released only together with others is modelled
+    beside them. Nothing is paid and nothing is looked at.
     """
     check_numbers(rows, tables)
     given = [releases] if isinstance(releases, Release | Result) else releases
@@ -56,13 +57,9 @@ def from_releases(
         column_names(columns) if columns is not None else list(dict.fromkeys(f.column for _, fs, _ in found for f in fs))
     )
     names = [schema.name_of(name) if schema is not None else name for name in wanted]
-    mine = [(r, factors, gaps) for r, factors, gaps in found if factors and {f.column for f in factors} <= {*names}]
-    for name in names:
-        if not any(f.column == name for _, factors, _ in mine for f in factors):
-            raise InvalidRequest(
-                f"nothing that was released tells of column {name!r}, alone or beside the others; leave it out, or pay"
-            )
-    if not mine:
+    names += _beside(names, [{f.column for f in factors} for _, factors, _ in found])
+    mine = [(r, factors, gaps) for r, factors, gaps in found if {f.column for f in factors} <= {*names}]
+    if not any(factors for _, factors, _ in mine):
         raise InvalidRequest("nothing was released that a table can be made of: counts, distributions or means")
     declared = schema if schema is not None else _declared(names, mine)
     edges = bins_by_column(bins)
@@ -77,6 +74,19 @@ def from_releases(
     count = rows if rows is not None else max(1, round(known))
     private = all(r.private for r, _, _ in mine)
     return Synthetic(writer, made, Cost.nothing(), count, tables or TABLES, None, private)
+
+
+def _beside(names: Sequence[str], sets: Sequence[set[str]]) -> list[str]:
+    """The columns to be modelled beside some, because one of those was released with them only; they are not written."""
+    more: list[str] = []
+    for name in names:
+        wider = [each - {*names, *more} for each in sets if name in each]
+        if not wider:
+            known = ", ".join(sorted(set().union(*sets))) or "none"
+            raise InvalidRequest(f"nothing that was released tells of column {name!r}, only of {known}; leave it out or pay")
+        least = min(wider, key=len)
+        more += sorted(least)
+    return more
 
 
 def _built(

@@ -25,7 +25,7 @@ def reweighted(
     sizes: Sequence[int], records: Codes, start: Floats, measurements: Sequence[Measurement], rows: float
 ) -> Floats:
     """The weights of ``records`` (a line for each column) that fit the measurements, from the weights ``start``."""
-    tables = _Tables(sizes, records, measurements, rows)
+    tables = _Tables(sizes, records, [m for m in measurements if m.places], rows)
     logs, weights = np.log(np.maximum(start, 1e-300)), start / start.sum()
     loss, rest = tables.loss(weights)
     step, patience = 0.0, _PATIENCE

@@ -80,7 +80,7 @@ class Synthetic:
     @property
     def measured_together(self) -> list[tuple[str, ...]]:
         """The sets of columns that were measured, the largest first."""
-        found = dict.fromkeys(tuple(self.domain.names[i] for i in m.places) for m in self.measurements)
+        found = dict.fromkeys(tuple(self.domain.names[i] for i in m.places) for m in self.measurements if m.places)
         return sorted(found, key=lambda names: -len(names))
 
     @cached_property

@@ -83,6 +83,19 @@ class DescentPrivacy(Privacy):
         beside = sum(float(r.cost.epsilon) for r in self.releases if r.cost is not None and r.cost.epsilon is not None)
         return [] if self.lots is None else [(d, (e + beside) * (1 + 2.0**-50)) for d, e in self.lots.curve()]
 
+    @cached_property
+    def path_noise(self) -> dict[str, float]:
+        """What ``lots="best"`` compares: the noise in the path with either kind of lots, in clip norms.
+
+        The root mean square over steps of the noise in what the steps so far add up to. Nothing where there is no noise.
+        """
+        run = self.run
+        if run is None or run.epsilon is None:
+            return {}
+        lot = round(run.rate * run.expected_rows)
+        _, drawn, turned = better_turns(run.epsilon, run.delta, lot, run.steps, run.expected_rows, run.relation)
+        return {"lots drawn at random": drawn, "people in turns": turned}
+
     def __str__(self) -> str:
         lost = f" and {self.lost} paid for and lost" if self.lost else ""
         turned = "" if self.run is None or self.run.turns is None else f", people in turns, {self.run.turns.band} bands"

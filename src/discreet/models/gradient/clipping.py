@@ -162,14 +162,16 @@ def passes(
     with np.errstate(all="ignore"):  # what is not finite is dropped later, silently
         ups = network.forward(flat, x, xp, room)
         slopes = network.slopes(ups[-1], y, xp)
-        if weight is not None:
-            slopes = slopes * (np.pad(weight, (0, len(slopes) - rows)) if xp is np else weight)[:, None]
+        if weight is not None and xp is not np:
+            slopes = slopes * weight[:, None]
         measured = None
         if xp is not np:
             tame = xp.abs(slopes) < _STEEPEST
             slopes, measured = xp.where(tame, slopes, xp.zeros_like(slopes)), xp.all(tame, axis=1)
         downs = network.backward(flat, ups, slopes, xp, room)
         ups, downs = [a[:rows] for a in ups[:-1]], [d[:rows] for d in downs]
+        if weight is not None and xp is np:  # in doubles, so that a weight of two is the same row twice
+            downs = [d * weight[:, None] for d in downs]
         above, below = [_squares(a, xp) for a in ups], [_squares(d, xp) for d in downs]
         if people is None or most == 1:
             square = sum(a * d for a, d in zip(above, below, strict=True))

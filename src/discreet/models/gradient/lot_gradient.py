@@ -57,7 +57,9 @@ class LotGradient(StepQuery):
 
     Proof: what a person's rows contribute does not depend on who else is in the lot, to the last bit: not the inputs
     and derivatives of the rows (see ``rowwise``; ``blocks`` for arrays of another library), and not the factor, made
-    of the person's own rows in products of a shape that is their own. The factor is right: a norm of one row is a root of
+    of the person's own rows in products of a shape that is their own. In which precision hidden layers computed those
+    inputs and derivatives does not matter: whatever vectors they are, their outer products are what is measured,
+    shortened and added up, and all of that is in doubles. The factor is right: a norm of one row is a root of
     sums of squares of at most 2**16 terms a layer, right to 2**-34. Of several rows, with L the root of the sum over layers
     of the squared sum of the rows' norms, the computed square is wrong by less than 2**-35 L**2 (pairs, up to 32 rows) or
     the norm by r 2**-53 L (r rows in one product, up to 2**24 of them); as it counts as no less than L / 64, it falls short

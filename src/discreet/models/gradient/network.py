@@ -33,35 +33,40 @@ LARGEST_WEIGHT = 2.0**20  # parameters are kept within this, so that no product 
 
 
 BLOCK = 48  # rows of one product: always as many, so that where a row stands does not decide how it is computed
+MARGIN = 8  # columns that nobody reads at either end of a product, where kernels for the inner ones treat rows alike
 
 
-def rowwise(x: Any, weight: Any, out: Any = None) -> Any:
+def rowwise(x: Any, weight: Any, out: Any = None, margin: int = 0) -> Any:
     """x @ weight for rows that come in whole blocks, so that a row's result is the same to the last bit in any place.
 
     A BLAS picks its kernels by the shape of the whole product: among more or fewer rows, or next to the edge, the same row
     may come out with other last digits, and a person's presence would show in the others' gradients. One shape for all
     products and a number of rows that kernels divide evenly avoid that; ``steady`` checks it for each shape on this
-    machine, and where it does not hold sums are made without a BLAS.
+    machine, and where it does not hold sums are made without a BLAS. A product of one column is no sum at all. That of the
+    first and last ``margin`` columns may depend on the place.
     """
+    if x.shape[1] == 1:
+        return np.multiply(x, weight, out=out)
     blocks = x.reshape(len(x) // BLOCK, BLOCK, x.shape[1])
-    place = None if out is None else out.reshape(len(x) // BLOCK, BLOCK, out.shape[1])[:, :, : weight.shape[1]]
-    if steady(*weight.shape, bool(weight.flags.c_contiguous)):
+    place = None if out is None else out.reshape(len(x) // BLOCK, BLOCK, out.shape[1])
+    if steady(*weight.shape, bool(weight.flags.c_contiguous), weight.dtype.char, margin):
         made = np.matmul(blocks, weight, out=place)
     else:
         made = np.einsum("bij,jk->bik", blocks, weight, out=place)
-    return made.reshape(len(x), weight.shape[1]) if out is None else made
+    return made.reshape(len(x), weight.shape[1]) if out is None else out
 
 
 @lru_cache(maxsize=256)
-def steady(inputs: int, units: int, plain: bool) -> bool:
+def steady(inputs: int, units: int, plain: bool, kind: str, margin: int) -> bool:
     """Whether a product of ``BLOCK`` rows gives each row the same in every place, tried on this machine."""
     random = Random(inputs * 65537 + units)
     numbers = (random.words((BLOCK + units) * inputs) >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0
-    x = numbers[: BLOCK * inputs].reshape(BLOCK, inputs)
-    rest = numbers[BLOCK * inputs :]
+    x = numbers[: BLOCK * inputs].reshape(BLOCK, inputs).astype(kind)
+    rest = numbers[BLOCK * inputs :].astype(kind)
     weight = rest.reshape(inputs, units) if plain else rest.reshape(units, inputs).T
-    known = np.matmul(x[None], weight)[0]
-    return all((np.matmul(np.roll(x, s, axis=0)[None], weight)[0] == np.roll(known, s, axis=0)).all() for s in _SHIFTS)
+    known, read = np.matmul(x[None], weight)[0], slice(margin, units - margin)
+    moved = ((s, np.matmul(np.roll(x, s, axis=0)[None], weight)[0]) for s in _SHIFTS)
+    return all((found[:, read] == np.roll(known, s, axis=0)[:, read]).all() for s, found in moved)
 
 
 _SHIFTS = (1, 2, 3, 5, 7, 11, 16, 23, 31, 40, 47)
@@ -73,11 +78,11 @@ class Room:
     def __init__(self) -> None:
         self._kept: dict[tuple[str, int], Any] = {}
 
-    def take(self, name: str, rows: int, width: int) -> Any:
+    def take(self, name: str, rows: int, width: int, kind: Any = np.float64) -> Any:
         """An array of at least ``rows`` rows, cut to them; its content is whatever was there."""
         kept = self._kept.get((name, width))
         if kept is None or len(kept) < rows:
-            kept = self._kept[name, width] = np.empty((rows + rows // 4 + 8, width))
+            kept = self._kept[name, width] = np.empty((rows + rows // 4 + 8, width), kind)
         return kept[:rows]
 
 
@@ -163,29 +168,57 @@ class Network(Trainable):
             return x
         return xp.concat([x, xp.ones((x.shape[0], 1), dtype=x.dtype, **_device(x, xp))], axis=1)
 
-    def forward(self, flat: Any, x: Any, xp: ModuleType = np, room: Room | None = None) -> list[Any]:
-        """The inputs of each layer and, last, the scores; ``x`` was widened, and with ``room`` comes in whole blocks."""
-        found = [x]
-        weights = self.layers(flat)
-        for place, weight in enumerate(weights[:-1]):
-            found.append(self._hidden(found[-1], weight, place, xp, room))
-        found.append(found[-1] @ weights[-1] if room is None else rowwise(found[-1], weights[-1]))
-        return found
+    @cached_property
+    def _working(self) -> tuple[Any, int]:
+        """The precision that hidden layers are computed in and the margin of their products: see ``rowwise``.
 
-    def _hidden(self, x: Any, weight: Any, place: int, xp: ModuleType, room: Room | None) -> Any:
+        Single precision takes half the time, and what it is off by is far below the noise of any release; but a BLAS may
+        keep to ``rowwise`` in doubles only.
+        """
+        downs = ((below, units) for units, below in zip(self.widths[1:-1], self.widths[2:], strict=True) if below > 1)
+        products = (*self.shapes[:-1], *downs)
+        for margin in (0, MARGIN):
+            if all(steady(inputs, _padded(units, margin), True, "f", margin) for inputs, units in products):
+                return np.float32, margin
+        return np.float64, 0
+
+    def _product(self, name: str, x: Any, weight: Any, room: Room) -> Any:
+        """x @ weight in the precision of hidden layers."""
+        (kind, margin), units = self._working, weight.shape[1]
+        if kind != weight.dtype:
+            whole = np.zeros((len(weight), _padded(units, margin)), kind)
+            whole[:, margin : margin + units] = weight
+            weight = whole
+        out = room.take(name, len(x), weight.shape[1], kind)
+        return rowwise(x, weight, out, margin)[:, margin : margin + units]
+
+    def forward(self, flat: Any, x: Any, xp: ModuleType = np, room: Room | None = None) -> list[Any]:
+        """The inputs of each layer and, last, the scores; ``x`` was widened.
+
+        With ``room`` rows come in whole blocks, and hidden layers may be computed in single precision; what is handed out
+        are doubles.
+        """
+        found, (*hidden, last) = [x], self.layers(flat)
         if room is None:
-            score = x @ weight
-            return self.widen(xp.maximum(score, xp.zeros_like(score)) if self.activation == "relu" else xp.tanh(score), xp)
-        units = weight.shape[1]
-        wide = room.take(f"up{place}", len(x), units + self.bias)
-        inner = wide[:, :units]
-        rowwise(x, weight, wide)
+            for weight in hidden:
+                score = found[-1] @ weight
+                level = xp.maximum(score, xp.zeros_like(score)) if self.activation == "relu" else xp.tanh(score)
+                found.append(self.widen(level, xp))
+            return [*found, found[-1] @ last]
+        level = x.astype(self._working[0], copy=False) if hidden else x
+        for place, weight in enumerate(hidden):
+            level = self._hidden(level, weight, place, room)
+            found.append(_doubles(level, f"up{place}", room))
+        return [*found, rowwise(found[-1], last)]
+
+    def _hidden(self, x: Any, weight: Any, place: int, room: Room) -> Any:
+        score, units = self._product(f"score{place}", x, weight, room), weight.shape[1]
+        wide = room.take(f"level{place}", len(x), units + self.bias, score.dtype)
         if self.activation == "relu":
-            np.maximum(inner, 0.0, out=inner)
+            np.multiply(score, score > 0.0, out=wide[:, :units])  # quicker than a maximum
         else:
-            np.tanh(inner, out=inner)
-        if self.bias:
-            wide[:, units] = 1.0
+            np.tanh(score, out=wide[:, :units])
+        wide[:, units:] = 1.0
         return wide
 
     def slopes(self, scores: Any, y: Any, xp: ModuleType = np) -> Any:
@@ -200,9 +233,9 @@ class Network(Trainable):
         return share / xp.sum(share, axis=1, keepdims=True) - truth
 
     def backward(self, flat: Any, ups: list[Any], slopes: Any, xp: ModuleType = np, room: Room | None = None) -> list[Any]:
-        """The derivative of each row's loss in what each layer puts out, first layer first."""
-        found = [slopes]
-        weights = self.layers(flat)
+        """The derivative of each row's loss in what each layer puts out, first layer first; precision as in ``forward``."""
+        found, weights = [slopes], self.layers(flat)
+        below = slopes if room is None or len(weights) == 1 else slopes.astype(self._working[0], copy=False)
         for place in range(len(weights) - 1, 0, -1):
             units = self.widths[place]
             weight, level = weights[place][:units], ups[place][:, :units]
@@ -211,13 +244,10 @@ class Network(Trainable):
                 gate = xp.astype(level > 0, down.dtype) if self.activation == "relu" else 1.0 - level * level
                 found.append(down * gate)
                 continue
-            down = room.take(f"down{place}", len(slopes), units)
-            rowwise(found[-1], weight.T, down)
-            if self.activation == "relu":
-                np.multiply(down, level > 0.0, out=down)
-            else:
-                down *= 1.0 - level * level
-            found.append(down)
+            below = self._product(f"slope{place}", below, weight.T, room)
+            gate = level > 0.0 if self.activation == "relu" else (1.0 - level * level).astype(below.dtype, copy=False)
+            below *= gate
+            found.append(_doubles(below, f"down{place}", room))
         return found[::-1]
 
     def value(self, flat: Any, x: Any, y: Any, xp: ModuleType = np) -> Any:
@@ -243,6 +273,20 @@ def classifier(inputs: int, hidden: tuple[int, ...], classes: int, activation: A
     """The network that tells ``classes`` classes apart: one logistic output for two, a softmax for more."""
     outputs = 1 if classes == 2 else classes
     return Network((inputs, *hidden, outputs), Logistic() if outputs == 1 else None, True, activation)
+
+
+def _padded(units: int, margin: int) -> int:
+    """So many columns and two margins; with margins, what kernels of sixteen columns divide evenly."""
+    return -(-(units + 2 * margin) // 16) * 16 if margin else units
+
+
+def _doubles(rows: Any, name: str, room: Room) -> Any:
+    """Rows as doubles, in an array of their own."""
+    if rows.dtype == np.float64:
+        return rows
+    made = room.take(name, *rows.shape)
+    np.copyto(made, rows)
+    return made
 
 
 def _device(x: Any, xp: ModuleType) -> dict[str, Any]:
