@@ -174,6 +174,24 @@ def test_where_case_does_not_matter_it_does_not_matter_in_a_lookup(key: ds.Text 
         open_source(twice, twice.schema)
 
 
+def test_aliases_of_a_label_are_its_key_in_a_lookup_too() -> None:
+    """Spelt either way in either table; a key that is no label is left out, and two spellings of one key are two rows."""
+    sex = ds.Categories(["f", "m"], other="x", missing="m", aliases={"f": ["female", 2]})
+    first = ds.Schema({"sex": sex, "old": ds.Boolean()}, person="id", max_rows=1)
+    table = {"id": [*range(6)], "sex": ["f", "female", "2", "m", "?", None], "old": ["1", "true", "TRUE", "0", "0", "0"]}
+    for spelt in ("f", "female", 2):
+        told = ds.Lookup({"sex": [spelt, "u", "v", "x"], "side": ["up", "up", "up", "down"]}, "sex",
+                         {"side": ds.Categories(["up", "down"])})  # fmt: skip
+        joined = ds.join(table, first, told)
+        counts = ds.Session(joined, joined.schema, ledger="test").count(by="side", epsilon=float("inf"))
+        assert np.array_equal(counts.value, [3, 1])
+    twice = ds.join(table, first, ds.Lookup({"sex": ["f", "female"], "w": [1.0, 2.0]}, "sex", {"w": ds.Real(0, 9)}))
+    with pytest.raises(InvalidRequest, match="got two for 'f' of 'sex'"):
+        open_source(twice, twice.schema)
+    truth = ds.join(table, first, ds.Lookup({"old": [True], "w": [2.0]}, "old", {"w": ds.Real(0, 8)}))
+    assert float(ds.Session(truth, truth.schema, ledger="test").sum("w", epsilon=float("inf"))) == pytest.approx(6)
+
+
 def test_no_record_is_shown_by_a_join_or_its_refusal() -> None:
     secret = {"id": [1], "cost": [77.125], "icd": ["A01"], "ward": [1]}
     born = {"pid": [1], "born": [1913], "sex": ["f"]}

@@ -188,6 +188,7 @@ def _classic(spark: Any, at: Path) -> Iterator[tuple[str, Any, bool]]:
     yield "casts that cannot fail", plain.selectExpr("TRY_CAST(t AS DOUBLE) AS x", "CAST(i AS STRING)"), True
     yield "constants", plain.filter("d > '2020-01-01'"), True
     yield "rows of Python", spark.createDataFrame(rows, "x double, s string"), True
+    yield "many rows of Python", spark.createDataFrame(rows * 5000, "x double, s string"), True
     yield "a table of Arrow", spark.createDataFrame(pa.table({"x": [1.0]})), True
     yield "a copy", plain.selectExpr("1 / (x + 1) AS x").localCheckpoint(), True
     yield "a division", plain.selectExpr("1 / x AS x"), False
@@ -238,6 +239,23 @@ def test_of_spark_what_cannot_fail_is_read_and_nothing_else(spark: Any, tmp_path
     finally:
         spark.catalog.dropTempView("poisoned_plain")
         spark.catalog.dropTempView("poisoned")
+
+
+def test_no_far_time_and_no_long_line_fails_on_spark(spark: Any, tmp_path: Path) -> None:
+    """Spark multiplies a time in milliseconds, which overflows; and reads no more fields of a line than it was told."""
+    far = pa.array([2**62, 0], pa.int64())
+    schema = ds.Schema({"x": ds.Categories(["1970-01-01 00:00:00"])})
+    for unit in ("ms", "us"):
+        pa.parquet.write_table(pa.table({"x": far.cast(pa.timestamp(unit))}), tmp_path / f"{unit}.parquet")
+    for table in (spark.read.parquet(str(tmp_path / "ms.parquet")).selectExpr("x"), str(tmp_path / "ms.parquet")):
+        with pytest.raises(InvalidRequest, match="times in milliseconds in the column 'x'; write them in microseconds"):
+            ds.Session(table, schema, version="one", spark=spark)
+    session = ds.Session(spark.read.parquet(str(tmp_path / "us.parquet")), schema, ledger="test", version="one")
+    assert np.array_equal(session.count(by="x", epsilon=float("inf")).value, [1])
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n" + "3" + "," * 100_000 + "\n4,5\n")
+    assert total(str(tmp_path / "t.csv")) == 8
+    long = ds.Session(str(tmp_path / "t.csv"), SCHEMA, ledger="test", version="one", spark=spark)
+    assert float(long.sum("x", epsilon=float("inf"))) == pytest.approx(8, abs=1e-5)
 
 
 VALUES: dict[str, list[Any]] = {

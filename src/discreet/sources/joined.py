@@ -118,8 +118,15 @@ class _Lookup:
 
 
 def lookup_schema(lookup: Lookup, first: Schema) -> Schema:
-    """How a lookup is read: its key as text, folded where the first table's is, its columns as they are declared."""
-    return Schema({**lookup.columns, lookup.key: Text(fold=_folded(first, lookup.key))}, dialect=first.dialect)
+    """How a lookup is read: its key as the first table's, its columns as they are declared.
+
+    A key of declared labels has the same aliases there. A key that is none of them is nobody's, and is left out.
+    """
+    declared = first.columns[lookup.key]
+    key: Column = Text(fold=_folded(first, lookup.key))
+    if isinstance(declared, Categories) and not isinstance(declared, Text):
+        key = Categories(declared.labels, aliases=declared.aliases, fold=declared.fold)
+    return Schema({**lookup.columns, lookup.key: key}, dialect=first.dialect)
 
 
 def _folded(first: Schema, key: str) -> bool:
@@ -132,7 +139,7 @@ def _read_lookup(lookup: Lookup, source: LocalSource, folded: bool) -> _Lookup:
 
     def look(batch: Batch) -> list[tuple[list[str | None], Arrays]]:
         names, index = batch.labels(lookup.key)
-        keys = [*names, None]
+        keys = [*(fold(name) if folded else name for name in names), None]
         return [
             ([keys[place] for place in index], {name: _values(batch, name, column) for name, column in declared.items()})
         ]

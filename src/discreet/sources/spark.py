@@ -32,6 +32,8 @@ _JAVA = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1", "mac-roman": "x-MacRoman", "
     f"cp125{n}": f"windows-125{n}" for n in range(9)
 }
 _TEXTS = ("string", "char", "varchar")
+_MOST_FIELDS = 1 << 20  # of a line: Spark fails for more, by itself for more than 20480
+_TIMES = ("timestamp", "timestamp_ntz")
 _OTHER_IDS = (
     "binary", "boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "date", "time", "timestamp",
     "timestamp_ntz", "void",
@@ -68,6 +70,8 @@ class SparkSource(BaseSource):
         check_columns(schema, self._frame.columns)
         if schema.person is not None:
             _check_kind(self._frame.schema[schema.person].dataType)
+        if any(self._frame.schema[name].dataType.typeName() in _TIMES for name in _declared(schema)):
+            spark_plans.check_times(self._frame)
         self._workers = spark_workers.Workers(self._frame.sparkSession)
         self._held = threading.local()
 
@@ -112,7 +116,7 @@ class SparkSource(BaseSource):
             return self._frame
         frame = _open(str(self._path), self._session, self.schema.dialect)
         check_columns(self.schema, frame.columns)
-        for name in [*self.schema.stored, *([] if self.schema.person is None else [self.schema.person])]:
+        for name in _declared(self.schema):
             was, now = (each.schema[name].dataType.simpleString() for each in (self._frame, frame))
             if was != now:
                 rule = f"column {name!r} of {str(self._path)!r} was {was} and is {now} now"
@@ -121,7 +125,7 @@ class SparkSource(BaseSource):
 
     def _kept(self) -> Any:
         """The declared columns, kept by the cluster from the first pass on."""
-        declared = dict.fromkeys([*self.schema.stored, *([] if self.schema.person is None else [self.schema.person])])
+        declared = dict.fromkeys(_declared(self.schema))
         frame = self._frame.select(*(_quoted(name) for name in declared or self._frame.columns[:1]))
         return frame.localCheckpoint(eager=False)
 
@@ -170,6 +174,10 @@ class SparkSource(BaseSource):
         return describe_files([path.resolve() for path in files])
 
 
+def _declared(schema: Schema) -> list[str]:
+    return [*schema.stored, *([] if schema.person is None else [schema.person])]
+
+
 def is_local(table: Any) -> bool:
     """Whether a table is a path on this machine, whose files say when it changes."""
     return isinstance(table, str | Path) and Path(table).exists()
@@ -212,7 +220,7 @@ def _open(path: str, session: Any, dialect: Dialect) -> Any:
                 # The types of a CSV file are not guessed from its records: everything is text.
                 # Whole lines are parsed whatever is asked for, and a line that does not fit has missing cells.
                 read = session.read.option("columnPruning", "false").option("mode", "PERMISSIVE")
-                read = read.option("recursiveFileLookup", "true")
+                read = read.option("recursiveFileLookup", "true").option("maxColumns", _MOST_FIELDS)
                 mark = dialect.quote or "\0"  # a letter that no text holds: quotes are then letters like any other
                 return read.csv(
                     path, header=True, inferSchema=False, sep=dialect.delimiter or delimiter, quote=mark, escape=mark,

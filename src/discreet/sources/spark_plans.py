@@ -15,7 +15,10 @@ from __future__ import annotations
 import pickletools
 from collections.abc import Iterator
 from operator import methodcaller
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from discreet.errors import InvalidRequest
 
@@ -35,10 +38,10 @@ _OPERATORS = {
 _TOTAL = {
     _CATALYST + "expressions." + word
     for word in (
-        "Alias", "And", "AtLeastNNonNulls", "AttributeReference", "CaseWhen", "Coalesce", "Collate", "Contains", "EndsWith",
-        "EqualNullSafe", "EqualTo", "GetStructField", "GreaterThan", "GreaterThanOrEqual", "If", "In", "InSet", "IsNaN",
-        "IsNotNull", "IsNull", "LessThan", "LessThanOrEqual", "Literal", "NaNvl", "Not", "Or", "ResolvedCollation",
-        "SortOrder", "StartsWith",
+        "Alias", "And", "AtLeastNNonNulls", "AttributeReference", "CaseWhen", "Coalesce", "Collate", "Contains",
+        "CreateArray", "EndsWith", "EqualNullSafe", "EqualTo", "GetStructField", "GreaterThan", "GreaterThanOrEqual", "If",
+        "In", "InSet", "IsNaN", "IsNotNull", "IsNull", "LessThan", "LessThanOrEqual", "Literal", "NaNvl", "Not", "Or",
+        "ResolvedCollation", "SortOrder", "StartsWith",
     )
 }  # fmt: skip
 _FILES = {
@@ -92,6 +95,23 @@ def check_option(word: str, mode: str) -> None:
     """Refuse a mode of reading in which a date before 1582, or a time before 1900, raises."""
     if mode.upper() == "EXCEPTION":
         raise unfit(f"{word} = EXCEPTION, which old dates make fail; set it to CORRECTED")
+
+
+def check_times(frame: Any) -> None:
+    """Refuse files of Parquet with times in milliseconds, as far as they lie on this machine.
+
+    Spark multiplies each by a thousand, and fails for one beyond the year 294247. Looks at footers only.
+    """
+    from pyarrow import parquet, types
+
+    for uri in frame.inputFiles():
+        given = urlsplit(uri)
+        path = Path(url2pathname(given.path))
+        if given.scheme not in ("", "file") or path.suffix not in (".parquet", ".pq") or not path.is_file():
+            continue
+        for field in parquet.read_schema(path):
+            if types.is_timestamp(field.type) and field.type.unit in ("s", "ms"):
+                raise unfit(f"times in milliseconds in the column {field.name!r}; write them in microseconds")
 
 
 def unfit(part: str) -> InvalidRequest:
@@ -207,10 +227,12 @@ def _is_local(node: Any, frame: Any) -> bool:
 
 
 def _function(step: Any) -> list[Any]:
-    """What a step of Python's does, as it is written down, without how many records are packed together: its last number."""
+    """What a step of Python's does, as it is written down, without how many records are packed together."""
     known = step.getClass().getDeclaredField("func")
     known.setAccessible(True)
-    written = pickletools.genops(bytes(known.get(step).command().unsafeArray()))
-    steps = [("INT" if op.name in _INTEGERS else op.name, value) for op, value, _ in written if op.name != "FRAME"]
-    last = max(place for place, (name, _) in enumerate(steps) if name == "INT")
-    return [*steps[:last], *steps[last + 1 :]]
+    steps: list[Any] = []
+    for op, value, _ in pickletools.genops(bytes(known.get(step).command().unsafeArray())):
+        packed = op.name in _INTEGERS and len(steps) > 1 and steps[-2][1] == "batchSize"
+        if op.name != "FRAME":  # how long all of it is
+            steps.append(("", None) if packed else (op.name, value))
+    return steps

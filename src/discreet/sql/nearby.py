@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from discreet.core.labels import canonical
 from discreet.core.schema import Categories, Schema
 
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
 _LIKE = {"ILike", "SimilarTo"}
 _MATCHED = {"RegexpLike", "RegexpILike", "Glob"}
-_SAME = {"NullSafeEQ": "EQ", "NullSafeNEQ": "NEQ"}
 _COMPARED = {"EQ", "NEQ", "GT", "GTE", "LT", "LTE"}
 
 
-def nearby(condition: Any, schema: Schema, is_asked: Callable[[str], bool]) -> list[str]:
+def nearby(condition: exp.Expr, schema: Schema, is_asked: Callable[[str], bool]) -> list[str]:
     """Conditions in SQL that say nearly the same. ``is_asked`` tells of one whether it can be asked."""
     from sqlglot import exp
 
-    copied: Any = condition.copy()
-    plainer = copied.transform(lambda node: _plainer(node, schema))
+    plainer = condition.copy().transform(lambda node: _plainer(node, schema))
     parts = list(plainer.flatten()) if isinstance(plainer, exp.And) else [plainer]
     kept = [each.sql() for each in parts if is_asked(each.sql())]
     return [each for each in (plainer.sql(), " AND ".join(kept)) if each]
 
 
-def _plainer(node: Any, schema: Schema) -> Any:
+def _plainer(node: exp.Expr, schema: Schema) -> exp.Expr:
     """A part of a condition in words that are understood."""
     from sqlglot import exp
 
@@ -36,8 +38,10 @@ def _plainer(node: Any, schema: Schema) -> Any:
     if kind in _MATCHED and getattr(node.expression, "is_string", False):
         word = re.sub(r"[^\w ]", "", node.expression.this)
         return exp.Like(this=node.this, expression=exp.Literal.string(f"%{word}%"))
-    if kind in _SAME:
-        return getattr(exp, _SAME[kind])(**node.args)
+    if kind == "NullSafeEQ":
+        return exp.EQ(**node.args)
+    if kind == "NullSafeNEQ":
+        return exp.NEQ(**node.args)
     if kind in _COMPARED:
         return _compared(node, kind, schema)
     if node.expressions and kind in ("In", "Coalesce", "Greatest", "Least"):
@@ -53,7 +57,7 @@ def _plainer(node: Any, schema: Schema) -> Any:
     return node
 
 
-def _compared(node: Any, kind: str, schema: Schema) -> Any:
+def _compared(node: exp.Expr, kind: str, schema: Schema) -> exp.Expr:
     """A comparison: with NULL it asks for what is missing, and a label is written as it is declared."""
     from sqlglot import exp
 
@@ -65,7 +69,7 @@ def _compared(node: Any, kind: str, schema: Schema) -> Any:
     return node
 
 
-def _declared(word: Any, of: Any, schema: Schema) -> Any:
+def _declared(word: exp.Expr, of: exp.Expr, schema: Schema) -> exp.Expr:
     """A label in the letters of its declaration, where only case tells it from one."""
     from sqlglot import exp
 
