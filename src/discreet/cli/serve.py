@@ -51,7 +51,10 @@ def serve(
         _tell(json, {"kind": "backup", "files": [str(path) for path in made]}, [f"Wrote {path}" for path in made])
     elif action == "upgrade":
         found = keeping.upgrade(settings)
-        said = [f"The mailbox {name}: schema {before} is now {after}." for name, (before, after) in found.items()]
+        said = [
+            f"The mailbox {name}: schema {before} is " + ("up to date." if before == after else f"now {after}.")
+            for name, (before, after) in found.items()
+        ]
         _tell(json, {"kind": "upgraded", "mailboxes": found}, said)
     elif action == "calibrate":
         _calibrate(settings, quick, json)

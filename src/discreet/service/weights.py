@@ -1,10 +1,12 @@
 """What questions weigh: the worst time that each class of them took on a made-up table of the most rows allowed.
 
 The file is public: it was measured without the table. A class is what a question computes, not what it is about: the word
-of its statistic or model, how many columns it reads, by which groups, its options with every number taken to the next power
-of four, whether rows are chosen. A question weighs the sum of its parts, so parts that share a pass weigh too much, never
-too little. A class that is not in the file is measured when it is first asked for, by the question itself, on the made-up
-table.
+of its statistic or model, how many columns it reads and how many labels they have, by which groups, its options with every
+number taken to the next power of the root of two, how long the condition is that chooses rows. So nobody has a class
+measured by a light question and then asks one of it that takes longer than its turn: three numbers that grow at once within
+a class make a question heavier by less than the margin. A question weighs the sum of its parts, so parts that share a pass
+weigh too much, never too little. A class that is not in the file is measured when it is first asked for, by the question
+itself, on the made-up table.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.core import files
-from discreet.core.schema import Categories
+from discreet.core.schema import Categories, Schema
 from discreet.errors import DiscreetError
 from discreet.jobs.fit_file import KINDS, STEPWISE, UNSUPERVISED
 from discreet.ledger.events import canonical
@@ -29,6 +31,8 @@ from discreet.statistics.question import names
 
 # What does not make an answer take longer.
 _LIGHT = ("title", "epsilon", "delta", "rho", "selection_epsilon", "mechanism", "calibration", "target", "weight", "where")
+_FEW = 8
+_MANY = 1_000_000
 NEVER = 1e6  # seconds of what cannot be measured: it is refused until its line is taken out of the file
 _STEADY = 0.002  # seconds for what every request costs besides: the ledger's two commits
 
@@ -66,7 +70,7 @@ class Part:
 def parts(question: Question, table: Published, most_rows: int) -> list[Part]:
     """The parts of a question."""
     of_table = f"{table.name}, version {table.version}, {most_rows} rows"
-    return [Part(f"{of_table}: {_class(each.document)}", each) for each in _alone(question)]
+    return [Part(f"{of_table}: {_class(each.document, table.schema)}", each) for each in _alone(question)]
 
 
 def _alone(question: Question) -> Iterator[Question]:
@@ -80,38 +84,63 @@ def _alone(question: Question) -> Iterator[Question]:
         yield Question(question.table, Asked((item,)), document, canonical(document), "")
 
 
-def _class(document: Mapping[str, Any]) -> str:
-    """What is computed: every number to the next power of four, every list by its length, and no price, name or label."""
+def _class(document: Mapping[str, Any], schema: Schema) -> str:
+    """What is computed: every number by its size, every list by its length, and no price, name or label."""
     (word,) = (key for key in document if key != "table")
     doc: Any = document[word][0] if word == "ask" else document[word]
     facts = {key: doc[key] for key in doc if key not in _LIGHT}
     facts |= {
         "columns": doc.get("columns", doc.get("features", ())),
         "by": doc.get("by", ()),
-        "where": bool(doc.get("where")),
+        "where": len(canonical(doc["where"])) if doc.get("where") else 0,
     }
     named = [facts["by"]] if isinstance(facts["by"], str) else facts["by"]
+    facts["labels"] = _labels([*facts["columns"], *named], schema, each_by_itself=word != "ask")
     if word == "together":
         facts["questions"] = {f"{place} {each[0]}": each[1:] for place, each in enumerate(doc["questions"])}
+        facts["labels"] = sum(_labels(_named(each), schema) for each in doc["questions"])
     rough = {key: _rough(value) for key, value in facts.items()} | {"by": list(named), "kind": doc.get("kind", "")}
     return f"{word} {canonical({key: value for key, value in rough.items() if value not in ([], [0], '', 0, False)})}"
+
+
+def _labels(named: Sequence[str], schema: Schema, *, each_by_itself: bool = False) -> int:
+    """How many cells the labels of some columns make: of a statistic all combinations, of a model each by itself."""
+    declared = [schema[name] for name in named]
+    counts = [len(column.labels) for column in declared if isinstance(column, Categories) and not column.private]
+    return sum(counts) if each_by_itself or not counts else min(math.prod(counts), _MANY)
+
+
+def _named(question: Sequence[Any]) -> list[str]:
+    """The columns that one of several questions is about, and those it goes by."""
+    by = next((each.get("by", ()) for each in question if isinstance(each, dict)), ())
+    return [*(each for each in question[1:] if isinstance(each, str)), *([by] if isinstance(by, str) else by)]
 
 
 def _rough(value: Any) -> Any:
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int | float):
-        return _four(abs(value))
+        return _size(abs(value))
     if isinstance(value, list):
-        return [_four(len(value)), *(_rough(inner) for inner in value if isinstance(inner, dict))]
+        few = len(value) <= _FEW  # layers, say; a long list is one of bins or of coefficients
+        inner = [each for each in value if isinstance(each, dict) or (few and isinstance(each, int))]
+        return [_size(_length(value)), *map(_rough, inner)]
     if isinstance(value, dict):
-        return {key: _rough(inner) for key, inner in value.items()}
+        return {key: [inner] if key == "by" else _rough(inner) for key, inner in value.items()}
     return value if isinstance(value, str) and value.isidentifier() else ""
 
 
-def _four(number: float) -> int:
-    """The next power of four, 0 for less than one."""
-    return 0 if number < 1 else int(4 ** math.ceil(math.log(number, 4)))
+def _length(value: list[Any]) -> int:
+    """How many things are in a list, and in the lists within it; an expression counts by its length."""
+    return sum(
+        _length(each) if isinstance(each, list) else len(each) if isinstance(each, str) and not each.isidentifier() else 1
+        for each in value
+    )
+
+
+def _size(number: float) -> int:
+    """The next power of the root of two, as a whole number; 0 for less than one."""
+    return 0 if number < 1 else math.ceil(2 ** (math.ceil(2 * math.log2(number) - 1e-9) / 2) - 1e-9)
 
 
 def usual(table: Published, limits: Limits, *, quick: bool = False) -> Iterator[Question]:
