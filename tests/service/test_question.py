@@ -73,10 +73,12 @@ def test_other_kinds_are_priced_as_asked(kind: dict[str, Any], cost: ds.Budget) 
     assert (found.epsilon, found.delta) == (cost.epsilon, cost.delta)
 
 
-def test_a_model_is_scored_by_its_design() -> None:
+@pytest.mark.parametrize("kind", ["LogisticRegression", "LinearSVC", "KernelSVC"])
+def test_a_model_is_scored_by_its_design(kind: str) -> None:
+    """Also by a design whose features are drawn from a key of 63 bits, which no double keeps."""
     table = {"age": [20.0, 80.0], "bmi": [20.0, 40.0], "sex": ["f", "m"], "stroke": ["no", "yes"]}
     session = ds.Session(table, SCHEMA, ds.Budget(epsilon=9), ledger="test", seed=1)
-    model = session.fit(ds.models.LogisticRegression(epsilon=1), ["age", "sex"], "stroke")
+    model = session.fit(getattr(ds.models, kind)(epsilon=1), ["age", "sex"], "stroke")
     doc = {"design": written(model.fitted_.design), "theta": list(model.fitted_.theta), "epsilon": 1}
     assert price(parse(json.dumps({"table": "t", "score": doc})), SCHEMA).cost.epsilon == 1
     with pytest.raises(DiscreetError, match="theta"):

@@ -1,8 +1,9 @@
 """JSON that anyone may have sent: read within limits, or refused in one line.
 
 Refused are bodies too long, nested too deep or with too many brackets; keys that stand twice, NaN and infinities; numbers
-beyond 1e300 or with more digits than a double keeps; and characters that a terminal or a page could be misled by. What is
-read as a double is, written again, the decimal that was sent: so ``0.1`` is exactly 1/10, and nothing is rounded unseen.
+beyond 1e300, or decimals with more digits than a double keeps; and characters that a terminal or a page could be misled by.
+Whole numbers are read as such, whatever they are. What is read as a double is, written again, the decimal that was sent: so
+``0.1`` is exactly 1/10, and nothing is rounded unseen.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def read(body: bytes | str, limits: Limits) -> Any:
             text,
             object_pairs_hook=_once,
             parse_constant=_refuse_constant,
-            parse_float=lambda given: float(_number(given, limits)),
+            parse_float=lambda given: _decimal(_number(given, limits)),
             parse_int=lambda given: int(_number(given, limits)),
         )
     except UnsupportedFormat:
@@ -75,9 +76,13 @@ def _number(text: str, limits: Limits) -> str:
         raise UnsupportedFormat(
             f"a number has at most {limits.number} characters and lies within 1e{_FARTHEST}, got {text[:40]}"
         )
-    if Decimal(text) != Decimal(repr(float(text))):
-        raise UnsupportedFormat(f"a number is one that a double keeps, got {text}", remedy="write fewer digits, or a text")
     return text
+
+
+def _decimal(text: str) -> float:
+    if Decimal(text) != Decimal(repr(float(text))):
+        raise UnsupportedFormat(f"a decimal is one that a double keeps, got {text}", remedy="write fewer digits, or a text")
+    return float(text)
 
 
 def _walk(value: Any, limits: Limits, depth: int) -> None:
