@@ -80,7 +80,7 @@ def test_the_registry_document_is_yaml_and_valid(folder: Path) -> None:
 def _paths(schema: deployment_document.Schema, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     found = []
     for key, rule in schema.items():
-        found += [(*path, key)] if isinstance(rule, deployment_document.Field) else _paths(rule, (*path, key))
+        found += [(*path, key)] if isinstance(rule, deployment_document.RegistryField) else _paths(rule, (*path, key))
     return found
 
 

@@ -11,6 +11,8 @@ together may be excused from ten.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -38,23 +40,31 @@ class Declared:
     """Declares for each fit what is true of its arrays."""
 
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        self._X, self._y = X, y
-        try:
+        with self._declaring(X, y):
             return super()._fit_arrays(X, y, sample_weight)  # type: ignore[misc]
+
+    @contextmanager
+    def _declaring(self, X: Any, y: Any) -> Iterator[None]:
+        before = vars(self).get("_arrays")
+        self._arrays = X, y
+        try:
+            yield
         finally:
-            del self._X, self._y
+            del self._arrays
+            if before is not None:
+                self._arrays = before
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The rows of a check are public, so what is refused on private ones (see the tests of scores) is answered."""
         return float(self.public_score(X, y)) if hasattr(self, "public_score") else float(np.mean(self.transform(X)))  # type: ignore[attr-defined]
 
     def _bounds(self, features: int) -> list[tuple[float, float]]:
-        X = np.asarray(self._X, np.float64)
+        X = np.asarray(self._arrays[0], np.float64)
         most = float(np.abs(X).max()) or 1.0
         return [(-most, most)] * features
 
     def _classes(self) -> tuple[Any, Any]:
-        found = np.unique(np.asarray(self._y)).tolist() if self._y is not None else [0, 1]
+        found = np.unique(np.asarray(self._arrays[1])).tolist() if self._arrays[1] is not None else [0, 1]
         if len(found) < 2:
             raise InvalidRequest("these checks declare the classes that they have, and there is 1 class only")
         return found[0], found[1]
@@ -79,7 +89,8 @@ class CheckedOutcomeWeightedLearner(Declared, OutcomeWeightedLearner):
     """Declared, with a benefit of 1 for everybody where a check brings none."""
 
     def fit(self, X: Any, y: Any, benefit: Any = 1.0, propensity: Any = None) -> Any:
-        return super().fit(X, y, benefit, propensity)
+        with self._declaring(X, y):
+            return super().fit(X, y, benefit, propensity)
 
 
 class DeclaredNumber(Declared):
@@ -120,7 +131,7 @@ class DeclaredClasses(Declared):
     """Declares all classes that there are."""
 
     def _classes(self) -> tuple[Any, ...]:  # type: ignore[override]
-        found = np.unique(np.asarray(self._y)).tolist() if self._y is not None else [0, 1]
+        found = np.unique(np.asarray(self._arrays[1])).tolist() if self._arrays[1] is not None else [0, 1]
         if len(found) < 2:
             raise InvalidRequest("these checks declare the classes that they have, and there is 1 class only")
         return tuple(found)

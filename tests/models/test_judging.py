@@ -102,7 +102,7 @@ def test_a_paid_threshold_is_published_and_judged(tmp_path: Path) -> None:
     for bad in (math.inf, "1", True):
         with pytest.raises(InvalidRequest, match="finite score"):
             model.decide_at(bad)
-    with pytest.raises(InvalidRequest, match="costs must be positive"):
+    with pytest.raises(InvalidRequest, match="must be positive and finite"):
         curve.best(false_no=-1)
     with pytest.raises(UnknownName, match="no rate is called 'tprr'"):
         curve.at(0)["tprr"]

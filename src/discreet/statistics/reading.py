@@ -194,6 +194,18 @@ class Part(Reading):
             start += part.size
         return [replace(made, query=query, where=releases[0].where)]
 
+    def rank_error(self, releases: Sequence[Release]) -> float | None:
+        return self.inner.rank_error(self.own(releases))
+
+    def people_needed(self, releases: Sequence[Release]) -> float | None:
+        return self.inner.people_needed(self.own(releases))
+
+    def gap(self, releases: Sequence[Release]) -> float | None:
+        return self.inner.gap(self.own(releases))
+
+    def seen_effect(self, releases: Sequence[Release]) -> float | None:
+        return self.inner.seen_effect(self.own(releases))
+
     def error_of_own(self, own: Sequence[Release]) -> Any:
         return self.inner.expected_error(own)
 
