@@ -67,4 +67,5 @@ class NetworkRule:
         wide = self.network.widen(x)
         filled = np.zeros((-(-len(wide) // BLOCK) * BLOCK, wide.shape[1]))
         filled[: len(wide)] = wide
-        return np.nan_to_num(self.network.forward(self.flat, filled, np, Room())[-1][: len(wide)])
+        scores: Floats = np.nan_to_num(self.network.forward(self.flat, filled, np, Room())[-1][: len(wide)])
+        return scores
