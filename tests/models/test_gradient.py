@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from discreet.core.ask import Ask, Open
 from discreet.core.budget import Budget
@@ -30,7 +31,7 @@ from discreet.models.gradient import clipping, exact_products
 from discreet.models.gradient.clipping import clipped_sum
 from discreet.models.gradient.engine import Run, State, Trained, descend
 from discreet.models.gradient.lot_gradient import SLACK, LotGradient
-from discreet.models.gradient.network import MARGIN, Network, Room, classifier
+from discreet.models.gradient.network import BLOCK, MARGIN, Network, Room, classifier, rowwise
 from discreet.models.gradient.steps import Constant, InverseRoot, StepSize, StronglyConvex, step_size, step_sizes
 from discreet.models.losses import Huber, HuberHinge, Logistic, Squared
 from discreet.sources import open_source
@@ -209,6 +210,30 @@ def test_a_row_does_not_depend_on_its_place_in_the_lot(network: Network) -> None
             assert (known.setdefault(start + place, made) == made).all()
 
 
+def test_a_row_does_not_depend_on_its_place_whatever_number_of_threads_there_is() -> None:
+    """A BLAS divides the rows of a product among its threads, and anyone may change how many: what held before may not.
+
+    In single precision and in doubles, bit by bit, each number of threads after one with which the same shape was tried.
+    """
+    generator = np.random.default_rng(6)
+    for kind, margin in (("f", 0), ("f", MARGIN), ("d", 0)):
+        x = generator.uniform(-1, 1, (2 * BLOCK, 257)).astype(kind)
+        weight = generator.uniform(-1, 1, (257, 272)).astype(kind)
+        for threads in (1, 2, 3, 1):
+            with threadpool_limits(threads, user_api="blas"):
+                known = rowwise(x, weight, None, margin)[:, margin : 272 - margin]
+                for moved in (1, 7, 47):
+                    found = rowwise(np.roll(x, moved, axis=0), weight, None, margin)[:, margin : 272 - margin]
+                    assert (found == np.roll(known, moved, axis=0)).all(), (kind, margin, threads, moved)
+
+
+def test_rooms_of_two_precisions_are_two() -> None:
+    """The precision of hidden layers may change between two steps, and what one kept is no place for the other."""
+    room = Room()
+    assert room.take("score", 5, 3, np.float32).dtype == np.float32
+    assert room.take("score", 5, 3).dtype == np.float64
+
+
 def test_where_products_are_not_steady_sums_are_made_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """In doubles, and without a BLAS where it is not steady in those either."""
     network = classifier(4, (6,), 2)
@@ -216,8 +241,10 @@ def test_where_products_are_not_steady_sums_are_made_without_them(monkeypatch: p
     monkeypatch.setattr("discreet.models.gradient.network.steady", lambda *_: False)
     there = clipped_sum(network, network.start(1), network.widen(x), y, 0.1, room=Room())
     assert network._working == DOUBLES
-    monkeypatch.setattr("discreet.models.gradient.network.steady", lambda *_: True)
-    here = clipped_sum(network, network.start(1), network.widen(x), y, 0.1, room=Room())
+    with monkeypatch.context() as patched:
+        patched.setattr("discreet.models.gradient.network.steady", lambda *a: a[3] == "d")
+        assert network._working == DOUBLES
+        here = clipped_sum(network, network.start(1), network.widen(x), y, 0.1, room=Room())
     assert np.abs(here - there).max() < 1e-14
     for kind, margins, expected in (("f", (0, MARGIN), SINGLE), ("f", (MARGIN,), BETWEEN), ("d", (0,), DOUBLES)):
         known = (kind, margins)

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
@@ -42,14 +43,14 @@ def rowwise(x: Any, weight: Any, out: Any = None, margin: int = 0) -> Any:
     A BLAS picks its kernels by the shape of the whole product: among more or fewer rows, or next to the edge, the same row
     may come out with other last digits, and a person's presence would show in the others' gradients. One shape for all
     products and a number of rows that kernels divide evenly avoid that; ``steady`` checks it for each shape on this
-    machine, and where it does not hold sums are made without a BLAS. A product of one column is no sum at all. That of the
-    first and last ``margin`` columns may depend on the place.
+    machine and with as many threads, among which a BLAS divides rows; where it does not hold sums are made without a BLAS.
+    A product of one column is no sum at all. That of the first and last ``margin`` columns may depend on the place.
     """
     if x.shape[1] == 1:
         return np.multiply(x, weight, out=out)
     blocks = x.reshape(len(x) // BLOCK, BLOCK, x.shape[1])
     place = None if out is None else out.reshape(len(x) // BLOCK, BLOCK, out.shape[1])
-    if steady(*weight.shape, bool(weight.flags.c_contiguous), weight.dtype.char, margin):
+    if steady(*weight.shape, bool(weight.flags.c_contiguous), weight.dtype.char, margin, blas_threads()):
         made = np.matmul(blocks, weight, out=place)
     else:
         made = np.einsum("bij,jk->bik", blocks, weight, out=place)
@@ -57,8 +58,11 @@ def rowwise(x: Any, weight: Any, out: Any = None, margin: int = 0) -> Any:
 
 
 @lru_cache(maxsize=256)
-def steady(inputs: int, units: int, plain: bool, kind: str, margin: int) -> bool:
-    """Whether a product of ``BLOCK`` rows gives each row the same in every place, tried on this machine."""
+def steady(inputs: int, units: int, plain: bool, kind: str, margin: int, threads: tuple[int, ...]) -> bool:
+    """Whether a product of ``BLOCK`` rows gives each row the same in every place, tried on this machine.
+
+    It is tried with the ``threads`` that there are now, and again when there are others: see ``blas_threads``.
+    """
     random = Random(inputs * 65537 + units)
     numbers = (random.words((BLOCK + units) * inputs) >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0
     x = numbers[: BLOCK * inputs].reshape(BLOCK, inputs).astype(kind)
@@ -69,6 +73,16 @@ def steady(inputs: int, units: int, plain: bool, kind: str, margin: int) -> bool
     return all((found[:, read] == np.roll(known, s, axis=0)[:, read]).all() for s, found in moved)
 
 
+def blas_threads() -> tuple[int, ...]:
+    """How many threads each BLAS of this process may use now: whoever shares the process may change that at any time."""
+    return tuple(library.get_num_threads() for library in _libraries())
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> list[Any]:
+    return [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
+
+
 _SHIFTS = (1, 2, 3, 5, 7, 11, 16, 23, 31, 40, 47)
 
 
@@ -76,13 +90,14 @@ class Room:
     """Arrays to write into, kept from step to step: new ones of this size would come from the system each time."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, int], Any] = {}
+        self._kept: dict[tuple[str, int, str], Any] = {}
 
     def take(self, name: str, rows: int, width: int, kind: Any = np.float64) -> Any:
         """An array of at least ``rows`` rows, cut to them; its content is whatever was there."""
-        kept = self._kept.get((name, width))
+        place = name, width, np.dtype(kind).char
+        kept = self._kept.get(place)
         if kept is None or len(kept) < rows:
-            kept = self._kept[name, width] = np.empty((rows + rows // 4 + 8, width), kind)
+            kept = self._kept[place] = np.empty((rows + rows // 4 + 8, width), kind)
         return kept[:rows]
 
 
@@ -168,7 +183,7 @@ class Network(Trainable):
             return x
         return xp.concat([x, xp.ones((x.shape[0], 1), dtype=x.dtype, **_device(x, xp))], axis=1)
 
-    @cached_property
+    @property
     def _working(self) -> tuple[Any, int]:
         """The precision that hidden layers are computed in and the margin of their products: see ``rowwise``.
 
@@ -176,9 +191,9 @@ class Network(Trainable):
         keep to ``rowwise`` in doubles only.
         """
         downs = ((below, units) for units, below in zip(self.widths[1:-1], self.widths[2:], strict=True) if below > 1)
-        products = (*self.shapes[:-1], *downs)
+        products, threads = (*self.shapes[:-1], *downs), blas_threads()
         for margin in (0, MARGIN):
-            if all(steady(inputs, _padded(units, margin), True, "f", margin) for inputs, units in products):
+            if all(steady(inputs, _padded(units, margin), True, "f", margin, threads) for inputs, units in products):
                 return np.float32, margin
         return np.float64, 0
 
