@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+import random
+import signal
 import sqlite3
 import sys
 import warnings
@@ -20,7 +22,7 @@ from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.core.result import Result
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
-from discreet.hypotheses.of_tests import Arrays, OfTests, question_of
+from discreet.hypotheses.of_tests import Arrays, OfTests, _order, inner_p, question_of
 from discreet.mechanisms import Tulap
 
 X = np.random.default_rng(2).normal(0.5, 1, 1000)
@@ -135,19 +137,68 @@ def test_rows_without_a_lasting_number_are_dealt_by_person_or_not_at_all(tmp_pat
             assert session.spent().epsilon == (1 if person else 0)
 
 
-def test_a_panic_is_a_p_value_of_one_and_an_interrupt_goes_through() -> None:
-    class Panic(BaseException):
-        """What a library in another language raises: no Exception."""
+@pytest.mark.parametrize("part", [np.arange(50.0), np.repeat([0.0, 1.0], 25)], ids=["apart", "alike"])
+def test_the_order_of_a_part_is_as_good_as_drawn_at_random(part: Any) -> None:
+    """An inner test that splits its rows holds: in 500 parts with as many rows, all with the same ranks, it rejects by
+    chance alone. 6 deviations of a binomial count of .1, which a rank sum of so few rows stays below.
+    """
 
-    def breaks(problem: type[BaseException]) -> Any:
+    def split(x: Any) -> float:
+        return float(stats.mannwhitneyu(x[:25], x[25:], method="asymptotic").pvalue)
+
+    rng = np.random.default_rng(8)
+    for number in (None, 3):  # of many parts of a table, and of one part of many tables
+        if number is not None and part[1] == 0:
+            continue  # values that are the same in every table come in one order in the part of one number
+        tables = [part if number is None else np.sort(rng.normal(size=50)) for _ in range(500)]
+        orders = [_order([x], i if number is None else number) for i, x in enumerate(tables)]
+        assert all((np.sort(order) == np.arange(50)).all() for order in orders)
+        rejected = sum(split(x[order]) <= 0.1 for x, order in zip(tables, orders, strict=True))
+        assert 10 < rejected < 50 + 6 * np.sqrt(45)
+
+
+@pytest.mark.parametrize("problem", [type("Panic", (BaseException,), {}), KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_whatever_the_inner_test_raises_by_itself_is_a_p_value_of_one(problem: type[BaseException]) -> None:
+    """An interrupt too: it could be raised because of what a record holds."""
+
+    def inner(part: Any) -> float:
+        raise problem
+
+    assert ds.hypotheses.of_tests(inner, X, parts=4, epsilon=math.inf).statistic == 0
+    session = ds.Session({"x": X}, ds.Schema({"x": ds.Real(-3, 4)}), ds.Budget(epsilon=1))
+    assert session.of_tests(inner, ["x"], parts=4, epsilon=1).cost.epsilon == 1
+
+
+def test_random_numbers_of_one_part_do_not_depend_on_another() -> None:
+    """The shared generators give a part the same numbers however many another took, and go on afterwards as before."""
+
+    def seen(sizes: list[int]) -> list[tuple[float, float]]:
+        drawn: list[tuple[float, float]] = []
+
         def inner(part: Any) -> float:
-            raise problem
+            np.random.permutation(len(part))
+            random.shuffle(list(part))
+            drawn.append((np.random.random(), random.random()))
+            return 0.5
 
-        return inner
+        for number, size in enumerate(sizes):
+            assert inner_p(inner, np.arange(size), size, number) == 0.5
+        return drawn
 
-    assert ds.hypotheses.of_tests(breaks(Panic), X, parts=4, epsilon=math.inf).statistic == 0
+    np.random.seed(5)
+    random.seed(5)
+    following = np.random.RandomState(5).random(), random.Random(5).random()
+    first, second = seen([20, 20]), seen([30, 20])
+    assert first[1] == second[1]
+    assert first[0] != first[1]
+    assert (np.random.random(), random.random()) == following
+
+
+def test_who_presses_a_key_ends_it() -> None:
+    before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        ds.hypotheses.of_tests(breaks(KeyboardInterrupt), X, parts=4, epsilon=math.inf)
+        ds.hypotheses.of_tests(lambda part: signal.raise_signal(signal.SIGINT) or 0.5, X, parts=4, epsilon=math.inf)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_whatever_the_inner_test_does_stays_inside(capsys: pytest.CaptureFixture[str]) -> None:

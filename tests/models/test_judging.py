@@ -23,7 +23,12 @@ from discreet.models import (
     load,
     roc_curve,
 )
+from discreet.models.design import Design
+from discreet.models.evaluate.confusion import ConfusionCounts
 from discreet.models.evaluate.rates import RATES, Rates
+from discreet.models.gradient.network import Network
+from discreet.models.losses import Logistic
+from discreet.sources import open_source
 
 N = 600
 
@@ -170,3 +175,14 @@ def test_a_card_that_does_not_fit_its_model_is_refused_before_anything_is_paid(t
         with pytest.raises(UnsupportedFormat):
             confusion_matrix(load(tmp_path / "n.json"), x, y, epsilon=1, ledger=ledger)
     assert ledger.spent().epsilon == 0
+
+
+def test_scores_that_are_no_numbers_are_counted_all_the_same() -> None:
+    """Layers of large parameters overflow single precision, which warned, and no bin of a curve is for what is no number."""
+    schema = ds.Schema({"x": ds.Real(-1, 1), "y": ds.Categories([0, 1])})
+    design = Design.of(schema, ["x"], "y", intercept=False)
+    network = Network((1, *[1] * 9, 1), Logistic())
+    flat = 2.0**20 * np.repeat([1.0] * 8 + [-1.0, 1.0], 2)
+    table = open_source({"x": [0.5, -2.0, math.inf], "y": [0, 1, 1]}, schema)
+    for bins in (0, 8):
+        assert ConfusionCounts(design, network, "", bins, flat=flat).evaluate(table).value.sum() == 3

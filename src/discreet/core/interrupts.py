@@ -52,6 +52,32 @@ def deferred() -> Iterator[None]:
             _act(waiting[0], before[waiting[0]])
 
 
+@contextmanager
+def interrupted() -> Iterator[list[int]]:
+    """The signals that raised within the block: a KeyboardInterrupt without one was raised by the code itself."""
+    raised: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield raised
+        return
+    before = {number: _plain.getsignal(number) for number in _SIGNALS}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        try:
+            before[number](number, frame)
+        except BaseException:
+            raised.append(number)
+            raise
+
+    mine = [number for number, handler in before.items() if callable(handler)]
+    try:
+        for number in mine:
+            _plain.signal(number, note)
+        yield raised
+    finally:
+        for number in mine:
+            _plain.signal(number, before[number])
+
+
 def _act(number: int, handler: Any) -> None:
     if callable(handler):
         handler(number, None)

@@ -22,6 +22,7 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.grid import ONE, quantise
+from discreet.core.interrupts import interrupted
 from discreet.core.price import Keywords, Price
 from discreet.core.query import Query, Relation, check_relation, queries
 from discreet.core.random import Random, chosen
@@ -30,6 +31,7 @@ from discreet.core.runner import Desk, NoLedger
 from discreet.core.schema import Categories, Schema
 from discreet.core.source import Batch, Source
 from discreet.errors import InvalidRequest, UnsupportedFormat
+from discreet.hypotheses.shared_generators import anew
 from discreet.hypotheses.shares import ExactShare, TulapCount
 from discreet.sources.choosing import row_hashes
 from discreet.statistics.functions import Setting, check_keywords
@@ -51,7 +53,9 @@ class CountOfTests(Query):
     ``distance``: 1 under add/remove; under replace 1 where parts go by public positions, and 2 otherwise, as under both.
 
     Proof: parts are made of whole people, and each part's p-value depends on its own people alone: the order of a part's
-    rows follows from their values, and not from where a batch or a partition of everybody ends. Someone who joins or
+    rows follows from their values, and not from where a batch or a partition of everybody ends; the random numbers that
+    Python and NumPy share begin anew for every part; and the function keeps nothing from one part to the next, which is its
+    author's to see to. Someone who joins or
     leaves changes one part, so the count moves by at most 1. Rows without ids get random labels that are drawn by
     themselves: given the labels of all others, a newcomer changes the part of their own label alone, so the mixture over
     labels keeps the guarantee. Someone who is replaced leaves one part and may join another, as a new id hashes elsewhere:
@@ -101,7 +105,8 @@ class CountOfTests(Query):
             raise UnsupportedFormat(f"the test {self.title!r} is somebody's own; a document does not hold its function")
         parts = source.data_of(self.parts) if isinstance(source, Arrays) else _gathered(source, self.columns, self.parts)
         function = self.function
-        count = sum(inner_p(function, data, size) <= self.alpha0 for data, size in parts)
+        found = (inner_p(function, data, size, number) for number, (data, size) in enumerate(parts))
+        count = sum(p <= self.alpha0 for p in found)
         return Exact(np.array([count], np.int64), self.grid)
 
     def blank(self, rows: int) -> Exact:
@@ -109,7 +114,7 @@ class CountOfTests(Query):
         return Exact(np.array([round(self.parts * self.alpha0)], np.int64), self.grid)
 
 
-def inner_p(function: Inner, data: Any, size: int) -> float:
+def inner_p(function: Inner, data: Any, size: int, number: int) -> float:
     """The p-value of one part, 1 where there is none: whatever the function does, nothing else leaves it."""
     if not size:
         return 1.0
@@ -119,13 +124,15 @@ def inner_p(function: Inner, data: Any, size: int) -> float:
         contextlib.redirect_stderr(quiet),
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
+        anew(number),
+        interrupted() as signals,
     ):
         warnings.simplefilter("ignore")
         try:
             p = float(function(data))
-        except KeyboardInterrupt:
-            raise
         except BaseException:  # it may fail because of what a record holds, and that must not show; a panic is no Exception
+            if signals:  # somebody wants it to end; what the function raises by itself, an interrupt too, does not end it
+                raise
             return 1.0
     return p if math.isfinite(p) and 0 <= p <= 1 else 1.0
 
@@ -134,22 +141,33 @@ def _gathered(source: Source, columns: tuple[str, ...], parts: int) -> Iterator[
     """The rows of every part: numbers clipped to their bounds, categories as their labels; incomplete rows are left out."""
     schema = source.schema
     assert schema is not None
-    for part in source.split(parts):
+    for number, part in enumerate(source.split(parts)):
         pieces = part.fold(_Pieces(columns, schema), _joined, columns)
         joined = {name: np.concatenate([piece[name] for piece in pieces]) for name in columns}
-        order = _order(list(joined.values()))
+        order = _order(list(joined.values()), number)
         yield {name: values[order] for name, values in joined.items()}, len(order)
 
 
-def _order(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.intp]:
-    """An order of rows that follows from what they hold, in which neither like nor equal rows lie together: by a hash."""
-    codes = [np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64) for values in columns]
+def _order(columns: Sequence[npt.NDArray[Any]], part: int) -> npt.NDArray[np.intp]:
+    """An order of rows by a hash of what they hold and of the number of their part.
+
+    It is as good as drawn at random, so that inner tests that split their rows, or look at runs, hold: numbers are hashed
+    and not their ranks, which would lie in one order in every part of a size; and equal rows are numbered and lie apart.
+    """
+    codes = [_words(values) for values in columns]
     first = np.lexsort(codes)
-    changed = np.logical_or.reduce([np.diff(code[first], prepend=-1) != 0 for code in codes])
-    starts = np.flatnonzero(changed)
-    copies = np.arange(len(first)) - np.repeat(starts, np.diff(np.append(starts, len(first))))  # equal rows are numbered
-    words = row_hashes([*(code[first] for code in codes), copies], np.zeros(len(first), np.uint64))
+    changed = np.logical_or.reduce([np.append(True, code[first][1:] != code[first][:-1]) for code in codes])
+    starts = np.flatnonzero(changed[: len(first)])
+    copies = np.arange(len(first)) - np.repeat(starts, np.diff(np.append(starts, len(first))))
+    words = row_hashes([*(code[first] for code in codes), copies], np.full(len(first), part, np.uint64))
     return np.asarray(first[np.argsort(words, kind="stable")])
+
+
+def _words(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """A whole number for every value, the same for equal ones: the bits of a double, the rank of a label."""
+    if values.dtype == np.float64:
+        return (values + 0.0).view(np.int64)  # the two zeros have one
+    return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -247,7 +265,8 @@ def of_tests(
     those at most ``alpha0`` is released.
 
     ``data`` is an array, or a mapping of arrays, with one row a person; ``function`` is given the same kind of thing for a
-    part. It has to be valid at the size of a part. Choose ``parts`` and ``alpha0`` before looking at the data.
+    part. It has to be valid at the size of a part, and must keep nothing from one part to the next: a generator of random
+    numbers of its own is made inside it. Choose ``parts`` and ``alpha0`` before looking at the data.
     """
     check_keywords(setting)
     relation = check_relation(setting.get("neighbors", "add_remove"))

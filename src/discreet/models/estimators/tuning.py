@@ -29,9 +29,9 @@ from discreet.models.estimators.privacy import Privacy
 from discreet.models.estimators.private_model import PrivateModel
 from discreet.models.evaluate.network_rule import NetworkRule
 from discreet.models.gradient.network import Network
-from discreet.models.losses import Logistic
+from discreet.models.losses import Logistic, Squared
 from discreet.models.protocol import Columns
-from discreet.models.queries.contest import Contest, DecisionContest, ScoringRule
+from discreet.models.queries.contest import Contest, DecisionContest, Judging, NumberContest, ScoringRule
 
 _DRY_ROWS = 100
 
@@ -219,8 +219,9 @@ def _size(rows: int | None, parts: int, part: int) -> int | None:
     return None if rows is None else max(1, -(-(rows - part) // parts))
 
 
-def _contest(fitted: Sequence[Any], columns: Columns) -> Contest | DecisionContest:
-    """What all candidates are judged by: models of one score by their errors, classifiers of other kinds by decisions.
+def _contest(fitted: Sequence[Any], columns: Columns) -> Judging:
+    """What all candidates are judged by: models of one score by their errors, those of other kinds by what they decide
+    or predict.
 
     Which it is follows from the kinds of the candidates alone.
     """
@@ -230,7 +231,9 @@ def _contest(fitted: Sequence[Any], columns: Columns) -> Contest | DecisionConte
         raise InvalidRequest(
             "rows have weights where all candidates are linear models of two classes or of a number; leave the weights out"
         )
-    return DecisionContest.of([_decision_rule(f) for f in fitted], columns.schema.max_rows or 1)
+    rules = [f.rule if hasattr(f, "rule") else _network_of(f) for f in fitted]
+    kind = DecisionContest if rules[0].classes else NumberContest
+    return kind.of(rules, columns.schema.max_rows or 1)
 
 
 def _scoring_rule(fitted: Any) -> ScoringRule:
@@ -241,16 +244,12 @@ def _scoring_rule(fitted: Any) -> ScoringRule:
     return ScoringRule(design, tuple(np.asarray(fitted.theta).tolist()), loss)
 
 
-def _decision_rule(fitted: Any) -> Any:
-    if hasattr(fitted, "rule"):
-        if fitted.rule.classes < 2:
-            raise InvalidRequest("networks that predict a number cannot be tuned; tune classifiers, or linear regressions")
-        return fitted.rule
-    design = _scoring_rule(fitted).design
-    if not design.target.classes:
-        raise InvalidRequest("candidates must be all classifiers or all regressions; tune those apart")
-    network = Network((design.width, 1), Logistic(), bias=False)
-    return NetworkRule(replace(design, weight=None), network, np.asarray(fitted.theta, np.float64))
+def _network_of(fitted: Any) -> NetworkRule:
+    """A linear model as a network without hidden layers, to stand beside models of other kinds."""
+    rule = _scoring_rule(fitted)
+    usual = Logistic() if rule.design.target.classes else Squared()
+    network = Network((rule.design.width, 1), rule.loss or usual, bias=False)
+    return NetworkRule(replace(rule.design, weight=None), network, np.asarray(fitted.theta, np.float64))
 
 
 def _cost_of(asked: Sequence[Ask | Open | Reopen], relation: Relation) -> Cost:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,9 +43,8 @@ class ScoringRule:
             return int(wrong.sum() if share is None else np.rint(_STEPS * wrong * share).astype(np.int64).sum())
         lo, hi = target.ends
         score = score if self.loss is None else self.loss.predicted(score)
-        apart = np.clip((np.clip(score, lo, hi) - np.clip(rows.y, lo, hi)) / (hi - lo), -1.0, 1.0)
-        missed = apart * apart if share is None else apart * apart * share
-        return int(np.rint(_STEPS * missed).astype(np.int64).sum())
+        missed = np.clip((np.clip(score, lo, hi) - np.clip(rows.y, lo, hi)) / (hi - lo), -1.0, 1.0)
+        return _squared(missed, 1.0 if share is None else share)
 
     @property
     def whole(self) -> bool:
@@ -134,19 +133,9 @@ class Contest(Judging):
         return np.array([rule.errors(batch) for rule in self.rules], np.int64)
 
 
-@queries("decision_contest")
 @dataclass(frozen=True)
-class DecisionContest(Judging):
-    """The utility of each of several classifiers of any kind: minus the number of rows that it decides wrong.
-
-    ``rules`` decide row by row (``discreet.models.evaluate.decisions.Rule``) and are told apart by their ``digests``.
-
-    ``distance``: a person moves any utility by at most ``rows``, in L-infinity, under every relation.
-
-    Proof: a row counts 0 or 1 for each rule, and 0 where a value is missing, whatever it holds; what a rule decides about
-    a row depends on that row alone, and a person has at most ``rows`` rows. Adding a person moves no utility up;
-    replacing one moves each by at most ``rows``.
-    """
+class _RulesContest(Judging):
+    """A contest of rules of any kind, told apart by their ``digests``, where a person has at most ``rows`` rows."""
 
     reads: tuple[str, ...]
     rows: int
@@ -154,7 +143,7 @@ class DecisionContest(Judging):
     rules: Any = field(default=(), compare=False, repr=False)
 
     @classmethod
-    def of(cls, rules: Sequence[Any], rows: int) -> DecisionContest:
+    def of(cls, rules: Sequence[Any], rows: int) -> Self:
         """The contest of several rules, where a person has at most ``rows`` rows."""
         reads = dict.fromkeys(c for r in rules for c in (*(i.column for i in r.inputs), r.target))
         return cls(tuple(reads), rows, tuple(r.digest for r in rules), tuple(rules))
@@ -171,6 +160,47 @@ class DecisionContest(Judging):
     def most_rows(self) -> int:
         return self.rows
 
+
+@queries("decision_contest")
+@dataclass(frozen=True)
+class DecisionContest(_RulesContest):
+    """The utility of each of several classifiers of any kind: minus the number of rows that it decides wrong.
+
+    ``rules`` decide row by row (``discreet.models.evaluate.decisions.Rule``).
+
+    ``distance``: a person moves any utility by at most ``rows``, in L-infinity, under every relation.
+
+    Proof: a row counts 0 or 1 for each rule, and 0 where a value is missing, whatever it holds; what a rule decides about
+    a row depends on that row alone, and a person has at most ``rows`` rows. Adding a person moves no utility up;
+    replacing one moves each by at most ``rows``.
+    """
+
     def step(self, batch: Batch) -> Integers:
         decided = (rule.decide(batch) for rule in self.rules)
         return np.array([int((truth != guess).sum()) for truth, guess in decided], np.int64)
+
+
+@queries("number_contest")
+@dataclass(frozen=True)
+class NumberContest(_RulesContest):
+    """The utility of each of several networks of a number: minus its sum of squared errors over (hi - lo)^2.
+
+    ``rules`` predict row by row (``discreet.models.evaluate.network_rule.NetworkRule.misses``).
+
+    ``distance``: a person moves any utility by at most ``rows``, in L-infinity, under every relation.
+
+    Proof: that of ``Contest``, of which a row adds the same whole number of steps from 0 to 1; what a rule predicts of a
+    row depends on that row alone.
+    """
+
+    @property
+    def steps(self) -> int:
+        return _STEPS
+
+    def step(self, batch: Batch) -> Integers:
+        return np.array([_squared(rule.misses(batch)) for rule in self.rules], np.int64)
+
+
+def _squared(missed: Any, share: Any = 1.0) -> int:
+    """The squares of what rows are wrong by, each at most 1 and times its ``share``, in steps."""
+    return int(np.rint(_STEPS * (missed * missed * share)).astype(np.int64).sum())
