@@ -200,9 +200,9 @@ class Network(Trainable):
                 return np.float32, margin
         return np.float64, 0
 
-    def _product(self, name: str, x: Any, weight: Any, room: Room) -> Any:
+    def _product(self, name: str, x: Any, weight: Any, room: Room, working: tuple[Any, int]) -> Any:
         """x @ weight in the precision of hidden layers."""
-        (kind, margin), units = self._working, weight.shape[1]
+        (kind, margin), units = working, weight.shape[1]
         if kind != weight.dtype:
             whole = np.zeros((len(weight), _padded(units, margin)), kind)
             whole[:, margin : margin + units] = weight
@@ -223,14 +223,15 @@ class Network(Trainable):
                 level = xp.maximum(score, xp.zeros_like(score)) if self.activation == "relu" else xp.tanh(score)
                 found.append(self.widen(level, xp))
             return [*found, found[-1] @ last]
-        level = x.astype(self._working[0], copy=False) if hidden else x
+        working = self._working if hidden else (np.float64, 0)
+        level = x.astype(working[0], copy=False)
         for place, weight in enumerate(hidden):
-            level = self._hidden(level, weight, place, room)
+            level = self._hidden(level, weight, place, room, working)
             found.append(_doubles(level, f"up{place}", room))
         return [*found, rowwise(found[-1], last)]
 
-    def _hidden(self, x: Any, weight: Any, place: int, room: Room) -> Any:
-        score, units = self._product(f"score{place}", x, weight, room), weight.shape[1]
+    def _hidden(self, x: Any, weight: Any, place: int, room: Room, working: tuple[Any, int]) -> Any:
+        score, units = self._product(f"score{place}", x, weight, room, working), weight.shape[1]
         wide = room.take(f"level{place}", len(x), units + self.bias, score.dtype)
         if self.activation == "relu":
             np.multiply(score, score > 0.0, out=wide[:, :units])  # quicker than a maximum
@@ -253,7 +254,8 @@ class Network(Trainable):
     def backward(self, flat: Any, ups: list[Any], slopes: Any, xp: ModuleType = np, room: Room | None = None) -> list[Any]:
         """The derivative of each row's loss in what each layer puts out, first layer first; precision as in ``forward``."""
         found, weights = [slopes], self.layers(flat)
-        below = slopes if room is None or len(weights) == 1 else slopes.astype(self._working[0], copy=False)
+        working = (np.float64, 0) if room is None or len(weights) == 1 else self._working
+        below = slopes if room is None else slopes.astype(working[0], copy=False)
         for place in range(len(weights) - 1, 0, -1):
             units = self.widths[place]
             weight, level = weights[place][:units], ups[place][:, :units]
@@ -262,7 +264,7 @@ class Network(Trainable):
                 gate = xp.astype(level > 0, down.dtype) if self.activation == "relu" else 1.0 - level * level
                 found.append(down * gate)
                 continue
-            below = self._product(f"slope{place}", below, weight.T, room)
+            below = self._product(f"slope{place}", below, weight.T, room, working)
             gate = level > 0.0 if self.activation == "relu" else (1.0 - level * level).astype(below.dtype, copy=False)
             below *= gate
             found.append(_doubles(below, f"down{place}", room))
