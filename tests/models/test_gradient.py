@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ from discreet.ledger import Ledger
 from discreet.mechanisms import Gaussian
 from discreet.models.design import Design
 from discreet.models.gradient import clipping, exact_products
+from discreet.models.gradient import network as network_module
 from discreet.models.gradient.clipping import clipped_sum
 from discreet.models.gradient.engine import Run, State, Trained, descend
 from discreet.models.gradient.lot_gradient import SLACK, LotGradient
@@ -225,6 +227,17 @@ def test_a_row_does_not_depend_on_its_place_whatever_number_of_threads_there_is(
                 for moved in (1, 7, 47):
                     found = rowwise(np.roll(x, moved, axis=0), weight, None, margin)[:, margin : 272 - margin]
                     assert (found == np.roll(known, moved, axis=0)).all(), (kind, margin, threads, moved)
+
+
+def test_threads_of_openmp_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A BLAS that is built on OpenMP has as many threads as that has, which is known by another name."""
+    importlib.import_module("sklearn.utils._openmp_helpers")  # brings one
+    monkeypatch.setattr(network_module, "_libraries", network_module._libraries.__wrapped__)
+    found = set()
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="openmp"):
+            found.add(network_module.blas_threads())
+    assert len(found) == 2
 
 
 def test_rooms_of_two_precisions_are_two() -> None:

@@ -23,9 +23,9 @@ class CheckedMLPClassifier(Declared, MLPClassifier):
     """Declared, with as many classes as a check has."""
 
     def _classes(self) -> tuple[Any, ...]:  # type: ignore[override]
-        if not hasattr(self, "_y"):
+        if not hasattr(self, "_arrays"):
             return tuple(self.classes_.tolist())
-        found = np.unique(np.asarray(self._y)).tolist()
+        found = np.unique(np.asarray(self._arrays[1])).tolist()
         return tuple(found) if len(found) > 1 else super()._classes()
 
 

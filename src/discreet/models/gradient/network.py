@@ -74,13 +74,16 @@ def steady(inputs: int, units: int, plain: bool, kind: str, margin: int, threads
 
 
 def blas_threads() -> tuple[int, ...]:
-    """How many threads each BLAS of this process may use now: whoever shares the process may change that at any time."""
+    """How many threads each BLAS of this process, and each OpenMP that one may be built on, would use now in this thread.
+
+    Whoever shares the process may change that at any time.
+    """
     return tuple(library.get_num_threads() for library in _libraries())
 
 
 @lru_cache(maxsize=1)
 def _libraries() -> list[Any]:
-    return [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
+    return list(ThreadpoolController().lib_controllers)
 
 
 _SHIFTS = (1, 2, 3, 5, 7, 11, 16, 23, 31, 40, 47)
