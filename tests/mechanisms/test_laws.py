@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from fractions import Fraction
 from typing import Any
 
@@ -335,3 +336,14 @@ def test_the_upper_tail_is_the_sum_of_the_cells_beyond(law: Any, grid: str) -> N
     asked = np.array([-4.0, -1.3, 0.0, 0.1, 2.0, 7.5])
     assert made.at_least(asked) == pytest.approx([mass[cells >= t].sum() for t in asked], abs=1e-12)
     assert NoNoise().at_least([-1.0, 0.0, 1e-9]).tolist() == [1, 1, 0]
+
+
+def test_the_tail_of_wide_noise_on_whole_numbers_needs_no_sum() -> None:
+    """Where the normal integral takes over it is the sum of the cells, to 1e-9; of a far wider law it fills no memory."""
+    law, at = DiscreteGaussian(10_000), np.array([-25_000.0, 0.0, 10_000.5, 30_000.0])
+    assert law.at_least(at) == pytest.approx(super(DiscreteGaussian, law)._tail(np.ceil(at), 1e4), rel=1e-7, abs=1e-9)
+    tracemalloc.start()
+    assert DiscreteGaussian(10**9).at_least(np.array([10.0**9]))[0] == pytest.approx(0.158655254, abs=1e-8)
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert used < 1 << 24

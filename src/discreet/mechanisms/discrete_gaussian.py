@@ -71,6 +71,14 @@ class DiscreteGaussian(Lattice):
     def _log_mass(self, steps: Any, scale: Floats, xp: Any) -> Any:
         return on_lattice(steps, -0.5 * (steps / scale) ** 2 - math.log(total_weight(float(scale[0]))), xp)
 
+    def _tail(self, steps: Floats, scale: float) -> Floats:
+        """As ``quantile``: far beyond a step by the normal integral, for a sum over all steps would fill the memory."""
+        if scale < _WIDE:
+            return super()._tail(steps, scale)
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr((0.5 - steps) / scale))
+
     def _quantile(self, p: float, scale: float) -> float:
         s = scale / float(self.grid)
         if s >= _WIDE:
