@@ -29,7 +29,7 @@ def check_relation(relation: str) -> Relation:
             return known
     named = {"bounded": "; bounded privacy is 'replace'", "unbounded": "; unbounded privacy is 'add_remove'"}
     also = named.get(relation, "") if isinstance(relation, str) else ""
-    raise InvalidRequest(f"neighbors must be one of {', '.join(RELATIONS)}, got {brief(relation)}{also}")
+    raise InvalidRequest(f"neighbors must be one of {', '.join(RELATIONS)}, got {brief(relation)}{also}", key="neighbors")
 
 
 class Query(Named, ABC):
