@@ -35,6 +35,11 @@ class Loss(Named, ABC):
     extended: ClassVar[bool] = True  # whether it keeps extended precision
 
     @property
+    def least_target(self) -> float:
+        """The least target at which its slope holds; the largest is 1."""
+        return -1.0
+
+    @property
     @abstractmethod
     def slope(self) -> Fraction:
         """The most that the first derivative reaches, in absolute value."""
@@ -260,6 +265,10 @@ class PoissonLoss(Loss):
         object.__setattr__(self, "reach", numbers.positive(self.reach, "reach"))
         if self.reach > 50:
             raise InvalidRequest(f"reach must be at most 50, got {float(self.reach):g}: e^-50 of a count is none")
+
+    @property
+    def least_target(self) -> float:
+        return 0.0
 
     @property
     def slope(self) -> Fraction:
