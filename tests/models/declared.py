@@ -133,7 +133,7 @@ class CheckedPoissonRegressor(DeclaredPositive, PoissonRegressor):
 class CheckedGammaRegressor(DeclaredPositive, GammaRegressor):
     """Declared."""
 
-    lowest = 0.001
+    lowest = 0.05
 
 
 class CheckedConstrainedRegression(DeclaredNumber, ConstrainedRegression):

@@ -265,7 +265,6 @@ EXAMS = [
     _of(LinearSVC(method="output", ridge="10", **_PLAIN), "LinearSVC, three classes, output", target="c"),
     _of(PoissonRegressor(ridge="4", **_PLAIN), target="w", cost=0.8),
     _of(GammaRegressor(ridge="4", **_PLAIN), target="u", cost=0.8),
-    _of(GammaRegressor(ridge="10", method="output", **_PLAIN), "GammaRegressor, output", target="u", relation="replace"),
     _of(PoissonRegressor(ridge="10", method="output", **_PLAIN), "PoissonRegressor, output", target="w", relation="replace"),
     _of(GaussianNB(epsilon=1)),
     _of(GaussianNB(epsilon=1, delta="0.01"), "GaussianNB, Gaussian", delta=0.01, features=("x", "v")),
