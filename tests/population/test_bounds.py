@@ -32,7 +32,9 @@ def test_oracles_of_the_threshold() -> None:
     assert threshold(Laplace(1, grid=Fraction(1, 2**30)), 64) == pytest.approx(24.189, abs=1e-3)
 
 
-@pytest.mark.parametrize("law", [DiscreteLaplace(3), DiscreteGaussian.costing(1, rho="0.01"), Laplace(2), Laplace(2, grid=1)])
+@pytest.mark.parametrize(
+    "law", [DiscreteLaplace(3), DiscreteGaussian.costing(1, rho="0.01"), Laplace(2), Laplace(2, grid=1)]
+)
 def test_noise_of_empty_bins_reaches_the_threshold_once_in_a_billion_and_no_step_below_it(law: Any) -> None:
     reached = threshold(law, 64)
     some = [-math.expm1(64 * math.log1p(-float(law.at_least(t)))) for t in (reached, reached - float(law.grid))]
