@@ -213,6 +213,11 @@ def _number_tuning(columns: Columns, relation: Relation) -> Procedure[Any]:
     return tuning(read_candidates(networks, None, {"epsilon": 4, "delta": "0.01"}), columns, relation)
 
 
+def _cluster_tuning(columns: Columns, relation: Relation) -> Procedure[Any]:
+    clusters = [KMeans(n_clusters=size, rounds=1) for size in (1, 2)]
+    return tuning(read_candidates(clusters, None, {"epsilon": 1}), columns, relation)
+
+
 _LOTS: dict[str, Any] = {"epsilon": 4, "delta": "0.01", "steps": 2, "expected_rows": 2, "lot_size": 1, "clip": "0.5"}
 _PLAIN: dict[str, Any] = {"epsilon": 1, "fit_intercept": False}
 _FAR = Ball(Fraction(1000))
@@ -285,6 +290,7 @@ EXAMS = [
     Exam("coefficient of determination", _determination, target="z", delta=0.01, cost=0.02),
     Exam("tuning", _tuning, whole=True, cost=6, background=1),
     Exam("tuning by decisions", _decision_tuning, whole=True, cost=6, background=1),
+    Exam("tuning of clusters", _cluster_tuning, target="", whole=True, cost=6, background=1),
     Exam("tuning of numbers", _number_tuning, target="z", whole=True, delta=0.01, cost=6, background=1),
     _of(SGDClassifier(fit_intercept=False, **_LOTS), whole=True, delta=0.01, cost=1.4),
     _of(SGDClassifier(fit_intercept=False, **_LOTS), "SGDClassifier, replace", whole=True, delta=0.01, relation="replace",
