@@ -65,7 +65,7 @@ from discreet.models.protocol import Columns
 from discreet.models.queries.regression_sums import RegressionSums
 from discreet.statistics.joint import ask, ask_together
 from discreet.statistics.question import Table, build
-from discreet.synthetic.synthesizing import Request
+from discreet.synthetic.synthesizing import SynthesisRequest
 
 SCHEMA: dict[str, Column] = {
     "x": Real(-1, 1),
@@ -166,7 +166,7 @@ def _synthetic(columns: Columns, relation: Relation) -> Procedure[Any]:
     """A workload longer than is measured at once, so that a tree and more tables are chosen."""
     names = [*columns.features, columns.target, "w"]
     sets = [each for size in (2, 3, 4) for each in combinations(names, size)]
-    request = Request(columns.schema, names, bins={"x": 2, "z": 2, "w": 2}, workload=sets, tables=2)
+    request = SynthesisRequest(columns.schema, names, bins={"x": 2, "z": 2, "w": 2}, workload=sets, tables=2)
     return request.procedure(Price(rho="0.5"))
 
 

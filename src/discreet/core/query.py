@@ -170,14 +170,14 @@ def evaluate_together(asked: Sequence[Query], source: Source) -> list[Any]:
     totals: dict[Any, Any] = {}
     if folds:
         columns = list(dict.fromkeys(c for q in folds.values() for c in q.columns))
-        together = Together(tuple(folds.values()))
+        together = JoinedFolds(tuple(folds.values()))
         sums: list[Any] = source.fold(together.step, together.combine, columns)
         totals = dict(zip(folds, sums, strict=True))
     return [q.finish(totals[q.step_key]) if isinstance(q, FoldQuery) else q.evaluate(source) for q in asked]
 
 
 @dataclass(frozen=True)
-class Together:
+class JoinedFolds:
     """Several folds as one. A plain object, so that a cluster can send it to its workers."""
 
     folds: tuple[FoldQuery, ...]
