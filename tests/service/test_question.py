@@ -17,7 +17,7 @@ from discreet.audit.statistic_claims import SCHEMA as AUDITED
 from discreet.core.codec import written
 from discreet.errors import DiscreetError
 from discreet.service.limits import Limits
-from discreet.service.question import parse, price
+from discreet.service.remote_question import parse, price
 from discreet.statistics.question import names
 
 from . import twins

@@ -64,7 +64,7 @@ from discreet.models.protocol import Columns
 from discreet.models.queries.regression_sums import RegressionSums
 from discreet.statistics.joint import ask, ask_together
 from discreet.statistics.question import Table, build
-from discreet.synthetic.synthesizing import Request
+from discreet.synthetic.synthesizing import SynthesisRequest
 
 SCHEMA: dict[str, Column] = {
     "x": Real(-1, 1),
@@ -164,7 +164,7 @@ def _synthetic(columns: Columns, relation: Relation) -> Procedure[Any]:
     """A workload longer than is measured at once, so that a tree and more tables are chosen."""
     names = [*columns.features, columns.target, "w"]
     sets = [each for size in (2, 3, 4) for each in combinations(names, size)]
-    request = Request(columns.schema, names, bins={"x": 2, "z": 2, "w": 2}, workload=sets, tables=2)
+    request = SynthesisRequest(columns.schema, names, bins={"x": 2, "z": 2, "w": 2}, workload=sets, tables=2)
     return request.procedure(Price(rho="0.5"))
 
 
@@ -211,6 +211,11 @@ def _decision_tuning(columns: Columns, relation: Relation) -> Procedure[Any]:
 def _number_tuning(columns: Columns, relation: Relation) -> Procedure[Any]:
     networks = [MLPRegressor(hidden_layer_sizes=(size,), steps=1, lot_size=1, clip="0.5") for size in (1, 2)]
     return tuning(read_candidates(networks, None, {"epsilon": 4, "delta": "0.01"}), columns, relation)
+
+
+def _cluster_tuning(columns: Columns, relation: Relation) -> Procedure[Any]:
+    clusters = [KMeans(n_clusters=size, rounds=1) for size in (1, 2)]
+    return tuning(read_candidates(clusters, None, {"epsilon": 1}), columns, relation)
 
 
 _LOTS: dict[str, Any] = {"epsilon": 4, "delta": "0.01", "steps": 2, "expected_rows": 2, "lot_size": 1, "clip": "0.5"}
@@ -285,6 +290,7 @@ EXAMS = [
     Exam("coefficient of determination", _determination, target="z", delta=0.01, cost=0.02),
     Exam("tuning", _tuning, whole=True, cost=6, background=1),
     Exam("tuning by decisions", _decision_tuning, whole=True, cost=6, background=1),
+    Exam("tuning of clusters", _cluster_tuning, target="", whole=True, cost=6, background=1),
     Exam("tuning of numbers", _number_tuning, target="z", whole=True, delta=0.01, cost=6, background=1),
     _of(SGDClassifier(fit_intercept=False, **_LOTS), whole=True, delta=0.01, cost=1.4),
     _of(SGDClassifier(fit_intercept=False, **_LOTS), "SGDClassifier, replace", whole=True, delta=0.01, relation="replace",

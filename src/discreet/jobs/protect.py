@@ -41,7 +41,7 @@ from discreet.protect.risk import Check
 from discreet.protect.risk import check as _check
 from discreet.protect.scanning import Scan
 from discreet.protect.scanning import scan as _scan
-from discreet.protect.tables import Delimited, Progress, open_table
+from discreet.protect.stored_table import Delimited, Progress, open_table
 from discreet.protect.treatment import safe_harbour as told
 from discreet.protect.upgrading import Upgraded
 from discreet.protect.upgrading import upgrade as _upgrade

@@ -15,7 +15,7 @@ from discreet.core.mechanism import Mechanism
 from discreet.core.query import Relation, check_relation
 from discreet.core.unit import Unit
 from discreet.errors import InvalidRequest, NotPrivate, RelationMismatch, UnitMismatch, UnsupportedFormat
-from discreet.ledger import tables
+from discreet.ledger import event_tables
 from discreet.ledger.events import canonical
 from discreet.ledger.replay import read_filter
 
@@ -82,10 +82,10 @@ def _another_relation(name: str, kept: Relation, asked: Relation) -> RelationMis
 
 def known(row: Mapping[Any, Any]) -> None:
     """A ledger that no later version wrote."""
-    if row["schema"] > tables.SCHEMA:
+    if row["schema"] > event_tables.SCHEMA:
         raise UnsupportedFormat(
-            f"the ledger {row['name']!r} has schema version {row['schema']} and this package reads up to {tables.SCHEMA}; "
-            "upgrade discreet. Nothing was charged"
+            f"the ledger {row['name']!r} has schema version {row['schema']} and this package reads up to "
+            f"{event_tables.SCHEMA}; upgrade discreet. Nothing was charged"
         )
 
 

@@ -19,7 +19,7 @@ from discreet.core.runner import Bill, Paid
 from discreet.core.source import Source
 from discreet.core.unit import Unit
 from discreet.errors import InvalidRequest, LedgerCorrupt
-from discreet.ledger import beside, checks, prepaid, process_tally, tables
+from discreet.ledger import beside, checks, event_tables, prepaid, process_tally
 from discreet.ledger.answers import Answers, Wanted
 from discreet.ledger.books import RESERVED, Standing, on_account
 from discreet.ledger.creation import find_or_create
@@ -218,7 +218,7 @@ class Ledger:
     def unanswered(self) -> list[tuple[int, str]]:
         """The entries that are paid and not answered, and whether anyone looked for them: "paid" or "looked"."""
         with self._database.transaction(write=False) as connection:
-            found = connection.execute(tables.all_pending, {"of_ledger": self._journal.id})
+            found = connection.execute(event_tables.all_pending, {"of_ledger": self._journal.id})
             return [(row.number, row.state) for row in found]
 
     def open(self, account: Open, relation: Relation, unit: Unit | None = None) -> list[Account]:

@@ -25,7 +25,7 @@ from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian, ObjectivePerturbation, SphericalLaplace
 from discreet.mechanisms.priced import law_in_l2
 from discreet.models.design import Design, Floats
-from discreet.models.intervals.spread import Spread
+from discreet.models.intervals.error_law import ErrorLaw
 from discreet.models.losses import Loss
 from discreet.models.perturbation import Method
 from discreet.models.queries.sandwich_sums import CurvatureAt, SlopeAt
@@ -82,7 +82,7 @@ def sandwich_asks(
     return Ask(bend, first), Ask(steep, second)
 
 
-def sandwich(design: Design, fit: Release, ridge: Fraction, pair: Sequence[Release], rows: int | None) -> Spread:
+def sandwich(design: Design, fit: Release, ridge: Fraction, pair: Sequence[Release], rows: int | None) -> ErrorLaw:
     """What is known of how far a released theta is from the population's, from the three releases; on the design's scale.
 
     H = (sum of l'' x x') + ridge I; C = (sum of g g') - ridge^2 theta theta' / n, because at the population's minimiser
@@ -119,7 +119,7 @@ def sandwich(design: Design, fit: Release, ridge: Fraction, pair: Sequence[Relea
         normal += float(law.scales[0]) ** 2 * alone
     elif isinstance(law, SphericalLaplace):
         laplace += float(law.scales[0]) ** 2 * alone
-    return Spread(normal, laplace, width)
+    return ErrorLaw(normal, laplace, width)
 
 
 def _redrawn_noise(bend: Release) -> Floats:

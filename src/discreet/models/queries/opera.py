@@ -22,7 +22,7 @@ from discreet.core.source import Source
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
 from discreet.models.losses import Loss
-from discreet.models.queries.problem import Problem
+from discreet.models.queries.empirical_risk import Problem
 from discreet.models.solve.objective import RUN, UNIT, Objective
 
 _LAYERS = 10_000  # parts of a table that hold no row of it
