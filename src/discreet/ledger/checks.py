@@ -17,7 +17,6 @@ from discreet.core.unit import Unit
 from discreet.errors import InvalidRequest, NotPrivate, RelationMismatch, UnitMismatch, UnsupportedFormat
 from discreet.ledger import event_tables
 from discreet.ledger.events import canonical
-from discreet.ledger.replay import read_filter
 
 
 def text(value: str, name: str, *, longest: int | None = None, empty: bool = False) -> str:
@@ -102,6 +101,16 @@ def same(row: Mapping[Any, Any], budget: Budget | None, neighbors: Relation | No
     if neighbors is not None and neighbors not in (kept, "both"):
         raise _another_relation(row["name"], kept, neighbors)
     return kept, rules
+
+
+def read_filter(text: str | None) -> Filter | None:
+    """The filter a ledger's row holds."""
+    if text is None:
+        return None
+    try:
+        return Filter.from_dict(json.loads(text))
+    except (KeyError, TypeError, json.JSONDecodeError) as problem:
+        raise UnsupportedFormat(f"a ledger's filter needs a budget and orders, got {brief(text)}") from problem
 
 
 @lru_cache(maxsize=64)

@@ -7,30 +7,19 @@ that holds together; only a head kept elsewhere shows that.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection
 
-from discreet.accounting.filters import Filter
 from discreet.core.documents import brief
-from discreet.errors import DiscreetError, LedgerCorrupt, UnsupportedFormat
+from discreet.errors import DiscreetError, LedgerCorrupt
 from discreet.ledger import event_tables
 from discreet.ledger.books import Books
+from discreet.ledger.checks import read_filter
 from discreet.ledger.events import Event, founding, hash_of, origin, read_cost, write_cost
 from discreet.ledger.stored_releases import is_paid, seal, stored
-
-
-def read_filter(text: str | None) -> Filter | None:
-    """The filter a ledger's row holds."""
-    if text is None:
-        return None
-    try:
-        return Filter.from_dict(json.loads(text))
-    except (KeyError, TypeError, json.JSONDecodeError) as problem:
-        raise UnsupportedFormat(f"a ledger's filter needs a budget and orders, got {brief(text)}") from problem
 
 
 def verify(connection: Connection, ledger: int, head: str | None = None) -> int:

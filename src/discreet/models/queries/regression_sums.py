@@ -23,7 +23,6 @@ from discreet.core.query import Relation, queries
 from discreet.core.release import Release
 from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
-from discreet.mechanisms import Gaussian, SphericalLaplace
 from discreet.models.design import Design, Floats
 from discreet.models.intervals.error_law import ErrorLaw
 from discreet.models.queries.design_sum import DesignSum
@@ -182,10 +181,8 @@ def read(release: Release, rows: int | None) -> RegressionMoments:
         raw[-2, -2] = float(rows or 0)
     values, vectors = np.linalg.eigh(raw)
     repaired = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    law = release.mechanism
-    spherical = isinstance(law, SphericalLaplace)
-    scale = float(law.scales[0]) if isinstance(law, SphericalLaplace | Gaussian) else 0.0
-    return RegressionMoments(raw, repaired, scale, spherical, known, float(query.target_factor))
+    noise = release.mechanism.vector_noise
+    return RegressionMoments(raw, repaired, noise.scale, noise.spherical, known, float(query.target_factor))
 
 
 def solve(moments: RegressionMoments, ridge: float, intercept: bool) -> Floats:
