@@ -21,7 +21,7 @@ from bench.inference import example_3
 from discreet.core.x64 import doubles
 from discreet.inference.inferring import kernel_of, prepare
 from discreet.inference.outputs.diagnostics import ess_bulk
-from discreet.inference.samplers.run import run
+from discreet.inference.samplers.chains import run
 
 
 def main(words: list[str] | None = None) -> dict[str, Any]:

@@ -29,9 +29,9 @@ from bench import environments
 from discreet.protect import FileKeys, Hierarchy, Pseudonymizer, anonymize, check, microaggregate, mondrian, together
 from discreet.protect.anonymous import histogram_of
 from discreet.protect.diversity import Size
-from discreet.protect.incognito import View, incognito
+from discreet.protect.incognito import HistogramView, incognito
 from discreet.protect.metrics import choose, metric_named
-from discreet.protect.tables import open_table
+from discreet.protect.stored_table import open_table
 
 HOME = environments.ROOT / ".venvs"
 # Seconds of ARX's optimal search, recorded on a two-core machine after loading: not measured here.
@@ -190,12 +190,12 @@ def lattices(table: dict[str, list[str]], folder: Path) -> dict[str, Any]:
         names = NAMES[:many]
         base = histogram_of(open_table(frame), names, levels, None)
         shape = [levels[name].height + 1 for name in names]
-        view = View(base, [Size(5)])
+        view = HistogramView(base, [Size(5)])
         for share in ("0", "0.05"):
             limit = int(base.rows * float(share) + 1e-9)
 
             def search(base: Any = base, shape: Any = shape, limit: int = limit) -> Any:
-                fresh = View(base, [Size(5)])  # a view keeps what it has computed: every run starts without
+                fresh = HistogramView(base, [Size(5)])  # a view keeps what it has computed: every run starts without
                 safe = incognito(base, shape, fresh.rules, limit)
                 return safe, choose(metric_named("precision", base), safe.mask, fresh, limit)
 

@@ -24,7 +24,7 @@ from tests.service.twins import Caller
 
 from discreet.service.errands import Errands
 from discreet.service.inbox import Inbox
-from discreet.service.question import parse, price
+from discreet.service.remote_question import parse, price
 
 CLIENTS, EACH, TAKEN, PREVIEWS, SECONDS, ANALYSTS = 16, 100, 1000, 500, 10.0, 3
 

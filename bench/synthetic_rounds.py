@@ -16,20 +16,20 @@ from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
 from discreet.synthetic.measurement import total
-from discreet.synthetic.measuring import CHOOSE_MORE, COLUMNS, MORE, TREE, Design, Places, Shop, paid_for, read, tying
+from discreet.synthetic.measuring import CHOOSE_MORE, COLUMNS, MORE, TREE, Places, Shop, Workload, paid_for, read, tying
 from discreet.synthetic.model import fitted
 from discreet.synthetic.public_stream import Stream, seed_of
 
 RECORDS = 10_000
 
 
-def candidates(design: Design) -> list[Places]:
+def candidates(design: Workload) -> list[Places]:
     """The sets of the workload, and all their parts of two columns or more."""
     parts = [part for each in design.wanted for many in range(2, len(each) + 1) for part in combinations(each, many)]
     return list(dict.fromkeys(parts))
 
 
-def in_rounds(design: Design, price: Price, relation: Relation) -> Procedure[list[Release]]:
+def in_rounds(design: Workload, price: Price, relation: Relation) -> Procedure[list[Release]]:
     """What ``measuring`` asks for, but for the last tables: each is chosen by a model of all that came before."""
     paid = paid_for(price)
     accounts: list[Account] = yield Open(paid, parts=1, cap=replace(paid, epsilon=None, delta=Fraction(0)))

@@ -22,7 +22,7 @@ import discreet as ds
 from discreet.core.dialect import Dialect
 from discreet.expressions import read
 from discreet.sources import open_source
-from discreet.sources.cells import objects
+from discreet.sources.cell_meaning import objects
 from study import expressions, odd_cells
 from study.harness import Row
 from study.reading import a_session, listening

@@ -17,7 +17,7 @@ import discreet as ds
 from discreet.errors import DiscreetError
 from discreet.expressions import Node, evaluating, read
 from discreet.sources import open_source
-from discreet.sources.cells import objects
+from discreet.sources.cell_meaning import objects
 from study import odd_cells
 from study.harness import Row
 

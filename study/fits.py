@@ -21,7 +21,7 @@ from discreet.models.own_losses import Declared
 from discreet.models.perturbation import Price, objective_law
 from discreet.models.queries.ball_problem import BallProblem
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser, ConstrainedObjective, ConstrainedProblem
-from discreet.models.queries.problem import Minimiser, Problem
+from discreet.models.queries.empirical_risk import Minimiser, Problem
 from discreet.models.regions import Ball, Box, FreeLast, own_region
 from discreet.models.solve import certificate, least_squares, newton, newton_in_region
 from discreet.models.solve.least_squares import LeastSquares

@@ -27,7 +27,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from discreet.core import files
+from discreet.core import whole_files
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -64,7 +64,7 @@ class Stored:
         machine = f"{platform.machine()}, Python {platform.python_version()}, {os.cpu_count()} cores"
         document = {"date": time.strftime("%Y-%m-%d"), "machine": machine, "settings": self.tallies}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_text(self.path, json.dumps(document, indent=1) + "\n")
+        whole_files.write_text(self.path, json.dumps(document, indent=1) + "\n")
 
     def results(self, study: ModuleType) -> list[tuple[dict[str, Any], int, dict[str, float]]]:
         kept = [(setting, self.tallies.get(_key(setting))) for setting in study.SETTINGS]

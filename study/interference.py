@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import discreet as ds
-from discreet.sources.cells import objects
+from discreet.sources.cell_meaning import objects
 from discreet.sources.ids import identity
 from study import odd_cells, odd_requests
 from study.harness import Row

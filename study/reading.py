@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.core.schema import Categories, Real, Schema
-from discreet.sources import cells, memory, open_source
+from discreet.sources import cell_meaning, memory, open_source
 from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.ids import identities
 from study import odd_cells
@@ -143,8 +143,8 @@ def _alone(ids: list[Any], xs: list[Any], cs: list[Any]) -> Read:
     nobody = int(identities(pa.nulls(1), DEFAULT_SALT).hashes[0])
     return {
         n: (
-            float(_no_nan(cells.numbers(x))[0]),
-            int(cells.codes(c, *LOOKUP)[0]),
+            float(_no_nan(cell_meaning.numbers(x))[0]),
+            int(cell_meaning.codes(c, *LOOKUP)[0]),
             h,
             0 if h == nobody else min(2, hashes.count(h)),
         )
@@ -201,7 +201,7 @@ def _of_objects(source: str, rng: random.Random, size: int) -> tuple[Any, Read]:
         else:  # of one Python type, with one odd cell at any place
             made = [TYPES[kind][1](rng) for _ in range(size)]
             made[rng.randrange(size)] = odd_cells.anything(rng)
-        columns[name] = cells.objects(made)
+        columns[name] = cell_meaning.objects(made)
     alone = _alone(*([columns[name][i : i + 1] for i in range(size)] for name in ("id", "x", "c")))
     if source == "dict":
         return {name: c.tolist() if rng.random() < 0.5 else c for name, c in columns.items()}, alone

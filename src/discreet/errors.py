@@ -13,13 +13,13 @@ from typing import Self
 class DiscreetError(Exception):
     """The root of the tree: a ``rule`` with the value that broke it, and, where it stands apart, the ``remedy``.
 
-    ``key`` is the word of the request or declaration that is refused, where it is about one; ``place`` the file and line
-    that it stands at. Whoever shows an error reads these, and never its text.
+    ``key`` is the word of the request or declaration that is refused, where it is about one, and ``column`` the column that
+    it is declared for; ``place`` the file and line that it stands at. Whoever shows an error reads these, never its text.
     """
 
-    def __init__(self, rule: str = "", *, key: str = "", remedy: str = "") -> None:
+    def __init__(self, rule: str = "", *, key: str = "", column: str = "", remedy: str = "") -> None:
         super().__init__(rule)
-        self.key, self.remedy, self.place = key, remedy, ""
+        self.key, self.column, self.remedy, self.place = key, column, remedy, ""
 
     def __str__(self) -> str:
         return f"{self.place}{self.args[0]}{f'; {self.remedy}' if self.remedy else ''}"
@@ -27,6 +27,10 @@ class DiscreetError(Exception):
     def at(self, place: str) -> Self:
         """The same, with the place that it was found at before it; the first place found stays."""
         return self._with(place=self.place or place)
+
+    def about(self, key: str) -> Self:
+        """The same, said of the word that it was found at."""
+        return self._with(key=key)
 
     def remedied(self, remedy: str) -> Self:
         """The same, with another remedy."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.core.ask import Ask, Open, Reopen
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="PrivateModel")
 F = TypeVar("F")
+Named = tuple[Sequence[str], str, str | None, str | None]  # features, target, weight, propensity
 
 
 class Fitting(Asker):
@@ -52,14 +54,9 @@ class Fitting(Asker):
         target = _check_model(model, self, target)
         _check_columns(self.schema, features, target)
         named = (features, target, weight, propensity)
-
-        def make(table: Table) -> Procedure[tuple[Any, Columns]]:
-            columns = _columns(table, *named)
-            return _with(model.procedure(columns, table.schema.neighbors), columns)
-
         words = {"fit": _words(*named) | {"model": model}}
         names = (*features, target, weight, propensity)
-        request = Request(words, make, {} if where is None else where, names, whole=model.price)
+        request = Request(words, partial(_fitted, model, named), {} if where is None else where, names, whole=model.price)
         return self._accepted(model, self._answer(request))
 
     def _accepted(self, model: M, answer: tuple[Any, Columns]) -> M:
@@ -72,7 +69,7 @@ class Fitting(Asker):
         self,
         candidates: Sequence[Any],
         features: Sequence[str],
-        target: str,
+        target: str | None = None,
         *,
         weight: str | None = None,
         propensity: str | None = None,
@@ -85,25 +82,52 @@ class Fitting(Asker):
 
         ``weight`` and ``propensity`` are as in ``fit``; candidates are then judged by their weights too.
         """
-        from discreet.models.estimators.tuning import read_candidates, tuning
-
-        if unknown := [word for word in price if word not in ("epsilon", "delta", "rho")]:
-            raise InvalidRequest(f"no keyword is called {unknown[0]!r}; a price is epsilon, delta or rho")
-        made = read_candidates(candidates, model, price or None)
-        for each in made:
-            _check_model(each, self, target)
-        _check_columns(self.schema, features, target)
+        made, target = self._candidates(candidates, model, features, target, price)
         named = (features, target, weight, propensity)
-
-        def make(table: Table) -> Procedure[tuple[Any, Columns]]:
-            columns = _columns(table, *named)
-            return _with(tuning(made, columns, table.schema.neighbors, selection_epsilon), columns)
-
         words = {"tune": _words(*named) | {"candidates": made, "selection_epsilon": selection_epsilon}}
+        make = partial(_tuned, made, named, selection_epsilon)
         names = (*features, target, weight, propensity)
         winner, columns = self._answer(Request(words, make, {} if where is None else where, names))
         winner.model.accept(winner.fitted, columns)
         return winner.settle()
+
+    def preview_tune(
+        self,
+        candidates: Sequence[Any],
+        features: Sequence[str],
+        target: str | None = None,
+        *,
+        weight: str | None = None,
+        propensity: str | None = None,
+        model: PrivateModel | None = None,
+        where: Where | None = None,
+        selection_epsilon: Number | None = None,
+        **price: Any,
+    ) -> FitPreview:
+        """What a tuning would cost, once and for all of it, and whether it fits; touches no data."""
+        made, target = self._candidates(candidates, model, features, target, price)
+        named = (features, target, weight, propensity)
+        _, cost, asked = self._planned(partial(_tuned, made, named, selection_epsilon), named, where)
+        would = self._afterwards(cost)
+        return FitPreview(cost, would.fits, would.remaining, asks=tuple(asked))
+
+    def _candidates(
+        self,
+        candidates: Sequence[Any],
+        model: PrivateModel | None,
+        features: Sequence[str],
+        target: str | None,
+        price: Mapping[str, Any],
+    ) -> tuple[list[PrivateModel], str]:
+        """Fresh copies of the candidates, checked, and the target, empty where they have none."""
+        from discreet.models.estimators.tuning import read_candidates
+
+        if unknown := [word for word in price if word not in ("epsilon", "delta", "rho")]:
+            raise InvalidRequest(f"no keyword is called {unknown[0]!r}; a price is epsilon, delta or rho")
+        made = read_candidates(candidates, model, price)
+        goal, *_ = [_check_model(each, self, target) for each in made]
+        _check_columns(self.schema, features, goal)
+        return made, goal
 
     def preview_fit(
         self,
@@ -118,19 +142,25 @@ class Fitting(Asker):
         """What a fit would cost, whether it fits, and its ridge; touches no data and does not change the model."""
         target = _check_model(model, self, target)
         _check_columns(self.schema, features, target)
-        self._check_where({} if where is None else where)
-        rows, relation = self._guessed_rows, self.schema.neighbors
-        public = rows if self._rows_are_public(bool(where)) else None
-        hidden = discovery.needed(self.schema, (*features, target, weight, propensity))
-        columns = _columns(Table(self.schema, public), features, target, weight, propensity)
-        columns = replace(columns, schema=discovery.stand_in(self.schema, hidden))
-        fitted, asked = plan(model.procedure(columns, relation), relation, rows)
-        cost = sum((charged(each, relation) for each in asked), self._finding_cost(hidden))
+        named = (features, target, weight, propensity)
+        (fitted, _), cost, asked = self._planned(partial(_fitted, model, named), named, where)
         would = self._afterwards(cost)
         ridge = None if getattr(fitted, "ridge", None) is None else float(fitted.ridge)
         asked_ridge = None if ridge is None else asked_ridge_of(model.get_params(deep=False)["ridge"], ridge)
         run = getattr(getattr(fitted, "descent", None), "run", None)
         return FitPreview(cost, would.fits, would.remaining, ridge, asked_ridge, tuple(asked), run)
+
+    def _planned(
+        self, make: Callable[[Table], Procedure[F]], named: Named, where: Where | None
+    ) -> tuple[F, Cost, Sequence[Ask | Open | Reopen]]:
+        """What a procedure on named columns would return of made-up answers, cost and ask, after finding hidden columns."""
+        self._check_where({} if where is None else where)
+        features, *beside = named
+        rows, relation = self._guessed_rows, self.schema.neighbors
+        public = rows if self._rows_are_public(bool(where)) else None
+        hidden = discovery.needed(self.schema, (*features, *beside))
+        made, asked = plan(make(Table(discovery.stand_in(self.schema, hidden), public)), relation, rows)
+        return made, sum((charged(each, relation) for each in asked), self._finding_cost(hidden)), asked
 
     def score(
         self,
@@ -179,9 +209,20 @@ def _words(features: Sequence[str], target: str, weight: str | None, propensity:
     return {"features": features, "target": target, "weight": weight, "propensity": propensity}
 
 
-def _with(procedure: Procedure[F], columns: Columns) -> Procedure[tuple[F, Columns]]:
-    """What a procedure finds, with the columns that it was made for."""
-    return (yield from procedure), columns
+def _fitted(model: PrivateModel, named: Named, table: Table) -> Procedure[tuple[Any, Columns]]:
+    """What fits a model to named columns of a table, with the columns that it was made for."""
+    columns = _columns(table, *named)
+    return (yield from model.procedure(columns, table.schema.neighbors)), columns
+
+
+def _tuned(
+    made: Sequence[PrivateModel], named: Named, selection_epsilon: Number | None, table: Table
+) -> Procedure[tuple[Any, Columns]]:
+    """What chooses among candidates, with the columns that it was made for."""
+    from discreet.models.estimators.tuning import tuning
+
+    columns = _columns(table, *named)
+    return (yield from tuning(made, columns, table.schema.neighbors, selection_epsilon)), columns
 
 
 def charged(asked: Ask | Open | Reopen, relation: Relation) -> Cost:

@@ -44,14 +44,14 @@ class Session(Questions, Fitting, Synthesis):
     Every statistic takes what to spend (``epsilon`` alone, ``epsilon`` and ``delta``, or ``rho``; ``mechanism`` and
     ``calibration`` as for the functions), ``by=`` a declared category or several, and ``where={"sex": "f"}``.
 
-    ``table`` is anything ``discreet.sources.open_source`` opens; ``schema`` a Schema or the path of a TOML file;
-    ``ledger`` a Ledger or its url (``"sqlite:///ledger.db"``; in memory by default, and then gone with the process;
-    ``"test"`` for tests, which alone allows a seed and an infinite epsilon). A relative path is taken from where the
-    table's file lies, or else the schema's: the same ledger pays in whichever folder a program is run. ``name`` is the
-    ledger of this table of people within the database; without it, the only one there is. ``version`` is a public word for
-    this state of the table: the same question on the same version is answered again at no cost. Files go by path, size and
-    time of change; a table in memory counts as new without it. ``dialect``, such as ``{"delimiter": ";"}``, is refused where
-    it contradicts the schema, which declares how cells are written.
+    ``table`` is anything ``discreet.sources.open_source`` opens; ``schema`` a Schema or the path of a TOML file; ``ledger``
+    a Ledger or its url (``"sqlite:///ledger.db"``; in memory by default, and then gone with the process; ``"test"`` for
+    tests, which alone allows a seed and an infinite epsilon). A relative path is taken from where the table's file lies, or
+    else the schema's: the same ledger pays in whichever folder a program is run. ``name`` is the ledger of this table of
+    people within the database; without it, the only one there is. ``version`` is a public word for this state of the table:
+    the same question on the same version is answered again at no cost. Files go by path, size and time of change; a table in
+    memory without it counts as a new one. ``dialect``, such as ``{"delimiter": ";"}``, is refused where it contradicts the
+    schema, which declares how cells are written.
 
     A column with private bounds or labels is found, for its price, when a question first needs it, or by ``discover``;
     ``schema`` then holds what was found.
@@ -122,8 +122,8 @@ class Session(Questions, Fitting, Synthesis):
             raise InvalidRequest(f"no keyword is called {next(iter(rest))!r}; what to spend is epsilon, delta or rho")
         if self.schema.person is None and not self._source.numbered:
             raise InvalidRequest(
-                "the rows of such a table have no lasting number to be dealt into parts by, and by what they hold equal "
-                "rows would all be in one part; declare person= and max_rows="
+                "the rows of such a table have no lasting number by which to deal them into parts, and dealt by what they "
+                "hold, equal rows would all be in one part; declare person= and max_rows="
             )
         by_position = self.schema.neighbors == "replace" and self.schema.person is None
         question = question_of(function, columns, parts, alpha0, by_position)
@@ -132,7 +132,7 @@ class Session(Questions, Fitting, Synthesis):
     def discover(self, *columns: str) -> Schema:
         """Find, for their price, the columns named (all without a name) that have private bounds or labels.
 
-        Returns the schema with what was found, which questions use from then on. What is found already is not paid again.
+        Returns the schema with what was found, which later questions use. What was found before is not paid for again.
         """
         for name in columns:
             if self._declared.schema[name].price is None:
@@ -203,13 +203,9 @@ class Session(Questions, Fitting, Synthesis):
         paid = isinstance(first, Ask) and first.query.described and self.ledger.paid_for(first, source, relation)
         if not would.fits and not paid:
             what = "fit" if "fit" in request.words else "request"
-            other = self.ledger.budget is not None and self.ledger.budget.rho is None and would.cost.epsilon is None
-            remedy = "such a budget pays for epsilon, and for no rho: give epsilon" if other else "ask for less"
-            if self.ledger.budget is not None and would.cost.delta and not self.ledger.budget.delta and would.cost.epsilon:
-                remedy = f"such a budget has no delta, which this {what} needs: make one with Budget(epsilon=..., delta=...)"
             raise BudgetExceeded(
                 f"the budget of the ledger {self.ledger.name!r} is {self.ledger.budget}: this {what} asks for {would.cost}, "
-                f"and {would.remaining} is left; {remedy}. Nothing was charged"
+                f"and {would.remaining} is left; {_remedy(would.cost, self.ledger.budget, what)}. Nothing was charged"
             )
 
     def _afterwards(self, cost: Cost) -> Afterwards:
@@ -248,6 +244,15 @@ class Session(Questions, Fitting, Synthesis):
                 "under replace the number of rows is public, and there are none; use add_remove, or wait for rows"
             )
         return Table(self.schema, self._rows)
+
+
+def _remedy(cost: Cost, budget: Budget | None, what: str) -> str:
+    """What to do about a cost that does not fit into a budget."""
+    if budget is not None and budget.rho is None and cost.epsilon is None:
+        return "such a budget pays for epsilon, and for no rho: give epsilon"
+    if budget is not None and cost.delta and not budget.delta and cost.epsilon:
+        return f"such a budget has no delta, which this {what} needs: make one with Budget(epsilon=..., delta=...)"
+    return "ask for less"
 
 
 def _size(batch: Any) -> int:

@@ -137,6 +137,20 @@ def test_tune_and_fit_by_grpua(run: Run, folder: Path, paid: list[str]) -> None:
     assert "grpua" in ran.out + ran.err or "delta" in ran.out + ran.err
 
 
+def test_clusters_are_fitted_and_tuned_and_shown_before(run: Run, folder: Path, paid: list[str]) -> None:
+    options = [*paid, "-m", "kmeans", "-f", "age,weight", "--epsilon", "10", "--out", folder / "k.json"]
+    shown = run("tune", *options, "--try", "n_clusters=1,2", "--plan")
+    assert "would cost ε=10 in all" in shown.out
+    assert "nothing was charged" in shown.out
+    assert not (folder / "l.db").exists()
+    doc = run("tune", *options, "--try", "n_clusters=1,2", "--json").doc
+    assert doc["cost"] == "ε=10"
+    again = run("tune", *options, "--try", "n_clusters=1,2", "--plan", "--epsilon", "95", "--json").doc
+    assert (again["fits"], again["left_now"]) == (False, "ε=90")
+    assert run("fit", *options).code == 0
+    assert "fit needs --model, --features, --target" in refused(run, "fit", *paid)
+
+
 def test_local(run: Run, folder: Path) -> None:
     out = folder / "r.json"
     table = folder / "people.csv"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from discreet.core import files
+from discreet.core import whole_files
 from tests.patches import only_here
 
 OLD, NEW = "old " * 1000, "new " * 5000
@@ -37,7 +37,7 @@ def test_a_failure_anywhere_leaves_what_was(
 
     only_here(monkeypatch, Path if broken == "write" else os, {"write": "write_text"}.get(broken, broken), fail)
     with pytest.raises(OSError, match="No space left"):
-        files.write_text(target, NEW)
+        whole_files.write_text(target, NEW)
     monkeypatch.undo()
     assert _left(tmp_path) == (["doc.json"] if there else [])
     assert not there or target.read_text() == OLD
@@ -59,7 +59,7 @@ def test_content_is_on_the_disk_before_the_name_and_the_folder_after(
 
     only_here(monkeypatch, os, "fsync", synced)
     only_here(monkeypatch, os, "replace", renamed)
-    files.write_text(tmp_path / "doc.json", NEW)
+    whole_files.write_text(tmp_path / "doc.json", NEW)
     assert done == [f"file of {len(NEW)}", "rename", "folder"]
 
 
@@ -67,11 +67,11 @@ def test_permissions(tmp_path: Path) -> None:
     """New files follow the umask or are the owner's own; a file that was there keeps what it had."""
     mask = os.umask(0o027)
     try:
-        for name, mode, expected in (("a", files.PUBLIC, 0o640), ("b", files.OWN, 0o600)):
-            files.write_text(tmp_path / name, OLD, mode)
+        for name, mode, expected in (("a", whole_files.PUBLIC, 0o640), ("b", whole_files.OWN, 0o600)):
+            whole_files.write_text(tmp_path / name, OLD, mode)
             assert (tmp_path / name).stat().st_mode & 0o777 == expected
         (tmp_path / "a").chmod(0o604)
-        files.write_text(tmp_path / "a", NEW)
+        whole_files.write_text(tmp_path / "a", NEW)
         assert (tmp_path / "a").stat().st_mode & 0o777 == 0o604
     finally:
         os.umask(mask)
@@ -79,11 +79,11 @@ def test_permissions(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
-from discreet.core import files
+from discreet.core import whole_files
 print("ready", flush=True)
 while True:
     for text in ("old " * 1000, "new " * 5000):
-        files.write_text(sys.argv[1], text)
+        whole_files.write_text(sys.argv[1], text)
 """
 
 
@@ -105,6 +105,6 @@ def test_a_killed_writer_leaves_a_whole_file(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_found_first(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
-        files.check_writable(tmp_path / "nowhere")
-    files.check_writable(tmp_path)
+        whole_files.check_writable(tmp_path / "nowhere")
+    whole_files.check_writable(tmp_path)
     assert _left(tmp_path) == []

@@ -130,6 +130,12 @@ def test_an_unknown_column_is_named_with_the_nearest() -> None:
             "line 5: .*row",
         ),
         ('[columns]\nage = { type = "real", bounds = [1, 0] }\n', InvalidRequest, "line 2: "),
+        (
+            'neighbors = "replace"\n[columns."an \'age\', no formula"]\ntype = "real"\nbounds = [0, 1]\nmissing = "drop"\n',
+            InvalidRequest,
+            "line 5: .*under neighbors='replace'",
+        ),
+        ('[columns.b]\ntype = "real"\nformula = "c"\nbounds = [0, 1]\n', UnknownName, "line 3: column 'b': formula"),
         ("columns.age = 3\n", UnsupportedFormat, "line 1: column 'age': a column is a table"),
         ("columns = 3\n", UnsupportedFormat, "line 1: columns must be a table"),
         ('person = "i"\n\nmax_rows = 0\n[columns]\n', InvalidRequest, "line 3: max_rows must be"),

@@ -60,6 +60,23 @@ def test_the_map_covers_every_package() -> None:
     assert [name for name in files if not re.search(rf"`(src/discreet/)?{re.escape(name)}`", table)] == []
 
 
+def test_the_map_names_every_room_of_a_package_and_nothing_that_is_not_there() -> None:
+    lines = TEXT[TEXT.index("## Where things are") : TEXT.index("## A new noise law")].splitlines()
+    source = ROOT / "src/discreet"
+    rooms = [p.parent for p in source.glob("*/*/__init__.py") if p.parent.parent.name != "service"]
+    rows = {room: [line for line in lines if f"`src/discreet/{room.parent.name}`" in line] for room in rooms}
+    assert [room for room, (row, *_) in rows.items() if not re.search(rf"`(\w+/)?{room.name}`", row)] == []
+    named = {path for line in lines if line.startswith("|") for path in re.findall(r"`(src/[\w/.]+)`", line)}
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_first_page_of_the_service_says_what_every_file_does() -> None:
+    source = ROOT / "src/discreet/service"
+    there = {p.stem for p in source.glob("*.py")} - {"__init__"} | {"pages"}
+    page = (source / "__init__.py").read_text(encoding="utf-8")
+    assert set(re.findall(r"``(\w+)``", page[page.index("=====") :])) - {"serve"} == there
+
+
 def test_every_recipe_is_there() -> None:
     assert list(RECIPES) == ["noise law", "statistic", "model", "source", "command"]
 

@@ -26,7 +26,7 @@ from discreet.inference import (
     infer,
 )
 from discreet.inference.inferring import choose, prepare
-from discreet.inference.samplers import run as running
+from discreet.inference.samplers import chains as running
 
 from .helpers import assert_close
 

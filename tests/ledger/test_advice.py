@@ -19,10 +19,10 @@ import pytest
 from discreet.cli import main
 from discreet.core.ask import Ask
 from discreet.core.budget import Budget
-from discreet.core.files import is_full
 from discreet.core.random import Random
 from discreet.core.runner import Bill, Desk
 from discreet.core.unit import Unit
+from discreet.core.whole_files import is_full
 from discreet.errors import (
     DiscreetError,
     InvalidRequest,

@@ -24,8 +24,8 @@ from discreet.core.release import Release
 from discreet.core.runner import Bill, Desk
 from discreet.errors import BudgetExceeded, InvalidRequest, LedgerUnavailable, Withheld
 from discreet.ledger import Ledger, process_tally
+from discreet.ledger.event_tables import all_pending
 from discreet.ledger.outcomes import Outcome
-from discreet.ledger.tables import all_pending
 
 from .laws import People, Plain, Sevens, eps
 

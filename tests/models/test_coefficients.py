@@ -11,7 +11,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InvalidRequest
-from discreet.models.intervals.spread import Spread
+from discreet.models.intervals.error_law import ErrorLaw
 
 mpl.use("agg")
 m = ds.models
@@ -132,7 +132,7 @@ def test_several_together_have_the_level_they_promise() -> None:
     """Draws of the law itself, 40 of them: p below 0.05 more than 14 times has a probability below 1e-9."""
     rng = np.random.default_rng(5)
     states = rng.normal(size=(4, 3, 3))
-    law = Spread(states @ states.swapaxes(1, 2), 0.3 * (states.swapaxes(1, 2) @ states), 5)
+    law = ErrorLaw(states @ states.swapaxes(1, 2), 0.3 * (states.swapaxes(1, 2) @ states), 5)
     small = 0
     for _ in range(40):
         state, gamma = rng.integers(4), rng.gamma(3.0)

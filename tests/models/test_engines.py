@@ -14,8 +14,8 @@ import pytest
 import discreet as ds
 from discreet.models.design import Design
 from discreet.models.losses import HuberHinge, Logistic
+from discreet.models.queries.empirical_risk import Minimiser, Problem
 from discreet.models.queries.opera import Descent
-from discreet.models.queries.problem import Minimiser, Problem
 from discreet.models.solve.objective import Objective
 from discreet.sources import open_source
 

@@ -26,7 +26,7 @@ from discreet.models.queries.constrained_problem import (
     ConstrainedProblem,
     minimise_within,
 )
-from discreet.models.queries.problem import Minimiser, Problem
+from discreet.models.queries.empirical_risk import Minimiser, Problem
 from discreet.models.queries.regression_sums import RegressionMoments, solve, spread_of
 from discreet.models.regions import EVERYWHERE, Ball, Box, FreeLast, Region, own_region
 from discreet.models.solve import newton_in_region, projected_gradient

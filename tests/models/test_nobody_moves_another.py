@@ -21,7 +21,7 @@ from discreet.models.losses import HuberHinge, Logistic, Squared
 from discreet.models.own_losses import own_loss
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser, ConstrainedProblem
 from discreet.models.queries.contest import Contest, ScoringRule
-from discreet.models.queries.problem import Minimiser, Problem
+from discreet.models.queries.empirical_risk import Minimiser, Problem
 from discreet.models.regions import Ball, Box
 from discreet.models.solve.newton import minimise
 from discreet.models.target import Target

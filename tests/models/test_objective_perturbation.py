@@ -26,8 +26,8 @@ from discreet.models.feature import Feature
 from discreet.models.losses import Huber, HuberHinge, Logistic, Loss
 from discreet.models.perturbation import ask_for
 from discreet.models.queries.contest import Contest, ScoringRule
+from discreet.models.queries.empirical_risk import Minimiser, Problem
 from discreet.models.queries.opera import Descent
-from discreet.models.queries.problem import Minimiser, Problem
 from discreet.models.solve.objective import Objective
 from discreet.models.target import Target
 from discreet.sources import open_source

@@ -16,6 +16,7 @@ from discreet.errors import BudgetExceeded, InvalidRequest
 from discreet.mechanisms import Exponential
 from discreet.models.design import Design
 from discreet.models.estimators.tuning import read_candidates, tune, tuning
+from discreet.models.evaluate.centres_rule import CentresRule
 from discreet.models.evaluate.decisions import RightDecisions
 from discreet.models.evaluate.network_rule import NetworkRule
 from discreet.models.feature import Feature
@@ -25,6 +26,7 @@ from discreet.models.protocol import Columns
 from discreet.models.queries.contest import Contest, DecisionContest, NumberContest, ScoringRule
 from discreet.models.target import Target, Weight
 from discreet.sources import open_source
+from discreet.statistics.bounded_rows import BoundedRows
 
 RIDGES = (1e-6, 1.0, 1e-5)
 
@@ -257,6 +259,7 @@ def test_bad_requests() -> None:
     model = ds.models.LogisticRegression(bounds=(-1, 1), classes=[0, 1])
     one = ds.models.LogisticRegression(bounds=(-1, 1), classes=[0, 1], epsilon=1)
     other = ds.models.LogisticRegression(bounds=(-1, 1), classes=[0, 1], epsilon=2)
+    half = ds.models.LogisticRegression(bounds=(-1, 1), classes=[0, 1], delta=1e-5)
     wider = ds.models.LogisticRegression(bounds=(-2, 1), classes=[0, 1], epsilon=1)
     bad: list[tuple[Any, dict[str, Any], str]] = [
         ([], {}, "at least one"),
@@ -264,6 +267,7 @@ def test_bad_requests() -> None:
         ({"ridge": [1, 2]}, {}, "dicts with one value each, got one dict of"),
         ([one, other], {}, "different prices"),
         ([one], {"epsilon": 1}, "not to both"),
+        ([half], {"epsilon": 1}, "a candidate with delta"),
         ([{"ridge": 1}], {}, "need model="),
         ([model], {}, "needs epsilon"),
         (["ridge"], {}, "a candidate is a model"),
@@ -329,7 +333,7 @@ def test_models_without_a_target_or_a_contest_are_refused_before_anything_is_pai
     paid: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "expected_rows": 30} | facts
     kept = ds.models.MLPClassifier(classes=[0, 1, 2], checkpoint="run.json", **paid)
     for rivals, words in (
-        ([kept], "leave checkpoint out"), ([ds.models.KMeans(epsilon=1, **facts)], "target"),
+        ([kept], "leave checkpoint out"), ([ds.models.PCA(epsilon=1, **facts)], "whose errors cannot"),
     ):  # fmt: skip
         with pytest.raises(InvalidRequest, match=words):
             ds.models.tune(rivals, x, y)
@@ -421,6 +425,57 @@ def test_networks_of_a_number_are_judged_on_people_of_their_own_through_a_sessio
     session = ds.Session(table, schema, ds.Budget(epsilon=1, delta=1e-6))
     assert np.isfinite(session.tune(rivals, ["x"], "y", epsilon=1, delta=1e-6).predict(table | {"x": [0.0] * 4})).all()
     assert session.spent().epsilon == 1
+
+
+def _two_clusters(rows: int) -> Any:
+    """Around (-.5, -.5) and (.5, .5)."""
+    rng = np.random.default_rng(3)
+    return np.where(np.arange(rows) % 2 == 0, -0.5, 0.5)[:, None] + rng.uniform(-0.1, 0.1, (rows, 2))
+
+
+def test_clusters_are_tuned_by_distances_and_shown_before() -> None:
+    """Without noise the mean squared distances are about .27, .007 and .27 of two corners' 8: 1,200 judges make 40 of it;
+    at epsilon 20 the noise of rounds is nothing beside it, and a wrong choice is less likely than e^-300."""
+    x = _two_clusters(4800)
+    schema = ds.Schema({"a": ds.Real(-1, 1), "b": ds.Real(-1, 1)}, expected_rows=4800)
+    session = ds.Session({"a": x[:, 0], "b": x[:, 1]}, schema, ds.Budget(epsilon=30))
+    kinds = [{"n_clusters": 1}, {"n_clusters": 2}, {"n_clusters": 1, "rounds": 4}]
+    rivals: dict[str, Any] = {"features": ["a", "b"], "model": ds.models.KMeans(), "epsilon": 20}
+    before = session.preview_tune(kinds, **rivals)
+    assert (before.cost.epsilon, before.fits, before.remaining.epsilon) == (20, True, 10)  # type: ignore[union-attr]
+    assert session.spent().epsilon == 0
+    found = session.tune(kinds, **rivals)
+    assert found.tuning_.chosen == 1
+    assert session.spent().epsilon == 20 == found.privacy_.cost.epsilon
+    assert not session.preview_tune(kinds, **rivals).fits
+    with pytest.raises(InvalidRequest, match="learns from features alone"):
+        session.preview_tune(kinds, target="a", **rivals)
+    with pytest.raises(InvalidRequest, match="needs target"):
+        session.preview_tune([ds.models.LinearRegression(epsilon=1)], ["a"])
+
+
+def test_a_contest_of_centres_counts_squared_distances_and_a_person_moves_each_by_their_rows() -> None:
+    """By hand, then brute force over extreme people of up to two rows, for centres in corners and in the middle."""
+    bounded = BoundedRows.of(ds.Schema({"a": ds.Real(-1, 1), "b": ds.Real(0, 4)}), ["a", "b"])
+    corners, middle = np.array([[-1.0, -1.0], [1.0, 0.0]]), np.zeros((1, 2))
+    contest = NumberContest.of([CentresRule(bounded, corners), CentresRule(bounded, corners[:1])], 2)
+    one = NumberContest.of([CentresRule(bounded, middle)], 1)
+    schema = ds.Schema({"a": ds.Real(-1, 1), "b": ds.Real(0, 4)}, person="i", max_rows=2)
+
+    def utilities(people: list[tuple[float, float]], asked: NumberContest = contest) -> Any:
+        rows = [(a, b, i) for i, (a, b) in enumerate(people) for _ in range(3)]
+        cells = zip(*rows, strict=True) if rows else [[]] * 3
+        return asked.evaluate(open_source(dict(zip("abi", map(list, cells), strict=True)), schema))
+
+    assert utilities([(0.5, 2.0)], one)[0] == pytest.approx(-2 * 0.25 / 8, abs=1e-5)
+    assert utilities([(1.0, 4.0)]) == pytest.approx([-2 / 8, -2.0], abs=1e-5)  # a whole side away, and two corners
+    extremes = [(a, b) for a in (-math.inf, -1.0, 0.3, 9.0) for b in (-7.0, 2.0, 1e300, math.nan)]
+    moved = [utilities([(0.0, 1.0), person]) for person in extremes]
+    before = utilities([(0.0, 1.0)])
+    assert all((after <= before).all() for after in moved)  # one-sided
+    worst = max(float(np.abs(left - right).max()) for left in [before, *moved] for right in moved)
+    assert worst == pytest.approx(float(contest.distance("replace").linf), abs=1e-5)
+    assert worst <= 2
 
 
 def _number_rule(weights: list[float]) -> NetworkRule:

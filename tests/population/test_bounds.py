@@ -27,9 +27,19 @@ def test_oracles_of_the_threshold() -> None:
     """64 bins: epsilon 1, 0.1 and rho 0.01; rows of which a person has five, unweighted."""
     assert threshold(DiscreteLaplace(1), 64) == 25
     assert threshold(DiscreteLaplace(10), 64) == 243
-    assert threshold(DiscreteGaussian.costing(1, rho="0.01"), 64) == pytest.approx(46.956, abs=5e-4)
+    assert threshold(DiscreteGaussian.costing(1, rho="0.01"), 64) == 48
     assert threshold(DiscreteLaplace(5), 64) == 122
     assert threshold(Laplace(1, grid=Fraction(1, 2**30)), 64) == pytest.approx(24.189, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "law", [DiscreteLaplace(3), DiscreteGaussian.costing(1, rho="0.01"), Laplace(2), Laplace(2, grid=1)]
+)
+def test_noise_of_empty_bins_reaches_the_threshold_once_in_a_billion_and_no_step_below_it(law: Any) -> None:
+    reached = threshold(law, 64)
+    some = [-math.expm1(64 * math.log1p(-float(law.at_least(t)))) for t in (reached, reached - float(law.grid))]
+    assert some[0] <= 1e-9 * (1 + 1e-6)
+    assert some[1] >= 1e-9 * (1 - 1e-6)
 
 
 def test_bins_are_powers_of_two_of_either_sign() -> None:

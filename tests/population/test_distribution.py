@@ -12,7 +12,7 @@ import discreet as ds
 from discreet.core.release import Release
 from discreet.core.result import Result
 from discreet.errors import InvalidRequest
-from discreet.statistics.distribution import Distribution
+from discreet.statistics.distribution import DistributionReading
 from discreet.statistics.equation import upper_tail
 from discreet.statistics.nodes import branches_for, incidence, least_squares
 from discreet.statistics.reading import CellReading
@@ -23,7 +23,7 @@ X = RNG.normal(0.5, 1 / 6, 1000)
 
 def test_a_median_of_eight_bins() -> None:
     counts = np.array([5.0, 10, 20, 30, 20, 10, 4, 1])
-    reading: Any = Distribution(tuple(range(9)), (8,)).quantile("0.5")
+    reading: Any = DistributionReading(tuple(range(9)), (8,)).quantile("0.5")
     release = [Release.of(ds.Laplace(1), counts)]
     weights = reading.weights[2:3]
     assert upper_tail(-(weights @ counts), np.array([25.0]), weights, ds.Laplace(1))[0] == pytest.approx(

@@ -12,7 +12,7 @@ from study.anonymous_copies import columns
 
 from discreet.errors import InvalidRequest
 from discreet.protect import Hierarchy, anonymize, check
-from discreet.protect.incognito import View
+from discreet.protect.incognito import HistogramView
 from discreet.protect.metrics import METRICS as KNOWN
 
 from .oracle import METRICS, Wish, brute_force, random_table, wishes
@@ -98,13 +98,13 @@ def test_weights_move_the_choice() -> None:
 def test_pruning_saves_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """No node of all columns is computed below what fails in one column or in two, and few of 625 are computed at all."""
     seen: list[tuple[int, ...]] = []
-    computed = View.suppressed
+    computed = HistogramView.suppressed
 
-    def counted(view: View, node: tuple[int, ...]) -> int:
+    def counted(view: HistogramView, node: tuple[int, ...]) -> int:
         seen.append(node)
         return computed(view, node)
 
-    monkeypatch.setattr(View, "suppressed", counted)
+    monkeypatch.setattr(HistogramView, "suppressed", counted)
     rng = np.random.default_rng(0)
     names = ["a", "b", "c", "d"]
     table = {name: rng.integers(0, 100, 2000) for name in names}

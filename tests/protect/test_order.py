@@ -149,7 +149,7 @@ def brute(data: pa.Table, copies: list[Any]) -> Counter[tuple[Any, ...]]:
 @pytest.mark.parametrize("seed", range(6))
 def test_joint_classes_against_brute_force(seed: int, dropped: bool) -> None:
     from discreet.protect.copies import described
-    from discreet.protect.tables import open_table
+    from discreet.protect.stored_table import open_table
 
     rng = np.random.default_rng(seed)
     data = table(150, seed)

@@ -16,9 +16,8 @@ import pytest
 import discreet as ds
 from discreet.core.price import Price
 from discreet.ledger import Ledger
-from discreet.service import config, tokens
+from discreet.service import access_tokens, config
 from discreet.service.access import Custodian
-from discreet.service.boxes import prepare_folders
 from discreet.service.config import Config
 from discreet.service.desk import Office
 from discreet.service.errands import Errands, Made
@@ -26,7 +25,8 @@ from discreet.service.hand import Hand
 from discreet.service.helper import Helper
 from discreet.service.inbox import Inbox
 from discreet.service.log import Log
-from discreet.service.outbox import FINAL, Answer, Outbox
+from discreet.service.mailbox import prepare_folders
+from discreet.service.outbox import FINAL, Outbox, SignedAnswer
 
 if TYPE_CHECKING:
     from tests.service.stand import Stand
@@ -134,7 +134,7 @@ class Analyst:
         settings = self.clinic.config
         outbox, inbox = Outbox(settings.front_boxes, write=False), Inbox(settings.front_boxes, write=True)
         try:
-            who = outbox.identify(tokens.digest(self.secret), time.time())
+            who = outbox.identify(access_tokens.digest(self.secret), time.time())
             return inbox.submit(0 if who is None else who.token, text or body(*asks), time.time())
         finally:
             inbox.close()
@@ -148,7 +148,7 @@ class Analyst:
         finally:
             outbox.close()
 
-    def answer(self, ref: str) -> Answer | None:
+    def answer(self, ref: str) -> SignedAnswer | None:
         outbox = Outbox(self.clinic.config.front_boxes, write=False)
         try:
             return outbox.answer(ref)

@@ -20,13 +20,13 @@ from discreet.core.random import system
 from discreet.core.release import Release
 from discreet.core.runner import Desk
 from discreet.ledger.events import canonical
+from discreet.service import access_tokens
 from discreet.service import config as service_file
-from discreet.service import tokens
 from discreet.service.front import application
 from discreet.service.inbox import Inbox
 from discreet.service.limits import Limits
 from discreet.service.outbox import Outbox
-from discreet.service.question import parse
+from discreet.service.remote_question import parse
 from discreet.service.signing import Signer
 from discreet.sources import open_source
 from tests.service.conftest import SCHEMA
@@ -125,7 +125,7 @@ def set_up(folder: Path) -> tuple[str, str, str, Signer]:
     for name in ("front", "desk"):
         (folder / "boxes" / name).mkdir(parents=True)
     signer, boxes = Signer(folder / "key"), str(folder / "boxes")
-    outbox, given = Outbox(boxes, write=True), [tokens.make(), tokens.make()]
+    outbox, given = Outbox(boxes, write=True), [access_tokens.make(), access_tokens.make()]
     t = outbox.t
     with outbox.box.writing() as connection:
         outbox.set_fact(connection, "key", signer.public)
@@ -137,7 +137,9 @@ def set_up(folder: Path) -> tuple[str, str, str, Signer]:
         )  # fmt: skip
         for number, token in enumerate(given, 1):
             connection.execute(t.analysts.insert(), {"name": f"analyst {number}", "contact": "", "active": True})
-            connection.execute(t.tokens.insert(), {"sha256": tokens.digest(token), "analyst": number, "revoked": False})
+            connection.execute(
+                t.tokens.insert(), {"sha256": access_tokens.digest(token), "analyst": number, "revoked": False}
+            )
             connection.execute(
                 t.grants.insert(),
                 {"analyst": number, "table_name": "patients", "account": number, "cap": json.dumps(CAP),

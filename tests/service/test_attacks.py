@@ -31,20 +31,20 @@ from discreet.core.release import Release
 from discreet.errors import BudgetExceeded, DiscreetError, UnsupportedFormat
 from discreet.jobs.fit_file import KINDS, UNSUPERVISED, model_of
 from discreet.ledger import keeping
+from discreet.service import access_tokens, grants, run, signing, weights
 from discreet.service import config as service_file
-from discreet.service import grants, run, signing, tokens, weights
 from discreet.service import hand as hand_process
 from discreet.service.calls import Refused, json_reply
 from discreet.service.counter import Counter
 from discreet.service.desk import Office
 from discreet.service.errands import Errands
+from discreet.service.fair_lock import FairLock
 from discreet.service.inbox import Inbox
 from discreet.service.limits import Limits
 from discreet.service.model_kinds import _FREE
 from discreet.service.outbox import FINAL, WAITING, Identity, Outbox, Published
-from discreet.service.question import parse, price
+from discreet.service.remote_question import parse, price
 from discreet.service.schedule import MARGIN, Waiting, schedule
-from discreet.service.turns import Turns
 from discreet.service.visitors import Rate
 from discreet.service.wire import Wire, _refusal
 from tests.patches import only_here
@@ -548,7 +548,7 @@ def test_17_a_flood_is_dammed_for_the_one_who_floods(tmp_path: Path, helpers: An
 
 def test_17_turns_at_what_is_slow_go_round() -> None:
     """However many calls of one analyst wait for the process that prices, another's first is the next but one."""
-    turns, order = Turns(most=5), list[int]()
+    turns, order = FairLock(most=5), list[int]()
     waiting = [1, 1, 1, 1, 1, 2, 1, 3, 2]
 
     def take(who: int) -> None:
@@ -826,7 +826,7 @@ def test_25_and_26_the_front_reads_no_table_no_ledger_and_writes_no_answer() -> 
     """As two made-up users: the front reads the outbox, writes the inbox, and gets at nothing else."""
     import tempfile
 
-    from discreet.service.boxes import prepare_folders
+    from discreet.service.mailbox import prepare_folders
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -856,7 +856,7 @@ def test_26_a_forged_answer_is_seen(clinic: Clinic) -> None:
     signing.verify(key, answer.text, answer.signature)
     forged = answer.document
     forged["releases"][0]["value"] = [0.0]
-    for text in (json.dumps(forged), answer.text.replace(ref, tokens.reference()), answer.text + " "):
+    for text in (json.dumps(forged), answer.text.replace(ref, access_tokens.reference()), answer.text + " "):
         with pytest.raises(DiscreetError, match="signature"):
             signing.verify(key, text, answer.signature)
 
@@ -933,7 +933,7 @@ def test_29_a_thief_of_the_mailboxes_finds_no_token(clinic: Clinic) -> None:
     ann.submit(mean())
     inbox.close()
     dump = b"".join(path.read_bytes() for path in (clinic.folder / "boxes").rglob("*") if path.is_file())
-    assert tokens.digest(ann.secret).encode() in dump
+    assert access_tokens.digest(ann.secret).encode() in dump
     for word in (ann.secret, ann.secret.removeprefix("discreet_"), secret):
         assert word.encode() not in dump
 

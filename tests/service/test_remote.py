@@ -157,8 +157,8 @@ def test_an_answer_that_was_changed_is_refused(stand: Stand, remote: Remote, mon
 
 def test_releases_are_held_against_the_asks(remote: Remote) -> None:
     """A desk that answers something else than was asked is found out too: another law, query, filter, number of releases."""
-    from discreet.service.question import blank, parse
-    from discreet.service.replay import replay
+    from discreet.service.remote_question import blank, parse
+    from discreet.service.reread_answer import replay
 
     local = ds.Session(people(), SCHEMA, ledger="test")
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.schema import Categories, Real, Schema
-from discreet.sources import cells, open_source
+from discreet.sources import cell_meaning, open_source
 from discreet.sources.ids import identities
 from tests.sources.oracle import number, person_hash, text
 
@@ -55,14 +55,18 @@ def look(batch: Any) -> Any:
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_no_cell_raises_or_warns(ids: list[Any], xs: list[Any], cs: list[Any]) -> None:
     size = min(len(ids), len(xs), len(cs))
-    table = {"id": cells.objects(ids[:size]), "x": cells.objects(xs[:size]), "c": cells.objects(cs[:size])}
+    table = {
+        "id": cell_meaning.objects(ids[:size]),
+        "x": cell_meaning.objects(xs[:size]),
+        "c": cell_meaning.objects(cs[:size]),
+    }
     found = open_source(table, SCHEMA, batch_rows=5).fold(look, lambda a, b: a + b, ["x", "c"])
     assert len(found) == size
     open_source(pd.DataFrame(table, dtype=object), SCHEMA).fold(look, lambda a, b: a + b, ["x", "c"])
 
 
 def test_what_odd_cells_are_as_numbers() -> None:
-    found = dict(enumerate(cells.numbers(cells.objects(ODD_CELLS)).tolist()))
+    found = dict(enumerate(cell_meaning.numbers(cell_meaning.objects(ODD_CELLS)).tolist()))
     wanted = {2: math.inf, 3: -math.inf, 4: 0.0, 5: math.inf, 6: -math.inf, 7: 2.0**63, 8: -(2.0**63), 9: 7.0, 10: 7.0}
     wanted |= {14: 5.0, 16: 1.0, 17: 2.5, 18: 3.0, 22: 2.5, 24: math.inf, 25: 1 / 3}
     for place, value in found.items():
@@ -76,9 +80,9 @@ number_like = st.text("0123456789+-.eE _infatyNIx", max_size=8) | st.floats().ma
 @settings(max_examples=400, deadline=None, derandomize=True)
 def test_text_reads_as_the_same_number_alone_and_in_company(texts: list[str]) -> None:
     texts = [t for t in texts if t.isprintable()]
-    together = cells.numbers(pa.array([*texts, "nonsense"], pa.string()))[:-1]
-    alone = [cells.numbers(pa.array([t], pa.string()))[0] for t in texts]
-    mixed = cells.numbers(cells.objects([*texts, 1, None]))[:-2]
+    together = cell_meaning.numbers(pa.array([*texts, "nonsense"], pa.string()))[:-1]
+    alone = [cell_meaning.numbers(pa.array([t], pa.string()))[0] for t in texts]
+    mixed = cell_meaning.numbers(cell_meaning.objects([*texts, 1, None]))[:-2]
     plain = [number(t) for t in texts]
     for found in (alone, mixed, plain):
         np.testing.assert_array_equal(together, np.array(found, float))
@@ -90,7 +94,12 @@ def test_text_reads_as_the_same_number_alone_and_in_company(texts: list[str]) ->
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_an_id_hashes_alike_as_number_as_text_and_as_object(ids: list[int | None], salt: int) -> None:
     texts = [None if i is None else str(i) for i in ids]
-    forms = [pa.array(ids, pa.int64()), pa.array(texts, pa.string()), pa.array(texts, pa.large_string()), cells.objects(ids)]
+    forms = [
+        pa.array(ids, pa.int64()),
+        pa.array(texts, pa.string()),
+        pa.array(texts, pa.large_string()),
+        cell_meaning.objects(ids),
+    ]
     forms += [pa.array(texts, pa.string()).dictionary_encode(), pl.Series(texts, dtype=pl.String).to_arrow()]
     for form in forms:
         keys, hashes = identities(form, salt)[:2]
@@ -102,7 +111,11 @@ def test_an_id_hashes_alike_as_number_as_text_and_as_object(ids: list[int | None
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_a_word_hashes_alike_everywhere(words: list[str | None]) -> None:
     words = [w for w in words if w is None or w.isprintable()]
-    for form in (pa.array(words, pa.string()), cells.objects(words), pa.array(words, pa.string()).dictionary_encode()):
+    for form in (
+        pa.array(words, pa.string()),
+        cell_meaning.objects(words),
+        pa.array(words, pa.string()).dictionary_encode(),
+    ):
         assert identities(form, 5)[1].tolist() == [person_hash(w, 5) for w in words]
 
 
@@ -111,10 +124,10 @@ def test_labels_compare_by_canonical_text() -> None:
         (1, "1"), (1.0, "1"), (True, "true"), (np.bool_(False), "false"), (Decimal("2.50"), "2.5"), (b"a", "a"), ("A", "A"),
         (-0.0, "0"), (2.5, "2.5"), ("", None), (None, None), (math.nan, None), (pd.NA, None), (pd.NaT, None), (Odd(), None),
     ]:  # fmt: skip
-        assert cells.label(cell) == wanted
+        assert cell_meaning.label(cell) == wanted
     assert text(1.0) == "1"
     lookup = Categories([True, False]).lookup()
-    assert cells.codes(np.array(["true", "True", "TRUE", "false", "1", "tRUE"]), lookup, -1, -1).tolist() == [
+    assert cell_meaning.codes(np.array(["true", "True", "TRUE", "false", "1", "tRUE"]), lookup, -1, -1).tolist() == [
         0,
         0,
         0,
@@ -122,7 +135,7 @@ def test_labels_compare_by_canonical_text() -> None:
         -1,
         -1,
     ]
-    assert cells.codes(np.array([True, False]), lookup, -1, -1).tolist() == [0, 1]
+    assert cell_meaning.codes(np.array([True, False]), lookup, -1, -1).tolist() == [0, 1]
 
 
 def test_whole_numbers_are_the_same_labels_near_each_other_and_far_apart() -> None:
@@ -136,9 +149,9 @@ def test_whole_numbers_are_the_same_labels_near_each_other_and_far_apart() -> No
                 names = [str(n) for n in column.tolist()]
                 known = Categories(sorted(set(names[:-1])) or ["x"], other="x")
                 labels = known.lookup(), known.stray("add_remove"), known.fill("add_remove"), known.fold
-                alone = cells.codes(cells.objects(names), *labels)
-                assert cells.codes(column, *labels).tolist() == alone.tolist()
-                assert sorted(cells.keys(column)[0]) == sorted(set(names))
+                alone = cell_meaning.codes(cell_meaning.objects(names), *labels)
+                assert cell_meaning.codes(column, *labels).tolist() == alone.tolist()
+                assert sorted(cell_meaning.keys(column)[0]) == sorted(set(names))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import discreet as ds
 from discreet.cli import main
 from discreet.core.dialect import ENCODINGS, Dialect
 from discreet.errors import DiscreetError, InvalidRequest
-from discreet.sources import cells, open_source
+from discreet.sources import cell_meaning, open_source
 
 GERMAN = Dialect(delimiter=";", decimal=",", thousands=".", encoding="latin-1", missing=["NA", "-99"])
 COLUMNS = {"x": ds.Real(-1e6, 1e6), "c": ds.Categories(["süd", "nord"], aliases={"nord": ["N", "North "]}, fold=True)}
@@ -38,10 +38,10 @@ def test_a_number_is_read_as_it_is_spelt(number: float, decimal: str, thousands:
     if decimal == thousands:
         return
     dialect = Dialect(decimal=decimal, thousands=thousands)
-    column = cells.objects([spelt(number, dialect)])
-    assert cells.numbers(column, dialect)[0] == float(f"{number:.3f}")
+    column = cell_meaning.objects([spelt(number, dialect)])
+    assert cell_meaning.numbers(column, dialect)[0] == float(f"{number:.3f}")
     other = Dialect(decimal="," if decimal == "." else ".", thousands=None)
-    read = cells.numbers(column, other)[0]
+    read = cell_meaning.numbers(column, other)[0]
     assert np.isnan(read) or read == float(f"{number:.3f}")
 
 
@@ -64,12 +64,12 @@ def test_an_ill_grouped_number_is_missing_and_never_another() -> None:
         "inf",
     ]
     wanted = [1234, 1234, None, None, 1234.5, 0.5, 5, None, None, None, None, None, None, 1000, np.inf]
-    forms: list[Any] = [cells.objects(texts), pa.array(texts), pa.array(texts).dictionary_encode(), np.array(texts)]
+    forms: list[Any] = [cell_meaning.objects(texts), pa.array(texts), pa.array(texts).dictionary_encode(), np.array(texts)]
     for form in forms:
-        found = cells.numbers(form, GERMAN).tolist()
+        found = cell_meaning.numbers(form, GERMAN).tolist()
         assert [None if np.isnan(v) else v for v in found] == wanted
-    assert np.isnan(cells.numbers(np.array([-99.0, 4.0]), GERMAN)).tolist() == [True, False]
-    assert np.isnan(cells.numbers(np.array([-99, 4]), GERMAN)).tolist() == [True, False]
+    assert np.isnan(cell_meaning.numbers(np.array([-99.0, 4.0]), GERMAN)).tolist() == [True, False]
+    assert np.isnan(cell_meaning.numbers(np.array([-99, 4]), GERMAN)).tolist() == [True, False]
 
 
 def test_marks_that_nobody_can_tell_apart_are_one() -> None:
@@ -78,8 +78,8 @@ def test_marks_that_nobody_can_tell_apart_are_one() -> None:
         texts = [f"1{mark}234{mark}567,5" for mark in marks] + ["1_234", "12" + marks[0] + "34"]
         for thousands in marks:
             dialect = Dialect(decimal=",", thousands=thousands)
-            for form in (cells.objects(texts), pa.array(texts)):
-                found = cells.numbers(form, dialect)
+            for form in (cell_meaning.objects(texts), pa.array(texts)):
+                found = cell_meaning.numbers(form, dialect)
                 assert found[: len(marks)].tolist() == [1234567.5] * len(marks)
                 assert np.isnan(found[len(marks) :]).all()
             assert dialect.plain(texts[1]) == "1234567.5"

@@ -18,7 +18,7 @@ from study import declared_types, interference, reading
 import discreet as ds
 from discreet.core.schema import Categories, Real, Schema
 from discreet.errors import InvalidRequest, UnknownName, UnsupportedFormat
-from discreet.sources import cells, open_source
+from discreet.sources import cell_meaning, open_source
 from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.ids import hash_whole, identities, identity
 
@@ -68,7 +68,7 @@ def numbers(table: Any, schema: Schema = NUMBER, **options: Any) -> list[float]:
 
 def test_one_date_makes_no_number_and_no_person_vanish() -> None:
     column = [DAY] + [5.0] * 1000
-    for x in (column, cells.objects(column), pd.Series(column, dtype=object), pd.Series(column, dtype="category")):
+    for x in (column, cell_meaning.objects(column), pd.Series(column, dtype=object), pd.Series(column, dtype="category")):
         assert numbers({"x": x})[1:] == [5.0] * 1000
     assert numbers(pd.DataFrame({"x": pd.Series(column, dtype=object)}))[1:] == [5.0] * 1000
     who = [DAY, *map(float, range(1000))]
@@ -82,8 +82,8 @@ def test_one_id_changes_no_order_of_others(odd: Any) -> None:
     others = [30, 4, 5, -2, "b", "a"]
     for at in range(len(others) + 1):
         for rest in (others, others[:4]):
-            keys = identities(cells.objects([*rest[:at], odd, *rest[at:]]), DEFAULT_SALT).keys
-            alone = identities(cells.objects(rest), DEFAULT_SALT).keys
+            keys = identities(cell_meaning.objects([*rest[:at], odd, *rest[at:]]), DEFAULT_SALT).keys
+            alone = identities(cell_meaning.objects(rest), DEFAULT_SALT).keys
             found = np.argsort(np.delete(keys, min(at, len(rest))), kind="stable")
             assert found.tolist() == np.argsort(alone, kind="stable").tolist()
 
@@ -205,7 +205,7 @@ def test_ids_cannot_be_chosen_to_be_drawn_together(tmp_path: Path) -> None:
     """A number is found whose public hash is a name's; in 20 lots of rate 1/2 the two are never parted: once in 2**20."""
     for place in range(1000):
         name = f"p{place}"
-        number = whole_with_hash(int(identities(cells.objects([name]), DEFAULT_SALT).hashes[0]))
+        number = whole_with_hash(int(identities(cell_meaning.objects([name]), DEFAULT_SALT).hashes[0]))
         if abs(number) < 10**18:
             break
     met = identities(pa.array([name, str(number)]), DEFAULT_SALT).hashes
@@ -222,7 +222,7 @@ def test_ids_cannot_be_chosen_to_be_drawn_together(tmp_path: Path) -> None:
 def test_engines_draw_the_same_people(tmp_path: Path) -> None:
     """With one seed: a lot is a function of the key and the id, whatever else is in a batch."""
     ids = [str(i) for i in range(40)] + [f"p{i}" for i in range(40)] + [1.5, b"\xff"]
-    table = {"x": np.arange(82.0), "id": cells.objects(ids)}
+    table = {"x": np.arange(82.0), "id": cell_meaning.objects(ids)}
     schema = Schema({"x": Real(0, 99)}, person="id", max_rows=1)
     lines = [b"x,id", *(b"%d,%s" % (n, identity(cell)) for n, cell in enumerate(ids))]
     (tmp_path / "t.csv").write_bytes(b"\n".join(lines))
@@ -236,7 +236,7 @@ def test_engines_draw_the_same_people(tmp_path: Path) -> None:
 
 def test_polars_objects_and_other_odd_columns_are_read() -> None:
     column = [DAY, 5.0, "7", None, b"\xff"]
-    for x in (pl.Series("x", column, dtype=pl.Object), tuple(column), np.ma.masked_array(cells.objects(column))):
+    for x in (pl.Series("x", column, dtype=pl.Object), tuple(column), np.ma.masked_array(cell_meaning.objects(column))):
         assert numbers({"x": x})[1:3] == [5.0, 7.0]
 
 

@@ -18,7 +18,7 @@ from discreet.core.runner import plan
 from discreet.errors import BudgetExceeded, InvalidRequest
 from discreet.report.synthetic import render
 from discreet.synthetic.measurement import total
-from discreet.synthetic.synthesizing import Request
+from discreet.synthetic.synthesizing import SynthesisRequest
 
 ROWS = 1500
 RNG = np.random.default_rng(0)
@@ -252,7 +252,7 @@ def test_many_columns_choose_a_tree_and_more(price: dict[str, Any]) -> None:
     """Eight columns have 28 pairs: 7 tie them together and 17 are chosen beyond; all that is asked adds up to the price."""
     names = [f"c{i}" for i in range(8)]
     schema = ds.Schema({name: ds.Categories(["a", "b"], missing="a") for name in names})
-    request = Request(schema, names, tables=2)
+    request = SynthesisRequest(schema, names, tables=2)
     made, asks = plan(request.procedure(Price(**price)), "add_remove", 1000)
     assert [len(m.places) for m in made.measurements] == [1] * 8 + [2] * 24
     assert len({m.places for m in made.measurements}) == 32

@@ -30,6 +30,7 @@ from discreet.models import (
     ClipQuantile,
     ConstrainedClassifier,
     ConstrainedRegression,
+    GammaRegressor,
     GaussianNB,
     GRPUANetwork,
     KernelOutcomeWeightedLearner,
@@ -64,7 +65,7 @@ from discreet.models.protocol import Columns
 from discreet.models.queries.regression_sums import RegressionSums
 from discreet.statistics.joint import ask, ask_together
 from discreet.statistics.question import Table, build
-from discreet.synthetic.synthesizing import Request
+from discreet.synthetic.synthesizing import SynthesisRequest
 
 SCHEMA: dict[str, Column] = {
     "x": Real(-1, 1),
@@ -73,6 +74,7 @@ SCHEMA: dict[str, Column] = {
     "c": Categories((0, 1, 2)),
     "z": Real(-1, 1),
     "w": Real(0, 2),
+    "u": Real(0.5, 2),
 }
 ROWS = 6
 
@@ -164,7 +166,7 @@ def _synthetic(columns: Columns, relation: Relation) -> Procedure[Any]:
     """A workload longer than is measured at once, so that a tree and more tables are chosen."""
     names = [*columns.features, columns.target, "w"]
     sets = [each for size in (2, 3, 4) for each in combinations(names, size)]
-    request = Request(columns.schema, names, bins={"x": 2, "z": 2, "w": 2}, workload=sets, tables=2)
+    request = SynthesisRequest(columns.schema, names, bins={"x": 2, "z": 2, "w": 2}, workload=sets, tables=2)
     return request.procedure(Price(rho="0.5"))
 
 
@@ -213,6 +215,11 @@ def _number_tuning(columns: Columns, relation: Relation) -> Procedure[Any]:
     return tuning(read_candidates(networks, None, {"epsilon": 4, "delta": "0.01"}), columns, relation)
 
 
+def _cluster_tuning(columns: Columns, relation: Relation) -> Procedure[Any]:
+    clusters = [KMeans(n_clusters=size, rounds=1) for size in (1, 2)]
+    return tuning(read_candidates(clusters, None, {"epsilon": 1}), columns, relation)
+
+
 _LOTS: dict[str, Any] = {"epsilon": 4, "delta": "0.01", "steps": 2, "expected_rows": 2, "lot_size": 1, "clip": "0.5"}
 _PLAIN: dict[str, Any] = {"epsilon": 1, "fit_intercept": False}
 _FAR = Ball(Fraction(1000))
@@ -257,6 +264,7 @@ EXAMS = [
         target="c", delta=0.01, relation="replace", cost=0.8),
     _of(LinearSVC(method="output", ridge="10", **_PLAIN), "LinearSVC, three classes, output", target="c"),
     _of(PoissonRegressor(ridge="4", **_PLAIN), target="w", cost=0.8),
+    _of(GammaRegressor(ridge="4", **_PLAIN), target="u", cost=0.8),
     _of(PoissonRegressor(ridge="10", method="output", **_PLAIN), "PoissonRegressor, output", target="w", relation="replace"),
     _of(GaussianNB(epsilon=1)),
     _of(GaussianNB(epsilon=1, delta="0.01"), "GaussianNB, Gaussian", delta=0.01, features=("x", "v")),
@@ -285,6 +293,7 @@ EXAMS = [
     Exam("coefficient of determination", _determination, target="z", delta=0.01, cost=0.02),
     Exam("tuning", _tuning, whole=True, cost=6, background=1),
     Exam("tuning by decisions", _decision_tuning, whole=True, cost=6, background=1),
+    Exam("tuning of clusters", _cluster_tuning, target="", whole=True, cost=6, background=1),
     Exam("tuning of numbers", _number_tuning, target="z", whole=True, delta=0.01, cost=6, background=1),
     _of(SGDClassifier(fit_intercept=False, **_LOTS), whole=True, delta=0.01, cost=1.4),
     _of(SGDClassifier(fit_intercept=False, **_LOTS), "SGDClassifier, replace", whole=True, delta=0.01, relation="replace",

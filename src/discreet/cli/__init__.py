@@ -40,7 +40,7 @@ def _run(given: list[str]) -> int:
     import typer
 
     from discreet.cli.app import UsageProblem, app
-    from discreet.core.files import is_full
+    from discreet.core.whole_files import is_full
     from discreet.errors import DiscreetError
 
     try:

@@ -30,7 +30,7 @@ def fit(
             help="logistic, svm, kernel, treatment, linear, sgd, network, grpua and others; a wrong word lists all.",
         ),
     ] = None,
-    target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.")] = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict; some have none.")] = None,
     features: Annotated[str | None, typer.Option("--features", "-f", help="The columns to predict from: age,sex.")] = None,
     epsilon: Annotated[str | None, typer.Option("--epsilon", help="What to spend: epsilon.")] = None,
     delta: Annotated[str | None, typer.Option("--delta", help="What to spend besides epsilon.")] = None,
@@ -81,16 +81,11 @@ def fit(
             )
         wanted = jobs.fit_file.from_file(Path(table), out)
     else:
-        needed: dict[str, Any] = {
-            "--schema": schema,
-            "--model": model,
-            "--target": target,
-            "--features": features,
-            "--ledger": ledger,
-        }
-        for option, value in needed.items():
-            if not value:
-                raise InvalidRequest(f"a fit needs {option}, got none; or give a fit file in TOML")
+        needed: dict[str, Any] = {"--schema": schema, "--model": model, "--features": features, "--ledger": ledger}
+        if model not in jobs.fit_file.UNSUPERVISED:
+            needed["--target"] = target
+        if missing := [option for option, value in needed.items() if not value]:
+            raise InvalidRequest(f"a fit needs {', '.join(missing)}, got none; or give a fit file in TOML")
         assert schema is not None
         assert ledger is not None
         place = out or Path("model.json")

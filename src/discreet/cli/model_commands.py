@@ -36,10 +36,10 @@ def tune(
     table: Table,
     schema: Schema,
     ledger: Pays,
-    model: Annotated[str, typer.Option("--model", "-m", help="logistic, svm, kernel, linear, sgd, sgd_number, network...")],
-    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
+    model: Annotated[str, typer.Option("--model", "-m", help="logistic, svm, kernel, linear, sgd, network, kmeans...")],
     features: Annotated[str, typer.Option("--features", "-f", help="The columns to predict from: age,sex.")],
     tries: Annotated[list[str], typer.Option("--try", help="A parameter and its values: ridge=1,10,100. May be repeated.")],
+    target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict; kmeans has none.")] = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -53,6 +53,7 @@ def tune(
     name: show.Name = None,
     version: Version = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to publish to.")] = Path("model.json"),
+    plan: Annotated[bool, typer.Option("--plan", help="Show the price and whether it fits; read no rows.")] = False,
     json: show.Json = False,
 ) -> None:
     """Fit several candidates to different people of TABLE, choose the best privately, publish it. It is paid for once."""
@@ -63,9 +64,14 @@ def tune(
     }  # fmt: skip
     base = jobs.fit_file.base_of(table, schema, ledger, name, budget, version)
     parameters = _price(epsilon, delta, rho) | jobs.fit_file.settings(more or [])
-    doc = jobs.tune.tuned(jobs.fit_file.from_options(base, asked, parameters, out), candidates, show.working)
+    wanted = jobs.fit_file.from_options(base, asked, parameters, out)
+    doc = jobs.tune.planned(wanted, candidates) if plan else jobs.tune.tuned(wanted, candidates, show.working)
     if json:
         show.document(doc)
+        return
+    if plan:
+        show.say(f"Fits of {len(doc['tried'])} candidates and the choice would cost {doc['cost']} in all.")
+        show.fits(doc)
         return
     said = ", ".join(f"{key} {value}" for key, value in doc["tried"][doc["chosen"]].items())
     show.say(f"Of {len(doc['tried'])} candidates the one with {said} was chosen; all of it cost {doc['cost']}.")

@@ -19,11 +19,11 @@ class Ask:
 
     With a ``rate`` it is put to a lot: each person is in it independently with that probability, drawn by the runner. An
     ask that pays by itself pays as if it had been put to everybody; what lots save is in the price of a plan. ``ahead``
-    is how many steps of a plan are paid in one transaction, this one and the next ones. ``where`` restricts the rows of
+    is how many steps of a plan are paid in one transaction, this step first. ``where`` restricts the rows of
     this ask to declared categories, as ``Source.where`` does: asks of one batch may each have rows of their own.
 
-    With ``turns`` the people are cut into 1 / rate parts once for the account, everybody into one of them at random, and the
-    steps of the plan are put to one part after another.
+    With ``turns`` the people are divided at random into 1 / rate disjoint parts, once for the account, and the steps of the
+    plan are put to one part after another.
 
     Proof that rows of its own change no cost: a row is kept or dropped by what it holds itself, so neighbours stay
     neighbours under the same relation, and the distance of the query holds on the rows that are kept.
@@ -119,8 +119,9 @@ class Reopen:
     """Continue a plan that was broken off: ``steps`` more of it, by the account that was opened for it.
 
     The answer is how many the account still has, at most ``steps``. Nothing is paid, so only a ledger that kept the account
-    can answer. Proof: the account keeps to the steps
-    it was opened for, whoever asks for them; a step that was paid and lost stays lost.
+    can answer.
+
+    Proof: the account keeps to the steps it was opened for, whoever asks for them; a step that was paid and lost stays lost.
     """
 
     account: Account

@@ -32,7 +32,7 @@ class Boolean(Categories):
     ) -> None:
         for name, words in (("true", true), ("false", false)):
             if isinstance(words, str) or not isinstance(words, Sequence):
-                raise InvalidRequest(f"{name} must be a list of spellings such as ['yes', 'y'], got {words!r}")
+                raise InvalidRequest(f"{name} must be a list of spellings such as ['yes', 'y'], got {words!r}", key=name)
         spelt = {"true": ("1", *map(canonical, true)), "false": ("0", *map(canonical, false))}
         facts: dict[str, Any] = {"values": (True, False), "other": None, "missing": missing, "price": None, "minimum": None}
         for name, value in (facts | {"aliases": spelt, "fold": True, "formula": formula}).items():

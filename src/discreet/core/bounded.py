@@ -23,7 +23,8 @@ def check_apart(lo: float, hi: float, name: str, least: float = _NARROWEST) -> N
     """Refuse two public numbers between which arithmetic in doubles would overflow, underflow or lose them."""
     if not hi - lo >= least or not max(abs(lo), abs(hi)) <= _WIDEST:
         raise InvalidRequest(
-            f"{name} must lie within {_WIDEST:g} and at least {least:g} apart, got ({lo}, {hi}); use another unit"
+            f"{name} must lie within {_WIDEST:g} and at least {least:g} apart, got ({lo}, {hi}); use another unit",
+            key=name,
         )
 
 
@@ -45,13 +46,14 @@ class Bounded:
         for side in ("lo", "hi"):
             object.__setattr__(self, side, self._number(getattr(self, side), side))
         if not self.lo < self.hi:
-            raise InvalidRequest(f"bounds must be finite with lo < hi, got {given}; declare the public range")
+            raise InvalidRequest(f"bounds must be finite with lo < hi, got {given}; declare the public range", key="bounds")
         check_apart(self.lo, self.hi, "bounds")
         if self.missing is not None and self.missing != "drop":
             value = self._number(self.missing, "missing")
             if not self.lo <= value <= self.hi:
                 raise InvalidRequest(
-                    f"missing must lie within the bounds ({self.lo}, {self.hi}), got {value}; choose a value inside"
+                    f"missing must lie within the bounds ({self.lo}, {self.hi}), got {value}; choose a value inside",
+                    key="missing",
                 )
             object.__setattr__(self, "missing", value)
 
@@ -62,7 +64,10 @@ class Bounded:
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
-            raise InvalidRequest(f"{name} must be a finite number, got {value!r}; declare a number")
+            raise InvalidRequest(
+                f"{name} must be a finite number, got {value!r}; declare a number",
+                key=name,
+            )
         return number
 
     def fill(self, relation: Relation) -> float | None:

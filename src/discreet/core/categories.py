@@ -47,38 +47,47 @@ class Categories:
             self._declare_private()
             return
         if self.price is not None or self.minimum is not None:
-            raise InvalidRequest("price and minimum are for labels to be found; leave them out, or write values='private'")
+            raise InvalidRequest(
+                "price and minimum are for labels to be found; leave them out, or write values='private'", key="price"
+            )
         if isinstance(self.values, str) or not isinstance(self.values, Iterable):
-            raise InvalidRequest(f"categories must be a list of labels, got {self.values!r}; write ['f', 'm']")
+            raise InvalidRequest(f"categories must be a list of labels, got {self.values!r}; write ['f', 'm']", key="values")
         object.__setattr__(self, "values", tuple(self.values))
         if not self.values:
-            raise InvalidRequest("categories must name at least one label, got none; list the public labels")
+            raise InvalidRequest("categories must name at least one label, got none; list the public labels", key="values")
         self._check_labels()
         self._check_aliases()
         texts = [canonical(v) for v in self.values]
         if twice := sorted({t for t in texts if texts.count(t) > 1}):
-            raise InvalidRequest(f"categories must differ as text, got {twice[0]!r} twice; remove one")
+            raise InvalidRequest(f"categories must differ as text, got {twice[0]!r} twice; remove one", key="values")
         if self.missing == "drop" and "drop" in self.lookup():
-            raise InvalidRequest("missing='drop' is not clear where 'drop' is a category; rename the category")
+            raise InvalidRequest(
+                "missing='drop' is not clear where 'drop' is a category; rename the category", key="missing"
+            )
         if self.missing is not None and self.missing != "drop" and canonical(self.missing) not in self.lookup():
             raise InvalidRequest(
-                f"missing must be a declared category, got {self.missing!r}{closest(canonical(self.missing), texts)}"
+                f"missing must be a declared category, got {self.missing!r}{closest(canonical(self.missing), texts)}",
+                key="missing",
             )
 
     def _check_aliases(self) -> None:
         """Refuse an alias of a label that is not there, and a spelling that would mean two labels."""
         if not isinstance(self.fold, bool):
-            raise InvalidRequest(f"fold must be true or false, got {self.fold!r}")
+            raise InvalidRequest(f"fold must be true or false, got {self.fold!r}", key="fold")
         if not isinstance(self.aliases, Mapping):
-            raise InvalidRequest(f"aliases must be a table such as {{north = ['North', 'n']}}, got {self.aliases!r}")
+            raise InvalidRequest(
+                f"aliases must be a table such as {{north = ['North', 'n']}}, got {self.aliases!r}", key="aliases"
+            )
         known = {canonical(label) for label in self.labels}
         made: dict[str, tuple[str, ...]] = {}
         for label, given in self.aliases.items():
             if canonical(label) not in known:
-                raise InvalidRequest(f"aliases must be of a declared label, got {label!r}{closest(canonical(label), known)}")
+                raise InvalidRequest(
+                    f"aliases must be of a declared label, got {label!r}{closest(canonical(label), known)}", key="aliases"
+                )
             words = [given] if isinstance(given, str | int) else given
             if not isinstance(words, Sequence) or not all(isinstance(word, str | int) and word != "" for word in words):
-                raise InvalidRequest(f"aliases of {label!r} must be a list of spellings, got {given!r}")
+                raise InvalidRequest(f"aliases of {label!r} must be a list of spellings, got {given!r}", key="aliases")
             made[canonical(label)] = tuple(canonical(word) for word in words)
         object.__setattr__(self, "aliases", made)
         meaning: dict[str, str] = {}
@@ -87,23 +96,25 @@ class Categories:
                 text = fold(spelling) if self.fold else spelling
                 if not text or meaning.setdefault(text, label) != label:
                     both = f"{meaning.get(text)!r} and {label!r}"
-                    raise InvalidRequest(f"aliases must mean one label each, got {spelling!r} for {both}")
+                    raise InvalidRequest(f"aliases must mean one label each, got {spelling!r} for {both}", key="aliases")
 
     def _check_labels(self) -> None:
         for label in (*self.values, *(x for x in (self.other, self.missing) if x is not None)):
             if not isinstance(label, str | int):
-                raise InvalidRequest(f"a category must be text, a whole number or true/false, got {label!r}")
+                raise InvalidRequest(f"a category must be text, a whole number or true/false, got {label!r}", key="values")
             if label == "":
-                raise InvalidRequest("a category must not be the empty text: empty cells are missing; use missing=")
+                raise InvalidRequest(
+                    "a category must not be the empty text: empty cells are missing; use missing=", key="values"
+                )
 
     def _declare_private(self) -> None:
         price = read_price(self.price, "an epsilon and a delta, such as {'epsilon': 0.1, 'delta': 1e-6}")
         if price is not None and [key for key, _ in price] != ["delta", "epsilon"]:
-            raise InvalidRequest(f"price must be an epsilon and a delta to find labels, got {dict(price)!r}")
+            raise InvalidRequest(f"price must be an epsilon and a delta to find labels, got {dict(price)!r}", key="price")
         if self.minimum is not None and (
             isinstance(self.minimum, bool) or not isinstance(self.minimum, Integral) or self.minimum < 1
         ):
-            raise InvalidRequest(f"minimum must be a whole number of at least 1, got {self.minimum!r}")
+            raise InvalidRequest(f"minimum must be a whole number of at least 1, got {self.minimum!r}", key="minimum")
         object.__setattr__(self, "values", ())
         object.__setattr__(self, "other", OTHER if self.other is None else self.other)
         object.__setattr__(self, "price", price)

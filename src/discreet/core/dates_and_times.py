@@ -30,7 +30,7 @@ _TIMES = tuple(
 def pattern(form: str) -> str:
     """The regular expression, in RE2's grammar, of a format; refuses what it cannot tell."""
     if not isinstance(form, str):
-        raise InvalidRequest(f"formats must be texts such as '%d.%m.%Y', got {form!r}")
+        raise InvalidRequest(f"formats must be texts such as '%d.%m.%Y', got {form!r}", key="formats")
     made, used = "", set()
     for directive, letter in re.findall(r"%(.)|(.)", form, re.DOTALL):
         if directive in _GROUPS and directive not in used:
@@ -40,14 +40,16 @@ def pattern(form: str) -> str:
             made += re.escape(letter or "%")
         else:
             known = ", ".join(f"%{each}" for each in _GROUPS)
-            raise InvalidRequest(f"formats may use each of {known} once, got {form!r}")
+            raise InvalidRequest(f"formats may use each of {known} once, got {form!r}", key="formats")
     if (
         not {"m", "d"} <= used
         or len(used & {"Y", "y"}) != 1
         or ("H" in used) < ("M" in used)
         or ("M" in used) < ("S" in used)
     ):
-        raise InvalidRequest(f"formats must say year, month and day, and no minute without an hour, got {form!r}")
+        raise InvalidRequest(
+            f"formats must say year, month and day, and no minute without an hour, got {form!r}", key="formats"
+        )
     return f"^{made}$"
 
 
@@ -65,7 +67,7 @@ class Date(Real):
     def __post_init__(self) -> None:
         given = (self.formats,) if isinstance(self.formats, str) else self.formats
         if not isinstance(given, Sequence) or not given:
-            raise InvalidRequest(f"formats must be a list such as ['%d.%m.%Y'], got {self.formats!r}")
+            raise InvalidRequest(f"formats must be a list such as ['%d.%m.%Y'], got {self.formats!r}", key="formats")
         object.__setattr__(self, "formats", tuple(given))
         for form in self.formats:
             pattern(form)
@@ -82,7 +84,7 @@ class Date(Real):
         except ValueError as problem:
             if isinstance(problem, InvalidRequest):
                 raise
-            raise InvalidRequest(f"{name} must be a date such as '2020-12-31', got {value!r}") from None
+            raise InvalidRequest(f"{name} must be a date such as '2020-12-31', got {value!r}", key=name) from None
 
     def at(self, moment: Any) -> float:
         """The number of a date that a person has written, such as ``"2020-12-31"``; refuses what is none."""
@@ -130,7 +132,10 @@ class Datetime(Date):
         except ValueError as problem:
             if isinstance(problem, InvalidRequest):
                 raise
-            raise InvalidRequest(f"{name} must be a time such as '2020-12-31 23:59', got {value!r}") from None
+            raise InvalidRequest(
+                f"{name} must be a time such as '2020-12-31 23:59', got {value!r}",
+                key=name,
+            ) from None
 
     def written(self, number: float) -> str:
         """A number of the column as a person writes it."""
@@ -153,7 +158,7 @@ class Duration(Real):
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
-            raise InvalidRequest(f"unit must be one of {', '.join(UNITS)}, got {self.unit!r}")
+            raise InvalidRequest(f"unit must be one of {', '.join(UNITS)}, got {self.unit!r}", key="unit")
         super().__post_init__()
 
     def to_dict(self) -> dict[str, Any]:
@@ -172,7 +177,7 @@ def hours(zone: str, first: int, last: int) -> tuple[tuple[float, ...], tuple[fl
     try:
         place = ZoneInfo(zone)
     except Exception:  # a name of another type, a name that is none, a machine without zones
-        raise InvalidRequest(f"zone must be a time zone such as 'Europe/Berlin', got {zone!r}") from None
+        raise InvalidRequest(f"zone must be a time zone such as 'Europe/Berlin', got {zone!r}", key="zone") from None
     start = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
     def offset(second: int) -> float:

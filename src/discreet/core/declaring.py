@@ -21,18 +21,21 @@ def read_price(given: Any, wanted: str) -> Currencies | None:
         price = dict(given)
         unknown = next((key for key in price if key not in _CURRENCIES), None)
     except (TypeError, ValueError):
-        raise InvalidRequest(f"price must be {wanted}, got {given!r}") from None
+        raise InvalidRequest(f"price must be {wanted}, got {given!r}", key="price") from None
     if unknown is not None or not price:
-        raise InvalidRequest(f"price must be {wanted}, got {given!r}")
+        raise InvalidRequest(f"price must be {wanted}, got {given!r}", key="price")
     for key, value in price.items():
-        (numbers.probability if key == "delta" else numbers.positive)(value, f"price: {key}")
+        try:
+            (numbers.probability if key == "delta" else numbers.positive)(value, f"price: {key}")
+        except InvalidRequest as problem:
+            raise problem.about("price") from None
     return tuple(sorted(price.items()))
 
 
 def check_formula(formula: Any) -> None:
     """Refuse a formula that is no text."""
     if formula is not None and (not isinstance(formula, str) or not formula.strip()):
-        raise InvalidRequest(f"formula must be an expression such as 'weight / height ** 2', got {formula!r}")
+        raise InvalidRequest(f"formula must be an expression such as 'weight / height ** 2', got {formula!r}", key="formula")
 
 
 def written(price: Any) -> dict[str, Any]:

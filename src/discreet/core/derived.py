@@ -47,14 +47,15 @@ class Derivation:
             return None
         if name not in self._nodes:
             if name in self._reading:
-                raise InvalidRequest(f"column {name!r}: formula must not lead back to itself, got {column.formula!r}")
+                raise self._refusal(name, f"formula must not lead back to itself, got {column.formula!r}")
             self._reading.append(name)
             try:
                 made = read(column.formula, self.known)
                 self._check(name, column, made)
             except (InvalidRequest, UnknownName) as problem:
-                said = str(problem)
-                raise type(problem)(said if said.startswith("column ") else f"column {name!r}: formula: {said}") from None
+                if problem.column:
+                    raise
+                raise type(problem)(f"column {name!r}: formula: {problem}", key="formula", column=name) from None
             finally:
                 self._reading.pop()
             self._nodes[name] = made
@@ -108,18 +109,18 @@ class Derivation:
     def _check(self, name: str, column: Any, node: Node) -> None:
         wanted = _KINDS[column.type]
         if node.kind == "word":
-            raise InvalidRequest(f"column {name!r}: formula must read a column, got {column.formula!r}")
+            raise self._refusal(name, f"formula must read a column, got {column.formula!r}")
         if node.kind not in wanted:
-            raise InvalidRequest(
-                f"column {name!r}: formula must be a {' or '.join(wanted)}, got {str(node)!r}, a {node.kind}"
-            )
+            raise self._refusal(name, f"formula must be a {' or '.join(wanted)}, got {str(node)!r}, a {node.kind}")
         if node.kind == "label" and column.other is None:
             lookup = column.lookup()
             strange = next((label for label in node.labels if label not in lookup), None)
             if strange is not None:
-                raise InvalidRequest(
-                    f"column {name!r}: formula may be {strange!r}, which is not declared; add it, or other="
-                )
+                raise self._refusal(name, f"formula may be {strange!r}, which is not declared; add it, or other=")
+
+    @staticmethod
+    def _refusal(name: str, rule: str) -> InvalidRequest:
+        return InvalidRequest(f"column {name!r}: {rule}", key="formula", column=name)
 
 
 def _is_expression(text: Any) -> bool:

@@ -57,17 +57,23 @@ class Dialect:
         if self.thousands is not None:
             _one_of("thousands", self.thousands, _THOUSANDS)
         if self.thousands == self.decimal:
-            raise InvalidRequest(f"thousands and decimal must differ, got {self.decimal!r} for both; leave thousands out")
+            raise InvalidRequest(
+                f"thousands and decimal must differ, got {self.decimal!r} for both; leave thousands out", key="thousands"
+            )
         _one_of("quote", self.quote, _QUOTES)
         spelt = self.encoding.lower().replace("_", "-") if isinstance(self.encoding, str) else self.encoding
         object.__setattr__(self, "encoding", _SPELT.get(spelt, spelt) if isinstance(spelt, str) else spelt)
         _one_of("encoding", self.encoding, ENCODINGS)
         words = [self.missing] if isinstance(self.missing, str) else self.missing
         if not isinstance(words, Sequence) or not all(isinstance(word, str | int | float) for word in words):
-            raise InvalidRequest(f"missing must be a list of words such as ['NA', '-99'], got {self.missing!r}")
+            raise InvalidRequest(
+                f"missing must be a list of words such as ['NA', '-99'], got {self.missing!r}", key="missing"
+            )
         texts = [word.strip() if isinstance(word, str) else f"{word:g}" for word in words]
         if "" in texts:
-            raise InvalidRequest("missing must not hold the empty text: an empty cell is missing anyway; leave it out")
+            raise InvalidRequest(
+                "missing must not hold the empty text: an empty cell is missing anyway; leave it out", key="missing"
+            )
         object.__setattr__(self, "missing", tuple(sorted(set(texts))))
 
     @classmethod
@@ -138,7 +144,7 @@ KEYS = tuple(f.name for f in fields(Dialect))
 
 def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
     if not isinstance(value, str) or value not in known:
-        raise InvalidRequest(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+        raise InvalidRequest(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}", key=name)
 
 
 PLAIN = Dialect()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
 
 from discreet.core.cost import Cost, Distance
 from discreet.core.numbers import Number
@@ -14,6 +16,13 @@ from discreet.core.registry import Named, Registry
 from discreet.errors import InvalidRequest
 
 Sensitivity = Distance | Number | tuple[Number, ...] | list[Number]
+
+
+class VectorNoise(NamedTuple):
+    """Noise on a vector with one law in every direction: normal, or spherical Laplace, of a ``scale``; 0 is none."""
+
+    scale: float
+    spherical: bool = False
 
 
 class Mechanism(Named, ABC):
@@ -53,6 +62,15 @@ class Mechanism(Named, ABC):
         """The standard deviation of each of ``size`` numbers of its noise."""
         raise InvalidRequest(f"the law {self.name!r} adds no noise to numbers, so that it has no deviation")
 
+    def margin(self, level: float, size: int) -> float:
+        """The margin of error: within it, on either side, any one of ``size`` numbers of its noise stays at ``level``."""
+        raise InvalidRequest(f"the law {self.name!r} adds no noise to numbers, so that it has no margin of error")
+
+    @property
+    def vector_noise(self) -> VectorNoise:
+        """Its noise on a vector, of a law that treats every direction alike."""
+        raise InvalidRequest(f"the law {self.name!r} adds neither normal nor spherical Laplace noise to a vector")
+
 
 class NoiseLaw(Mechanism):
     """A law that adds noise to numbers: to each by itself, and symmetric around 0.
@@ -79,6 +97,9 @@ class NoiseLaw(Mechanism):
     @abstractmethod
     def error(self, level: float = 0.95) -> Any:
         """The noise stays within this, on either side, with probability at least ``level``: one per scale."""
+
+    def margin(self, level: float, size: int) -> float:
+        return float(np.max(self.error(level)))
 
     @abstractmethod
     def at_least(self, t: Any) -> Any:

@@ -29,7 +29,7 @@ def check_relation(relation: str) -> Relation:
             return known
     named = {"bounded": "; bounded privacy is 'replace'", "unbounded": "; unbounded privacy is 'add_remove'"}
     also = named.get(relation, "") if isinstance(relation, str) else ""
-    raise InvalidRequest(f"neighbors must be one of {', '.join(RELATIONS)}, got {brief(relation)}{also}")
+    raise InvalidRequest(f"neighbors must be one of {', '.join(RELATIONS)}, got {brief(relation)}{also}", key="neighbors")
 
 
 class Query(Named, ABC):
@@ -170,14 +170,14 @@ def evaluate_together(asked: Sequence[Query], source: Source) -> list[Any]:
     totals: dict[Any, Any] = {}
     if folds:
         columns = list(dict.fromkeys(c for q in folds.values() for c in q.columns))
-        together = Together(tuple(folds.values()))
+        together = JoinedFolds(tuple(folds.values()))
         sums: list[Any] = source.fold(together.step, together.combine, columns)
         totals = dict(zip(folds, sums, strict=True))
     return [q.finish(totals[q.step_key]) if isinstance(q, FoldQuery) else q.evaluate(source) for q in asked]
 
 
 @dataclass(frozen=True)
-class Together:
+class JoinedFolds:
     """Several folds as one. A plain object, so that a cluster can send it to its workers."""
 
     folds: tuple[FoldQuery, ...]

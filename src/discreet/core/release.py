@@ -63,7 +63,7 @@ class Release:
 
     @property
     def noise(self) -> NoiseLaw:
-        """The law, of a release of numbers with noise of their own each; another law is refused."""
+        """The law of a release in which each number has noise of its own; another law is refused."""
         if not isinstance(self.mechanism, NoiseLaw):
             raise InvalidRequest(f"the law {self.mechanism.name!r} adds no noise to each number by itself")
         return self.mechanism
@@ -100,7 +100,7 @@ class Release:
     def from_dict(doc: Any) -> Release:
         check_version(doc, "release")
         with reading("a release"):
-            made = Release(
+            release = Release(
                 _value(doc["value"], array=doc["array"] is True),
                 mechanisms.read(doc["mechanism"]),
                 None if doc["query"] is None else queries.read(doc["query"]),
@@ -111,9 +111,9 @@ class Release:
                 doc["private"] is True,
                 tuple((str(column), tuple(labels)) for column, labels in doc.get("where", {}).items()),
             )
-            made._check()
-            replace(made, value=0).to_json()  # finds a number that is none deep inside a law or a query
-        return made
+            release._check()
+            replace(release, value=0).to_json()  # refuses NaN and infinity deep inside a law or a query
+        return release
 
     def _check(self) -> None:
         """Refuse a document that makes itself cheaper than its own law and query say."""
@@ -134,7 +134,7 @@ _encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
 def _value(value: Any, *, array: bool) -> Any:
-    """A released value: finite numbers or labels, in an array of one type or alone; or keys with a number, or none, each."""
+    """A released value: a finite number or a label, an array of one of these, or keys that all have a number or all none."""
     if isinstance(value, dict):
         plain = (isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) for n in value.values())
         if array or not (all(plain) or all(n is None for n in value.values())):

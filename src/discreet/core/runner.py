@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -229,12 +230,12 @@ class Desk:
             case _:
                 return self.answer(request)
 
-    @np.errstate(all="ignore")  # whether a record overflows, underflows or is no number is nobody's to know
+    @np.errstate(all="ignore")  # whether a record overflows, underflows or is no number must not be told
     def answer(self, asks: tuple[Ask, ...]) -> tuple[Release, ...]:
         """Answer several asks: one payment, and one pass over the data for all that are about the same rows.
 
         The order is pay, mark, look, draw, store, and what is returned is what was read from the store; signals wait from
-        the mark to the row. ``ledger.answers`` proves what this order is good for.
+        the mark until the row is stored. ``ledger.answers`` proves what this order guarantees.
         """
         with self.source.snapshot():
             return self._answer(asks)
@@ -259,21 +260,21 @@ class Desk:
             raise
 
     def _draw(self, bills: Sequence[Bill], paid: Sequence[Paid]) -> list[Release | None]:
-        """The releases of all entries without an answer; an entry that pays for two equal asks is drawn for once."""
-        first: dict[int, int] = {}
+        """A new release for every entry without an answer; an entry that pays for two equal asks is drawn for once."""
+        first_place: dict[int, int] = {}
         for place, bought in enumerate(paid):
             if bought.release is None:
-                first.setdefault(id(bought.entry), place)
-        fresh = [bills[place] for place in first.values()]
-        values = self._look([b.ask for b in fresh], [b.source for b in fresh])
-        made: dict[int, Release] = {}
-        for (entry, place), bill, value in zip(first.items(), fresh, values, strict=True):
+                first_place.setdefault(id(bought.entry), place)
+        unanswered = [bills[place] for place in first_place.values()]
+        values = self._look([b.ask for b in unanswered], [b.source for b in unanswered])
+        drawn: dict[int, Release] = {}
+        for (entry, place), bill, value in zip(first_place.items(), unanswered, values, strict=True):
             ask = bill.ask
-            made[entry] = Release(
+            drawn[entry] = Release(
                 ask.mechanism.release(value, seed=self.random), ask.mechanism, ask.query, self.relation, bill.distance,
                 bill.cost, paid[place].entry, self.random.private and bill.cost.is_finite, bill.source.restriction,
             )  # fmt: skip
-        return [None if bought.release is not None else made[id(bought.entry)] for bought in paid]
+        return [None if bought.release is not None else drawn[id(bought.entry)] for bought in paid]
 
     @np.errstate(all="ignore")
     def step(self, ask: Ask) -> Release:
@@ -286,50 +287,52 @@ class Desk:
         assert ask.account is not None
         assert ask.rate is not None
         people = self._people_of(ask.account)
-        known = self._ahead.get(ask.account.number)
-        if known is not None and known.process != os.getpid():
-            known = None
-        self._check_turns(ask, known)
-        if known is None or not known.entries or not known.covers(ask):
-            self._check_seed()
-            distance = ask.query.distance(self.relation)
-            cost = ask.mechanism.cost(distance)
-            entries = self.ledger.pay([(ask, distance, cost)] * ask.ahead, self.relation, self._unit)
-            if known is None or not known.covers(ask):
-                gathered = ask.query.gather(people) if isinstance(ask.query, LotQuery) else None
-                known = _Ahead(ask, distance, cost, [], gathered)
-                self._ahead[ask.account.number] = known
-            known.entries = entries[::-1]
-        entry = known.entries.pop()
-        if known.gathered is None:
-            value = ask.query.evaluate(people.sample(ask.rate, seed=self.random))
-        else:
-            assert isinstance(ask.query, LotQuery)
-            if known.drawer is None:
-                people = known.gathered.people
-                known.drawer = (
-                    PartsInTurns(self.random, ask.rate.denominator, people)
-                    if ask.turns
-                    else LotDrawer(self.random, ask.rate, people)
-                )
-            chosen = None if ask.rate == 1 else known.drawer.next()
-            value = ask.query.of_lot(known.gathered, chosen)
-        made = ask.mechanism.release(value, seed=self.random)
-        private = self.random.private and known.cost.is_finite
+        ahead = self._paid_ahead(ask, ask.account, people)
+        entry = ahead.entries.pop()
+        noisy = ask.mechanism.release(self._of_lot(ask, ask.rate, ahead, people), seed=self.random)
+        private = self.random.private and ahead.cost.is_finite
         where = self.source.restriction
-        return Release(made, ask.mechanism, ask.query, self.relation, known.distance, known.cost, entry, private, where)
+        return Release(noisy, ask.mechanism, ask.query, self.relation, ahead.distance, ahead.cost, entry, private, where)
 
-    def _check_turns(self, ask: Ask, known: _Ahead | None) -> None:
-        """People are cut into parts once for an account, by the run that opened it, and its steps follow one another.
+    def _paid_ahead(self, ask: Ask, account: Account, people: Source) -> _Ahead:
+        """The steps of an account that are paid for and not yet taken; pays for the next ``ahead`` where there is none."""
+        ahead = self._ahead.get(account.number)
+        if ahead is not None and ahead.process != os.getpid():
+            ahead = None
+        self._check_turns(ask, account, ahead)
+        if ahead is not None and ahead.entries and ahead.covers(ask):
+            return ahead
+        self._check_seed()
+        distance = ask.query.distance(self.relation)
+        cost = ask.mechanism.cost(distance)
+        entries = self.ledger.pay([(ask, distance, cost)] * ask.ahead, self.relation, self._unit)
+        if ahead is None or not ahead.covers(ask):
+            gathered = ask.query.gather(people) if isinstance(ask.query, LotQuery) else None
+            ahead = self._ahead[account.number] = _Ahead(ask, distance, cost, [], gathered)
+        ahead.entries = entries[::-1]
+        return ahead
 
-        Cut anew, in a run that goes on or in a forked child, a person could be met more often than was paid for.
+    def _of_lot(self, ask: Ask, rate: Fraction, ahead: _Ahead, people: Source) -> Any:
+        """The exact value over the people of the next lot."""
+        if ahead.gathered is None:
+            return ask.query.evaluate(people.sample(rate, seed=self.random))
+        assert isinstance(ask.query, LotQuery)
+        if ahead.drawer is None:
+            count = ahead.gathered.people
+            if ask.turns:
+                ahead.drawer = PartsInTurns(self.random, rate.denominator, count)
+            else:
+                ahead.drawer = LotDrawer(self.random, rate, count)
+        return ask.query.of_lot(ahead.gathered, None if rate == 1 else ahead.drawer.next())
+
+    def _check_turns(self, ask: Ask, account: Account, ahead: _Ahead | None) -> None:
+        """People are divided into parts once for an account, by the run that opened it, and its steps follow one another.
+
+        Divided anew, when a run is continued or in a forked child, a person could be met more often than was paid for.
         """
-        assert ask.account is not None
-        if ask.turns and (
-            self._turning.get(ask.account.number) != os.getpid() or (known is not None and not known.covers(ask))
-        ):
+        if ask.turns and (self._turning.get(account.number) != os.getpid() or (ahead is not None and not ahead.covers(ask))):
             raise AccountClosed(
-                f"an account whose people take turns serves the run that opened it, got number {ask.account.number}; open "
+                f"an account whose people take turns serves the run that opened it, got number {account.number}; open "
                 "one in the procedure that uses it, or use lots='random'"
             )
 
@@ -371,10 +374,10 @@ class Desk:
         return self._narrowed.setdefault(repr(made.restriction), made)
 
     def _people_of(self, account: Account | None) -> Source:
-        """Whom an account is about: a part of the people, which is good only where they were cut, or all.
+        """Whom an account is about: everybody, or a part of the people, in the run that divided them.
 
-        Cut anew, a person could be in one part for one question and in another for the next, and be paid for in neither.
-        Which part a plan is about was noted when it was opened here; the ledger refuses one that is not said to be a part's.
+        Divided anew, a person could be in one part for one question and in another for the next, and be paid for in neither.
+        The part that a plan is about was noted when the plan was opened here; the ledger refuses a plan of no such part.
         """
         if account is not None and account.number in self._plans:
             return self._plans[account.number]

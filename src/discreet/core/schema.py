@@ -53,36 +53,45 @@ class Schema:
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
-            raise InvalidRequest(f"columns must map names to declarations, got {self.columns!r}")
+            raise InvalidRequest(f"columns must map names to declarations, got {self.columns!r}", key="columns")
         object.__setattr__(self, "columns", dict(self.columns))
         check_relation(self.neighbors)
         object.__setattr__(self, "dialect", Dialect.of(self.dialect))
         for name, column in self.columns.items():
             if not isinstance(name, str) or not name:
-                raise InvalidRequest(f"a column name must be text, got {name!r}; rename the column")
+                raise InvalidRequest(f"a column name must be text, got {name!r}; rename the column", key="columns")
             if not isinstance(column, Real | Integer | Categories):
-                raise InvalidRequest(f"column {name!r} must be a Real, Integer, Categories or Date, got {column!r}")
+                raise InvalidRequest(
+                    f"column {name!r} must be a Real, Integer, Categories or Date, got {column!r}", column=name
+                )
             if column.missing == "drop" and self.neighbors == "replace":
                 raise InvalidRequest(
                     f"column {name!r}: missing='drop' must not be used under neighbors='replace', where the number of "
-                    "rows is public; declare the value that a missing one becomes"
+                    "rows is public; declare the value that a missing one becomes",
+                    key="missing",
+                    column=name,
                 )
             self._check_words(name, column)
         if self.person is not None and (not isinstance(self.person, str) or not self.person):
-            raise InvalidRequest(f"person must be the name of the id column, got {self.person!r}")
+            raise InvalidRequest(f"person must be the name of the id column, got {self.person!r}", key="person")
         if self.population is not None and (not isinstance(self.population, str) or not self.population):
-            raise InvalidRequest(f"population must be a name for the people in the table, got {self.population!r}")
+            raise InvalidRequest(
+                f"population must be a name for the people in the table, got {self.population!r}", key="population"
+            )
         if (self.person is None) != (self.max_rows is None):
             raise InvalidRequest(
                 f"person and max_rows must be given together, got person={self.person!r} and "
-                f"max_rows={self.max_rows!r}; declare both or neither"
+                f"max_rows={self.max_rows!r}; declare both or neither",
+                key="person",
             )
         for rule in ("max_rows", "expected_rows"):
             value = getattr(self, rule)
             if value is not None and (
                 isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= _ROWS
             ):
-                raise InvalidRequest(f"{rule} must be a whole number of at least 1 and at most 2^50, got {value!r:.40}")
+                raise InvalidRequest(
+                    f"{rule} must be a whole number of at least 1 and at most 2^50, got {value!r:.40}", key=rule
+                )
             if value is not None:
                 object.__setattr__(self, rule, int(value))  # a NumPy integer would not go into JSON
         derivation = Derivation(self.columns, self.person)
@@ -95,7 +104,9 @@ class Schema:
             spelt = {text.strip() for text in (*column.lookup(), *(a for each in column.aliases.values() for a in each))}
             if both := sorted(spelt.intersection(self.dialect.missing)):
                 raise InvalidRequest(
-                    f"column {name!r}: {both[0]!r} must not be a label and a word for a missing value; remove one of them"
+                    f"column {name!r}: {both[0]!r} must not be a label and a word for a missing value; remove one of them",
+                    key="missing",
+                    column=name,
                 )
 
     def __getitem__(self, name: str) -> Column:

@@ -72,10 +72,7 @@ def read(make: Callable[..., S], doc: Any, place: Place) -> S:
     try:
         return make(**{**facts, "columns": columns, "dialect": Dialect.of(dialect)})
     except DiscreetError as problem:
-        at = next((k for k in KEYS if str(problem).startswith(k) and k in doc), "")
-        named = re.match(r"column '(.*?)':", str(problem))
-        key = "formula" if "formula" in str(problem) else "missing"
-        path = ("columns", named[1], key) if named else (at,)
+        path = ("columns", problem.column, problem.key) if problem.column else (problem.key,)
         raise problem.at(place(*path)) from None
 
 
@@ -127,7 +124,7 @@ def _read_column(name: str, doc: Any, place: Place) -> Real | Integer | Categori
             return Categories(tuple(given), **rest)
         return _NUMBERS[kind](*given, **rest)
     except DiscreetError as problem:
-        at = next((k for k in known if str(problem).startswith(k) and k in doc), main)
+        at = problem.key if problem.key in doc else main
         raise InvalidRequest(f"{place('columns', name, at)}column {name!r}: {problem}") from None
 
 
@@ -142,5 +139,5 @@ def _read_unbounded(name: str, kind: str, doc: dict[str, Any], place: Place) -> 
     try:
         return Boolean(**rest) if kind == "boolean" else Text(**rest)
     except DiscreetError as problem:
-        at = next((key for key in known if str(problem).startswith(key)), "type")
+        at = problem.key if problem.key in doc else "type"
         raise InvalidRequest(f"{place('columns', name, at)}column {name!r}: {problem}") from None

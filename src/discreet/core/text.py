@@ -22,7 +22,7 @@ class Text(Categories):
 
     def __init__(self, *, fold: bool = False) -> None:
         if not isinstance(fold, bool):
-            raise InvalidRequest(f"fold must be true or false, got {fold!r}")
+            raise InvalidRequest(f"fold must be true or false, got {fold!r}", key="fold")
         facts: dict[str, Any] = {"values": (), "other": None, "missing": None, "price": None, "minimum": None, "aliases": {}}
         for name, value in (facts | {"fold": fold, "formula": None}).items():
             object.__setattr__(self, name, value)

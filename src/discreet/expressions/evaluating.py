@@ -28,7 +28,7 @@ Mask = npt.NDArray[np.bool_]
 _LARGEST_POWER = 64
 
 
-class Rows(Protocol):
+class BatchRows(Protocol):
     """The rows of a batch, column by column."""
 
     size: int
@@ -94,19 +94,19 @@ def _defined(values: Any) -> Any:
     return np.where(np.isinf(values), np.nan, values)
 
 
-def numbers(node: Node, rows: Rows) -> Floats:
+def numbers(node: Node, rows: BatchRows) -> Floats:
     """The value of a number, a date or a time."""
     with np.errstate(all="ignore"):
         return np.broadcast_to(np.asarray(_number(node, rows), np.float64), (rows.size,))
 
 
-def _number(node: Node, rows: Rows) -> Any:
+def _number(node: Node, rows: BatchRows) -> Any:
     """The value as an array, or as one number where it is the same in every row; missing where it is not defined."""
     value = _bare(node, rows)
     return _defined(value) if node.op in _UNDEFINED else value
 
 
-def _bare(node: Node, rows: Rows) -> Any:
+def _bare(node: Node, rows: BatchRows) -> Any:
     """The value, infinite where the last operation is not defined. Of anything but a column it is an array of its own."""
     if node.is_constant:
         return node.value
@@ -159,13 +159,13 @@ def _spare(node: Node, args: list[Any]) -> Floats | None:
     return next((value for value in made if np.ndim(value) and value.dtype == np.float64 and value.flags.writeable), None)
 
 
-def codes(node: Node, rows: Rows) -> Codes:
+def codes(node: Node, rows: BatchRows) -> Codes:
     """The value of labels, as places in ``node.labels``."""
     with np.errstate(all="ignore"):
         return _codes(node, rows)
 
 
-def _codes(node: Node, rows: Rows) -> Codes:
+def _codes(node: Node, rows: BatchRows) -> Codes:
     if node.is_constant:
         return np.zeros(rows.size, np.int32)
     if node.op == "column":
@@ -183,25 +183,25 @@ def _codes(node: Node, rows: Rows) -> Codes:
     return reduce(lambda a, b: np.where(a < 0, b, a), made)
 
 
-def _relabelled(node: Node, within: Node, rows: Rows) -> Codes:
+def _relabelled(node: Node, within: Node, rows: BatchRows) -> Codes:
     """Codes as places in the labels of a larger expression."""
     table = np.array([*(within.labels.index(label) for label in node.labels), -1], np.int32)
     return table[_codes(node, rows)]
 
 
-def true(node: Node, rows: Rows) -> Mask:
+def true(node: Node, rows: BatchRows) -> Mask:
     """Where a truth is true."""
     with np.errstate(all="ignore"):
         return _where(node, rows, True)
 
 
-def false(node: Node, rows: Rows) -> Mask:
+def false(node: Node, rows: BatchRows) -> Mask:
     """Where a truth is false."""
     with np.errstate(all="ignore"):
         return _where(node, rows, False)
 
 
-def _where(node: Node, rows: Rows, wanted: bool) -> Mask:
+def _where(node: Node, rows: BatchRows, wanted: bool) -> Mask:
     if node.is_constant:
         return np.full(rows.size, node.value is wanted)
     if node.op == "not":
@@ -231,7 +231,7 @@ def _where(node: Node, rows: Rows, wanted: bool) -> Mask:
     return _matched(node, rows, wanted)
 
 
-def _first(node: Node, rows: Rows, wanted: bool) -> Mask:
+def _first(node: Node, rows: BatchRows, wanted: bool) -> Mask:
     """Where the first truth of several that is not missing is as wanted."""
     found, left = np.zeros(rows.size, bool), np.ones(rows.size, bool)
     for each in node.args:
@@ -241,7 +241,7 @@ def _first(node: Node, rows: Rows, wanted: bool) -> Mask:
     return found
 
 
-def _missing(node: Node, rows: Rows) -> Mask:
+def _missing(node: Node, rows: BatchRows) -> Mask:
     if node.kind in NUMBERS:
         return np.isnan(numbers(node, rows))
     if node.kind == "label":
@@ -251,7 +251,7 @@ def _missing(node: Node, rows: Rows) -> Mask:
     return ~(_where(node, rows, True) | _where(node, rows, False))
 
 
-def _within(node: Node, rows: Rows, inside: bool) -> Mask:
+def _within(node: Node, rows: BatchRows, inside: bool) -> Mask:
     """Where a value is there and in the list, or there and not in it."""
     of = node.args[0]
     if of.kind == "text":
@@ -264,7 +264,7 @@ def _within(node: Node, rows: Rows, inside: bool) -> Mask:
     return found if inside else ~(found | np.isnan(values))
 
 
-def _matched(node: Node, rows: Rows, wanted: bool) -> Mask:
+def _matched(node: Node, rows: BatchRows, wanted: bool) -> Mask:
     """A text, or a label, that a pattern fits."""
     of, word, pattern = node.args[0], node.value, re.compile(_glob(node.value))
     fits: Callable[[str], bool] = {

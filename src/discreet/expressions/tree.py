@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from discreet.expressions.calendar import written, written_time
+
 Kind = Literal["number", "truth", "label", "text", "date", "datetime", "word"]
 NUMBERS: tuple[Kind, ...] = ("number", "date", "datetime")  # kinds that are held as doubles
 COMPARED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}  # as seen from the other side
@@ -119,12 +121,8 @@ def _constant(node: Node) -> str:
     if node.kind == "number":
         return _digits(node.value)
     if node.kind == "date":
-        from discreet.expressions.calendar import written
-
         return f"date('{written(node.value)}')"
     if node.kind == "datetime":
-        from discreet.expressions.calendar import written_time
-
         return f"datetime('{written_time(node.value)}')"
     return repr(node.value)
 

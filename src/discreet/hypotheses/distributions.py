@@ -17,7 +17,7 @@ from discreet.hypotheses.draws import multinomial, noise, stream_of, uniforms
 from discreet.hypotheses.largest_gap import LargestGap, LargestGapTest
 from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws
 from discreet.hypotheses.reading import LEAST_DRAWS
-from discreet.statistics.distribution import Distribution, monotone_curve, tree
+from discreet.statistics.distribution import DistributionReading, monotone_curve, tree
 from discreet.statistics.nodes import incidence
 from discreet.statistics.question import Question, Table, axes, statistic
 from discreet.statistics.reading import Floats
@@ -40,7 +40,7 @@ def ks_2samp(
         gap = LargestGap(table.factor("level", column), groups[0], _WEIGHT)
         return Question(gap, LargestGapTest(float(_WEIGHT), check_draws(draws)))
     query = tree(table, column, _BINS if bins is None else bins, by)
-    whole = Distribution(query.bins.edges, query.branches, query.shape[:-1], axes(query.groups), query.rows)
+    whole = DistributionReading(query.bins.edges, query.branches, query.shape[:-1], axes(query.groups), query.rows)
     return Question(query, TwoDistributions(whole, "ks", check_draws(draws)))
 
 
@@ -55,12 +55,12 @@ class TwoDistributions(MonteCarloTest):
     counts are drawn sqrt(k) as large. Where a group has fewer than one row left p is 1.
     """
 
-    distribution: Distribution
+    distribution: DistributionReading
     kind: str = "ks"
     draws: int = LEAST_DRAWS
 
     def __post_init__(self) -> None:
-        if not isinstance(self.distribution, Distribution) or self.distribution.outer != (2,):
+        if not isinstance(self.distribution, DistributionReading) or self.distribution.outer != (2,):
             raise InvalidRequest("two distributions are compared: ask for a distribution by one category of two labels")
         if self.kind not in _KINDS:
             raise InvalidRequest(f"kind must be one of {', '.join(_KINDS)}, got {self.kind!r}")
@@ -108,7 +108,7 @@ class TwoDistributions(MonteCarloTest):
 def _read_off(kind: str) -> Any:
     def test(reading: Reading, releases: Sequence[Release], *, draws: int = LEAST_DRAWS) -> Reading:
         whole = getattr(reading, "distribution", reading)
-        if not isinstance(whole, Distribution):
+        if not isinstance(whole, DistributionReading):
             raise InvalidRequest("this test is read off a distribution by one category of two labels; ask for one")
         return TwoDistributions(whole, kind, check_draws(draws))
 

@@ -23,13 +23,13 @@ from discreet.inference.models.rows import Rows, UniformRows, check_rows
 from discreet.inference.on_host import host_posterior, on_host
 from discreet.inference.outputs.beyond import beyond
 from discreet.inference.outputs.posterior import Posterior
+from discreet.inference.samplers.chains import Drawn, run
 from discreet.inference.samplers.count_moves import count_moves
 from discreet.inference.samplers.counts import exact_counts, takes_counts, theta_given
 from discreet.inference.samplers.gibbs import gibbs
 from discreet.inference.samplers.independent import can_be_independent, independent
 from discreet.inference.samplers.interweaving import interweaving
 from discreet.inference.samplers.problem import Kernel, SamplingProblem, count_of, decide_rows
-from discreet.inference.samplers.run import Drawn, run
 from discreet.inference.samplers.summary import ADVISED, ADVISED_SUMS, WARMUP, summary, takes_summary
 from discreet.inference.samplers.sweep import sweep
 from discreet.inference.samplers.whole_table import whole_table
@@ -76,7 +76,7 @@ def infer(
         raise InvalidRequest(f"model must be a data model such as BetaBernoulli(1, 1) or a PrivacyModel, got {model!r}")
     if sampler is not None and sampler not in SAMPLERS:
         raise InvalidRequest(f"sampler must be one of {', '.join(SAMPLERS)}, got {sampler!r}")
-    asked = Asked(draws, warmup, chains, sampler, progress, start, design_effect)
+    asked = SamplingRequest(draws, warmup, chains, sampler, progress, start, design_effect)
     number = system().below(1 << 62) if seed is None else seed
     with doubles():
         if isinstance(model, PrivacyModel):
@@ -89,7 +89,7 @@ def infer(
 
 
 @dataclass(frozen=True)
-class Asked:
+class SamplingRequest:
     """How a posterior is to be drawn."""
 
     draws: int
@@ -101,7 +101,9 @@ class Asked:
     design_effect: float | None
 
 
-def _one(release: Any, model: DataModel, n: Any, statistic: Any, asked: Asked, number: int, seed: int | None) -> Posterior:
+def _one(
+    release: Any, model: DataModel, n: Any, statistic: Any, asked: SamplingRequest, number: int, seed: int | None
+) -> Posterior:
     """The posterior of all people together."""
     if isinstance(model, PrivacyModel | OwnModel) and on_host(model, statistic):
         made = host_posterior(release, model, n, statistic, asked, number)
@@ -127,7 +129,13 @@ def _one(release: Any, model: DataModel, n: Any, statistic: Any, asked: Asked, n
 
 
 def _by_group(
-    groups: Groups, releases: tuple[Release, ...], model: DataModel, n: Any, asked: Asked, number: int, seed: int | None
+    groups: Groups,
+    releases: tuple[Release, ...],
+    model: DataModel,
+    n: Any,
+    asked: SamplingRequest,
+    number: int,
+    seed: int | None,
 ) -> Posterior:
     """One posterior for each group, side by side. A program is compiled once for all that have the same shape."""
     labels = [one[0] if len(one) == 1 else one for one in groups.labels]
@@ -184,7 +192,7 @@ def _said(problem: SamplingProblem, made: _Made) -> dict[str, Any]:
     return words
 
 
-def _start(problem: SamplingProblem, asked: Asked) -> Theta | None:
+def _start(problem: SamplingProblem, asked: SamplingRequest) -> Theta | None:
     """Where a user wants chains to start, in the shapes of the model's parameters."""
     if asked.start is None:
         return None
@@ -246,7 +254,7 @@ def _effect(releases: Sequence[Release], given: float | None) -> float:
     return float(given)
 
 
-def _sample(problem: SamplingProblem, asked: Asked, key: Array) -> _Made:
+def _sample(problem: SamplingProblem, asked: SamplingRequest, key: Array) -> _Made:
     sampler, draws, warmup, chains = asked.sampler, asked.draws, asked.warmup, asked.chains
     if problem.design_effect > 1 and sampler not in (None, "summary"):
         raise InvalidRequest(

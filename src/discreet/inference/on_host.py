@@ -16,9 +16,9 @@ from discreet.inference.evidence.releases import as_releases, flat_values
 from discreet.inference.evidence.statistic import Reader, translate
 from discreet.inference.models.own import OwnModel, check_arguments
 from discreet.inference.models.privacy_model import PrivacyModel
+from discreet.inference.samplers.chains import Drawn
 from discreet.inference.samplers.host import Floats, HostModel, line, of_own_model, of_privacy_model, run_on_host
 from discreet.inference.samplers.numpy_draws import generator
-from discreet.inference.samplers.run import Drawn
 
 Given = PrivacyModel | OwnModel
 

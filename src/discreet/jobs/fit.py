@@ -78,23 +78,25 @@ def fitted(wanted: FitJob, working: Working = lambda words: nullcontext()) -> di
             before = ledger.spent()
             model = wanted.model()
             with working("reading the table"):
-                _place(wanted, lambda: _session(wanted, ledger).fit(model, **_arguments(wanted)))
+                _place(wanted, lambda: session_of(wanted, ledger).fit(model, **arguments_of(wanted)))
             published = document(model)
             write(wanted.out.name, json.dumps(published, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
             return _describe(wanted, model, published, ledger, before) | {"note": note}
 
 
-def _arguments(wanted: FitJob) -> dict[str, Any]:
+def arguments_of(wanted: FitJob) -> dict[str, Any]:
+    """The columns and the filter, as methods of a session take them."""
     names = {"features": list(wanted.features), "target": wanted.target, "where": dict(wanted.where)}
     return names | {"weight": wanted.weight, "propensity": wanted.propensity}
 
 
-def _session(wanted: FitJob, ledger: Ledger) -> Session:
+def session_of(wanted: FitJob, ledger: Ledger) -> Session:
+    """A session with the table that pays at a ledger."""
     return Session(wanted.base.table, wanted.base.schema, ledger=ledger, version=wanted.base.version)
 
 
 def _preview(wanted: FitJob, ledger: Ledger) -> Any:
-    return _place(wanted, lambda: _session(wanted, ledger).preview_fit(wanted.model(), **_arguments(wanted)))
+    return _place(wanted, lambda: session_of(wanted, ledger).preview_fit(wanted.model(), **arguments_of(wanted)))
 
 
 def _note(wanted: FitJob, seen: Any, ledger: Ledger) -> str | None:

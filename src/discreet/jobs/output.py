@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from discreet.core import files
+from discreet.core import whole_files
 from discreet.errors import InvalidRequest
 
 Writer = Callable[[str, str], Path]
@@ -30,14 +30,14 @@ def folder_for(folder: Path, names: Sequence[str], read: Iterable[Any] = ()) -> 
             if any(_same(folder / name, given) for given in read):
                 raise _refuse(folder / name, "it is read here, and would be lost")
         try:
-            files.check_writable(folder)
+            whole_files.check_writable(folder)
         except OSError as problem:
             raise _refuse(folder, problem.strerror or str(problem)) from None
 
         def write(name: str, text: str) -> Path:
             target = folder / name
             try:
-                files.write_text(target, text)
+                whole_files.write_text(target, text)
             except OSError as problem:
                 raise _refuse(target, problem.strerror or str(problem)) from None
             return target

@@ -29,6 +29,7 @@ from discreet.core import toml
 from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.protect.access_request import Access
+from discreet.protect.analyses import check_target
 from discreet.protect.anonymous import Anonymized, listed
 from discreet.protect.hierarchies import Hierarchy, read_columns
 from discreet.protect.keys import EnvironmentKeys, FileKeys, KeyStore
@@ -41,7 +42,7 @@ from discreet.protect.risk import Check
 from discreet.protect.risk import check as _check
 from discreet.protect.scanning import Scan
 from discreet.protect.scanning import scan as _scan
-from discreet.protect.tables import Delimited, Progress, open_table
+from discreet.protect.stored_table import Delimited, Progress, open_table
 from discreet.protect.treatment import safe_harbour as told
 from discreet.protect.upgrading import Upgraded
 from discreet.protect.upgrading import upgrade as _upgrade
@@ -237,8 +238,6 @@ def anonymize(
 def _check_target(job: Job, names: Sequence[str], where: Path | Delimited | list[Path]) -> None:
     """What the report is to predict is looked at before a copy is written: else it would have left without its report."""
     if "target" in job.facts or "positive" in job.facts:
-        from discreet.protect.analyses import check_target
-
         job.path("report")
         check_target(open_table(where), names, job.get("target", str), job.facts.get("positive"))
 

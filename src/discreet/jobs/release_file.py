@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 from discreet.core import toml
 from discreet.core.budget import Budget
 from discreet.core.labels import closest
+from discreet.core.schema import Schema
 from discreet.core.toml import Place
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat
 from discreet.report.language import LANGUAGES, say, says, spoken
+from discreet.report.numerals import in_words
 
 if TYPE_CHECKING:
     from discreet.core.budget import Budget
@@ -176,7 +178,6 @@ def _table(value: str | list[Any], folder: Path, place: str) -> str | list[str]:
 
 
 def _schema(value: str | dict[str, Any], folder: Path, place: Place) -> Schema:
-    from discreet.core.schema import Schema
 
     if isinstance(value, str):
         path = folder / value
@@ -238,7 +239,6 @@ def item_of(number: int, doc: Any, place: Place) -> Item:
 
 def plain_title(statistic: str, columns: list[str], by: str | list[str] | None, where: Mapping[str, Any] | str) -> str:
     """What is asked, in plain words of the language that is spoken, where the file gives no title."""
-    from discreet.report.numerals import in_words
 
     key, joint = f"statistic.{statistic}", say("and")
     words = [say(key) if says(key) else statistic.replace("_", " ").capitalize()]

@@ -12,11 +12,12 @@ from typing import Any
 
 from discreet.errors import InvalidRequest
 from discreet.jobs import asking
+from discreet.jobs.fit import arguments_of, session_of
 from discreet.jobs.fit_file import FitJob, settings
 from discreet.jobs.output import folder_for
+from discreet.jobs.plan import price
 from discreet.jobs.release import Working
 from discreet.models.publish.document import document
-from discreet.session import Session
 
 _MOST = 64
 
@@ -43,24 +44,35 @@ def _values(text: str) -> list[Any]:
         return [settings([f"x={value}"])["x"] for value in text.split(",")]
 
 
+def planned(wanted: FitJob, candidates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a tuning would cost, once for all of it, and whether it fits, as one document. Reads no rows, makes no ledger."""
+    asking.open_table(wanted.base)
+    with asking.open_ledger(wanted.base, create=False) as ledger:
+        seen = session_of(wanted, ledger).preview_tune(_models(wanted, candidates), **arguments_of(wanted))
+        return {
+            "kind": "tuning plan", "model": wanted.kind, "tried": [dict(one) for one in candidates],
+            "ledger": ledger.name, "budget": str(ledger.budget), "cost": str(seen.cost), "price": price(seen.cost),
+            "fits": seen.fits, "left_now": str(ledger.remaining()),
+            "left_after": str(seen.remaining) if seen.fits else None, "note": None,
+        }  # fmt: skip
+
+
+def _models(wanted: FitJob, candidates: Sequence[Mapping[str, Any]]) -> list[Any]:
+    return [replace(wanted, parameters={**wanted.parameters, **one}).model() for one in candidates]
+
+
 def tuned(
     wanted: FitJob, candidates: Sequence[Mapping[str, Any]], working: Working = lambda words: nullcontext()
 ) -> dict[str, Any]:
     """Check everything, pay once, fit and choose, publish; what was done, as one document."""
-    if wanted.target is None:
-        raise InvalidRequest(f"tuning is for models with a target, got {wanted.kind!r}; use `discreet fit`")
-    models = [replace(wanted, parameters={**wanted.parameters, **one}).model() for one in candidates]
+    models = _models(wanted, candidates)
     with (
         folder_for(wanted.out.parent, [wanted.out.name], [wanted.base.table]) as write,
         asking.open_ledger(wanted.base, create=True) as ledger,
     ):
         asking.open_table(wanted.base)
-        session = Session(wanted.base.table, wanted.base.schema, ledger=ledger, version=wanted.base.version)
         with working("reading the table"):
-            best = session.tune(
-                models, list(wanted.features), wanted.target, weight=wanted.weight, propensity=wanted.propensity,
-                where=dict(wanted.where) or None,
-            )  # fmt: skip
+            best = session_of(wanted, ledger).tune(models, **arguments_of(wanted))
         published = document(best)
         write(wanted.out.name, json.dumps(published, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
         return {

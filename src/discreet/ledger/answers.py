@@ -46,7 +46,7 @@ from discreet.core.query import Relation
 from discreet.core.release import Entry, Release
 from discreet.core.runner import Bill, Paid
 from discreet.errors import InvalidRequest, LedgerError, LedgerUnavailable, Withheld
-from discreet.ledger import outcomes, process_tally, tables
+from discreet.ledger import event_tables, outcomes, process_tally
 from discreet.ledger.books import Books, on_account
 from discreet.ledger.events import Draft, canonical, read_cost
 from discreet.ledger.journal import Journal
@@ -140,7 +140,7 @@ class Answers:
                     for p, e in zip(fresh, entries, strict=True)
                     if wanted[p].key is not None
                 ]
-                work.write_all(tables.insert_pending, rows)
+                work.write_all(event_tables.insert_pending, rows)
                 taken.update(e.number for p, e in zip(fresh, entries, strict=True) if wanted[p].key is not None)
                 database.working.update(taken)  # before anyone else can see that they are paid
             return [bought or paid[first[each.key or ""]] for bought, each in zip(paid, wanted, strict=True)]  # type: ignore[misc]
@@ -185,7 +185,7 @@ class Answers:
         the people in the table pay nothing more; the second person's share does, in full.
         """
         place = {"of_ledger": self.journal.id, "of_key": each.key, "of_who": self.journal.who}
-        return work.row(tables.find_own, place) is not None
+        return work.row(event_tables.find_own, place) is not None
 
     def payment(self, work: Transaction, keys: Sequence[str]) -> int | None:
         """The entry that paid for a question, by the keys it may have, whether its answer is stored or still waited for."""
@@ -193,7 +193,7 @@ class Answers:
             stored = self.journal.find_release(work, key)
             if stored is not None:
                 return stored.number
-            waits = work.row(tables.find_pending, {"of_ledger": self.journal.id, "of_key": key})
+            waits = work.row(event_tables.find_pending, {"of_ledger": self.journal.id, "of_key": key})
             if waits is not None:
                 return int(waits[0])
         return None
@@ -210,7 +210,7 @@ class Answers:
     def _redeemed(self, work: Transaction, each: Wanted, holder: int, taken: set[int]) -> Paid | None:
         """Claim the entry that paid for the same question and has no answer yet, if no process has begun to compute it."""
         journal = self.journal
-        found = work.row(tables.find_pending, {"of_ledger": journal.id, "of_key": each.key})
+        found = work.row(event_tables.find_pending, {"of_ledger": journal.id, "of_key": each.key})
         if found is None:
             return None
         number, state, claimed = found
@@ -219,8 +219,8 @@ class Answers:
         if state != PAID:
             raise Withheld(withheld(journal, number, each.bill.cost))
         values = {"of_ledger": journal.id, "of_number": number, "new_state": PAID, "new_holder": holder}
-        work.write(tables.update_pending, values)
-        sealed = work.row(tables.hash_of_event, values)
+        work.write(event_tables.update_pending, values)
+        sealed = work.row(event_tables.hash_of_event, values)
         if sealed is None:
             raise InvalidRequest(f"entry {number} is pending and no event paid for it; run verify() and restore a copy")
         taken.add(number)
@@ -234,7 +234,7 @@ class Answers:
             return
         with database.work(write=True, outcome=outcomes.marked(list(numbers), journal.typed)) as work:
             for number, key in numbers.items():
-                if not work.write(tables.mark_pending, self._mine(number, key, PAID) | {"new_state": LOOKED}):
+                if not work.write(event_tables.mark_pending, self._mine(number, key, PAID) | {"new_state": LOOKED}):
                     raise LedgerUnavailable(
                         f"the claim on entry {number} was lost with the connection to the ledger. {work.outcome.before}"
                     )
@@ -293,11 +293,11 @@ class Answers:
             books = journal.lock(work)
             for number, (key, each, _, release) in once.items():
                 waits = each.key is not None
-                if waits and not work.write(tables.answer_pending, self._mine(number, key, LOOKED)):
+                if waits and not work.write(event_tables.answer_pending, self._mine(number, key, LOOKED)):
                     raise Withheld(withheld(journal, number, each.bill.cost))
                 drafts.append(_stored(key, number, rows[number].document, release.relation or each.draft.relation))
             values = [{"ledger": journal.id, "key": once[n][0], **row._asdict()} for n, row in rows.items()]
-            work.write_all(tables.insert_release, values)
+            work.write_all(event_tables.insert_release, values)
             journal.post(work, books, drafts)
 
     def _is_stored(self, once: dict[int, tuple[str, Wanted, Entry, Release]], rows: dict[int, StoredRow]) -> bool:
@@ -333,9 +333,9 @@ class Answers:
             with database.work(write=True) as work:
                 for number in numbers:
                     values = {"of_ledger": journal.id, "of_number": number}
-                    found = work.row(tables.read_pending, values)
+                    found = work.row(event_tables.read_pending, values)
                     if found is not None and found[2] == database.holder:
-                        work.write(tables.update_pending, values | {"new_state": found[1], "new_holder": 0})
+                        work.write(event_tables.update_pending, values | {"new_state": found[1], "new_holder": 0})
         except LedgerError:
             pass  # the claim dies with this process
         finally:
@@ -380,7 +380,7 @@ class Answers:
             books = journal.lock(work)
             for number in dict.fromkeys(numbers):
                 place = {"of_ledger": journal.id, "of_number": number}
-                found = work.row(tables.read_pending, place)
+                found = work.row(event_tables.read_pending, place)
                 if found is None:
                     raise InvalidRequest(
                         f"only an entry that is paid and not answered can be decided on, and entry {number} of "
@@ -391,9 +391,9 @@ class Answers:
                         f"entry {number} is being answered by a living process now; wait for it, or end it first"
                     )
                 if keep:
-                    work.write(tables.update_pending, place | {"new_state": PAID, "new_holder": 0})
+                    work.write(event_tables.update_pending, place | {"new_state": PAID, "new_holder": 0})
                 else:
-                    work.write(tables.delete_pending, place)
+                    work.write(event_tables.delete_pending, place)
                 question = canonical({"name": kind, "entry": number})
                 relation = _relation(work, journal, number)
                 drafts.append(Draft(kind=kind, question=question, relation=relation, cost=Cost.nothing()))
@@ -418,13 +418,13 @@ def _stored(key: str, number: int, document: str, relation: Relation) -> Draft:
 
 
 def _relation(work: Transaction, journal: Journal, number: int) -> Relation:
-    found = work.row(tables.relation_of_event, {"of_ledger": journal.id, "of_number": number})
+    found = work.row(event_tables.relation_of_event, {"of_ledger": journal.id, "of_number": number})
     assert found is not None
     relation: Relation = found[0]
     return relation
 
 
 def _cost(work: Transaction, journal: Journal, number: int) -> Cost:
-    found = work.row(tables.cost_of_event, {"of_ledger": journal.id, "of_number": number})
+    found = work.row(event_tables.cost_of_event, {"of_ledger": journal.id, "of_number": number})
     assert found is not None
     return read_cost(found[0])

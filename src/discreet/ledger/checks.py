@@ -15,9 +15,8 @@ from discreet.core.mechanism import Mechanism
 from discreet.core.query import Relation, check_relation
 from discreet.core.unit import Unit
 from discreet.errors import InvalidRequest, NotPrivate, RelationMismatch, UnitMismatch, UnsupportedFormat
-from discreet.ledger import tables
+from discreet.ledger import event_tables
 from discreet.ledger.events import canonical
-from discreet.ledger.replay import read_filter
 
 
 def text(value: str, name: str, *, longest: int | None = None, empty: bool = False) -> str:
@@ -82,10 +81,10 @@ def _another_relation(name: str, kept: Relation, asked: Relation) -> RelationMis
 
 def known(row: Mapping[Any, Any]) -> None:
     """A ledger that no later version wrote."""
-    if row["schema"] > tables.SCHEMA:
+    if row["schema"] > event_tables.SCHEMA:
         raise UnsupportedFormat(
-            f"the ledger {row['name']!r} has schema version {row['schema']} and this package reads up to {tables.SCHEMA}; "
-            "upgrade discreet. Nothing was charged"
+            f"the ledger {row['name']!r} has schema version {row['schema']} and this package reads up to "
+            f"{event_tables.SCHEMA}; upgrade discreet. Nothing was charged"
         )
 
 
@@ -102,6 +101,16 @@ def same(row: Mapping[Any, Any], budget: Budget | None, neighbors: Relation | No
     if neighbors is not None and neighbors not in (kept, "both"):
         raise _another_relation(row["name"], kept, neighbors)
     return kept, rules
+
+
+def read_filter(text: str | None) -> Filter | None:
+    """The filter a ledger's row holds."""
+    if text is None:
+        return None
+    try:
+        return Filter.from_dict(json.loads(text))
+    except (KeyError, TypeError, json.JSONDecodeError) as problem:
+        raise UnsupportedFormat(f"a ledger's filter needs a budget and orders, got {brief(text)}") from problem
 
 
 @lru_cache(maxsize=64)

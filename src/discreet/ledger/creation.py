@@ -16,7 +16,7 @@ from discreet.core.cost import Cost
 from discreet.core.query import Relation
 from discreet.core.unit import Unit
 from discreet.errors import DiscreetError, InvalidRequest, LedgerCorrupt, NoSuchLedger, UnsupportedFormat
-from discreet.ledger import beside, digest_key, tables
+from discreet.ledger import beside, digest_key, event_tables
 from discreet.ledger.database import Database
 from discreet.ledger.events import canonical, founded, origin, write_cost
 from discreet.ledger.journal import now
@@ -46,7 +46,9 @@ def find_or_create(
         found = _find(connection, name, database)
         if found is None:
             keyed = digest_key.fingerprint(digest_key.for_another(database, connection))
-            connection.execute(tables.ledgers.insert(), _facts(name or DEFAULT, budget, relation, unit, keyed, test=test))
+            connection.execute(
+                event_tables.ledgers.insert(), _facts(name or DEFAULT, budget, relation, unit, keyed, test=test)
+            )
             found = _find(connection, name or DEFAULT, database)
             assert found is not None
             _note(database, found)
@@ -91,14 +93,14 @@ def _names(database: Database) -> list[str]:
     if database.missing:
         return []
     with database.transaction(write=False) as connection:
-        return _listed_in(connection) if inspect(connection).has_table(tables.ledgers.name) else []
+        return _listed_in(connection) if inspect(connection).has_table(event_tables.ledgers.name) else []
 
 
 def _look(database: Database, name: str | None) -> dict[str, Any] | None:
     if database.missing:
         return None
     with database.transaction(write=False) as connection:
-        return _find(connection, name, database) if inspect(connection).has_table(tables.ledgers.name) else None
+        return _find(connection, name, database) if inspect(connection).has_table(event_tables.ledgers.name) else None
 
 
 def _find(connection: Connection, name: str | None, database: Database) -> dict[str, Any] | None:
@@ -112,23 +114,23 @@ def _find(connection: Connection, name: str | None, database: Database) -> dict[
             )
         name = known[0] if known else DEFAULT
     check_layout(connection, database)
-    found = connection.execute(tables.find_ledger, {"of_name": name}).mappings().one_or_none()
+    found = connection.execute(event_tables.find_ledger, {"of_name": name}).mappings().one_or_none()
     return None if found is None else dict(found)
 
 
 def check_layout(connection: Connection, database: Database) -> None:
     """Refuse ledgers that version 0.1.0 wrote, and say what upgrades them."""
-    oldest = connection.execute(select(func.min(tables.ledgers.c.schema))).scalar()
-    if oldest is not None and oldest < tables.SCHEMA:
+    oldest = connection.execute(select(func.min(event_tables.ledgers.c.schema))).scalar()
+    if oldest is not None and oldest < event_tables.SCHEMA:
         raise UnsupportedFormat(
             f"the ledgers at {database} were written by an earlier version (schema {oldest}, this one writes "
-            f"{tables.SCHEMA}); nothing is lost: upgrade them, with a backup first, by: discreet ledger upgrade "
+            f"{event_tables.SCHEMA}); nothing is lost: upgrade them, with a backup first, by: discreet ledger upgrade "
             f"{database.typed}. Nothing was charged"
         )
 
 
 def _listed_in(connection: Connection) -> list[str]:
-    return sorted(connection.execute(select(tables.ledgers.c.name)).scalars())
+    return sorted(connection.execute(select(event_tables.ledgers.c.name)).scalars())
 
 
 def _in_words(names: list[str]) -> str:
@@ -142,7 +144,7 @@ def _facts(
     bound = None if unit is None else canonical(unit.to_dict())
     row: dict[str, Any] = {
         "name": name,
-        "schema": tables.SCHEMA,
+        "schema": event_tables.SCHEMA,
         "relation": relation,
         "filter": None if budget is None else canonical(Filter.of(budget).to_dict()),
         "test": test,
@@ -150,7 +152,7 @@ def _facts(
         "number": 0,
         "spent": nothing,
         "reserved": nothing,
-        "founded": founded(tables.SCHEMA, bound),
+        "founded": founded(event_tables.SCHEMA, bound),
         "unit": bound,
         "keyed": keyed,
     }

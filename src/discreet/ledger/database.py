@@ -28,7 +28,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.pool import NullPool
 
-from discreet.core import files
+from discreet.core import whole_files
 from discreet.errors import LedgerCorrupt, LedgerUnavailable
 from discreet.ledger import beside, read_only
 from discreet.ledger.address import parse, shown
@@ -296,7 +296,7 @@ class Database:
         self._drop()
         said = " ".join(str(problem).split())  # a server says several lines
         remedy = "check the path or the server, or wait for the other user"
-        if files.is_full(problem, None if self.beside is None else self.beside.path.parent):
+        if whole_files.is_full(problem, None if self.beside is None else self.beside.path.parent):
             remedy = "make room on its disk"
         elif self._read_only:
             remedy = "it is read-only here, and can be shown, verified and backed up, and not be written to"

@@ -25,7 +25,7 @@ from hashlib import sha256
 from sqlalchemy import Connection, select
 
 from discreet.errors import LedgerCorrupt
-from discreet.ledger import tables
+from discreet.ledger import event_tables
 from discreet.ledger.beside import KEY_BYTES
 from discreet.ledger.database import Database
 
@@ -46,10 +46,10 @@ def find_or_make(database: Database, connection: Connection) -> bytes:
         known = database.beside.read_key()
         # One that was cut short is no key any more.
         return known if known is not None and len(known) == KEY_BYTES else database.beside.make_key()
-    found = connection.execute(select(tables.keys.c.secret)).scalar()
+    found = connection.execute(select(event_tables.keys.c.secret)).scalar()
     if found is None:
         found = secrets.token_hex(32)
-        connection.execute(tables.keys.insert(), {"id": 1, "secret": found})
+        connection.execute(event_tables.keys.insert(), {"id": 1, "secret": found})
     return bytes.fromhex(found)
 
 
@@ -59,7 +59,7 @@ def for_another(database: Database, connection: Connection) -> bytes:
     A new one would be written over what is left of it, and a backup of it would then fit some ledgers and not the rest.
     """
     if database.beside is not None:
-        for keyed in connection.execute(select(tables.ledgers.c.keyed).distinct()).scalars():
+        for keyed in connection.execute(select(event_tables.ledgers.c.keyed).distinct()).scalars():
             if keyed is not None:
                 find(database, keyed)
     return find_or_make(database, connection)
@@ -72,7 +72,7 @@ def find(database: Database, keyed: str | None) -> bytes:
         where = str(database.beside.key)
     else:
         with database.transaction(write=False) as connection:
-            secret = connection.execute(select(tables.keys.c.secret)).scalar()
+            secret = connection.execute(select(event_tables.keys.c.secret)).scalar()
         found, where = None if secret is None else bytes.fromhex(secret), "the table discreet_keys"
     if found is None or fingerprint(found) != keyed:
         state = "missing" if found is None else "another one, or damaged"

@@ -13,7 +13,7 @@ from discreet.accounting.filters import Filter
 from discreet.core.ask import Account
 from discreet.core.release import Entry
 from discreet.errors import AccountClosed, LedgerCorrupt
-from discreet.ledger import beside, tables
+from discreet.ledger import beside, event_tables
 from discreet.ledger.books import PARTS, PLAN, Books, Standing
 from discreet.ledger.database import Database
 from discreet.ledger.events import Draft, Terms, read_cost, write_cost, write_row
@@ -49,7 +49,7 @@ class Journal:
 
     def lock(self, work: Transaction) -> Books:
         """Lock the ledger's row until the transaction ends, read the totals in it, and hold them against the head file."""
-        books = self._books(work.row(tables.lock_totals, {"of_ledger": self.id}))
+        books = self._books(work.row(event_tables.lock_totals, {"of_ledger": self.id}))
         self.check_head(work, books)
         return books
 
@@ -60,20 +60,20 @@ class Journal:
 
     def read_books(self, work: Transaction) -> Books:
         """The totals as a transaction sees them."""
-        return self._books(work.row(tables.read_totals, {"of_ledger": self.id}))
+        return self._books(work.row(event_tables.read_totals, {"of_ledger": self.id}))
 
     def opening(self, work: Transaction, account: Account) -> str | None:
         """The hash of the event that opened an account, if there is such an event."""
-        found = work.row(tables.hash_of_event, {"of_ledger": self.id, "of_number": account.number})
+        found = work.row(event_tables.hash_of_event, {"of_ledger": self.id, "of_number": account.number})
         return None if found is None else str(found[0])
 
     def part_that_paid(self, work: Transaction, account: Account) -> tuple[int, int] | None:
         """The number and part of the account on a part of the people that opened an account, if one did."""
-        payer = work.row(tables.payer_of_event, {"of_ledger": self.id, "of_number": account.number})
+        payer = work.row(event_tables.payer_of_event, {"of_ledger": self.id, "of_number": account.number})
         if payer is None or payer[0] is None:
             return None
         number, part = int(payer[0]), int(payer[1] or 0)
-        row = work.row(tables.read_account, {"of_ledger": self.id, "of_account": number, "of_part": part})
+        row = work.row(event_tables.read_account, {"of_ledger": self.id, "of_account": number, "of_part": part})
         return (number, part) if row is not None and _standing(row).status == PARTS else None
 
     def _books(self, row: tuple[Any, ...] | None) -> Books:
@@ -125,7 +125,7 @@ class Journal:
             found = None
         else:
             # The origin has no event of its own: the first one has its hash.
-            event = work.row(tables.previous_of_event, {"of_ledger": self.id, "of_number": number + 1})
+            event = work.row(event_tables.previous_of_event, {"of_ledger": self.id, "of_number": number + 1})
             found = None if event is None else event[0]
         if found == head:
             return None
@@ -139,7 +139,7 @@ class Journal:
         key = account.number, account.part
         if key not in books.accounts:
             place = {"of_ledger": self.id, "of_account": account.number, "of_part": account.part}
-            row = work.row(tables.read_account, place)
+            row = work.row(event_tables.read_account, place)
             if row is not None:
                 books.accounts[key] = _standing(row)
         if key not in books.accounts or books.accounts[key].terms.parts != account.parts:
@@ -156,7 +156,7 @@ class Journal:
 
     def load_reservations(self, work: Transaction, books: Books) -> None:
         """Bring every open reservation into the books."""
-        for row in work.rows(tables.read_reservations, {"of_ledger": self.id}):
+        for row in work.rows(event_tables.read_reservations, {"of_ledger": self.id}):
             books.accounts[row[1], row[2]] = _standing(row)
 
     def post(self, work: Transaction, books: Books, drafts: Iterable[Draft]) -> list[Entry]:
@@ -170,7 +170,7 @@ class Journal:
             rows.append(row)
         if not rows:
             return []
-        work.write_all(tables.insert_event, rows)
+        work.write_all(event_tables.insert_event, rows)
         totals = {
             "of_ledger": self.id,
             "new_number": books.number,
@@ -179,7 +179,7 @@ class Journal:
             "new_reserved": write_cost(books.reserved),
             "new_unit": books.unit,
         }
-        work.write(tables.update_ledger, totals)
+        work.write(event_tables.update_ledger, totals)
         fresh, changed = [], []
         for (number, part), s in books.accounts.items():
             state = {"status": s.status, "left": s.left, "drawn": write_cost(s.drawn)}
@@ -188,8 +188,8 @@ class Journal:
             elif before[number, part] != (s.status, s.left, s.drawn):
                 place = {"of_ledger": self.id, "of_account": number, "of_part": part}
                 changed.append(place | {f"new_{k}": v for k, v in state.items()})
-        work.write_all(tables.insert_account, fresh)
-        work.write_all(tables.update_account, changed)
+        work.write_all(event_tables.insert_account, fresh)
+        work.write_all(event_tables.update_account, changed)
         files = self.database.beside
         if files is not None:
             last, head = books.number, books.head
@@ -200,7 +200,9 @@ class Journal:
         """The rows of events in order, read a page at a time so that no transaction stays open in between."""
         while True:
             with self.database.transaction(write=False) as connection:
-                page = connection.execute(tables.page_of_events, {"of_ledger": self.id, "after": after}).mappings().all()
+                page = (
+                    connection.execute(event_tables.page_of_events, {"of_ledger": self.id, "after": after}).mappings().all()
+                )
             yield from page
             if not page:
                 return
@@ -208,9 +210,9 @@ class Journal:
 
     def last_rows(self, most: int, without: str) -> Sequence[Mapping[Any, Any]]:
         """The rows of the last events in order, without those of one kind."""
-        values = {"of_ledger": self.id, "upto": -tables.BEFORE_ALL, "without": without, "most": most}
+        values = {"of_ledger": self.id, "upto": -event_tables.BEFORE_ALL, "without": without, "most": most}
         with self.database.transaction(write=False) as connection:
-            return list(connection.execute(tables.last_events, values).mappings().all())[::-1]
+            return list(connection.execute(event_tables.last_events, values).mappings().all())[::-1]
 
     def documents(self) -> Iterator[str]:
         """Every stored release, a page at a time."""
@@ -218,7 +220,7 @@ class Journal:
         while True:
             with self.database.transaction(write=False) as connection:
                 values = {"of_ledger": self.id, "after": after}
-                page = list(connection.execute(tables.page_of_releases, values).mappings().all())
+                page = list(connection.execute(event_tables.page_of_releases, values).mappings().all())
             yield from (str(row["document"]) for row in page)
             if not page:
                 return
@@ -226,7 +228,7 @@ class Journal:
 
     def find_release(self, work: Transaction, key: str, known: StoredRow | None = None) -> StoredRow | None:
         """A stored release, checked against its hash unless it is the row ``known``; ``verify`` alone checks the chain."""
-        found = work.row(tables.find_document, {"of_ledger": self.id, "of_key": key})
+        found = work.row(event_tables.find_document, {"of_ledger": self.id, "of_key": key})
         if found is None:
             return None
         row = StoredRow(*found)

@@ -21,10 +21,10 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from discreet.core import files
+from discreet.core import whole_files
 from discreet.core.cost import Cost
 from discreet.errors import InvalidRequest, LedgerCorrupt, LedgerUnavailable
-from discreet.ledger import checks, digest_key, tables
+from discreet.ledger import checks, digest_key, event_tables
 from discreet.ledger.beside import write_private
 from discreet.ledger.creation import check_layout, names_at
 from discreet.ledger.database import Database
@@ -50,7 +50,7 @@ def backup(url: str, copy: Path) -> list[str]:
             check_layout(connection, database)  # what cannot be checked afterwards is not copied
             for row in _rows(connection):
                 checks.known(row)
-            keyed = connection.execute(select(tables.ledgers.c.keyed)).scalars().all()
+            keyed = connection.execute(select(event_tables.ledgers.c.keyed)).scalars().all()
         _copy(database, copy)
         key = database.beside.read_key()
         if key is not None and digest_key.fits(database, keyed):
@@ -74,7 +74,7 @@ def _copy(database: Database, copy: Path) -> None:
             os.close(descriptor)
     except (sqlite3.Error, OSError) as problem:
         copy.unlink(missing_ok=True)
-        room = "make room on its disk; " if files.is_full(problem, copy.absolute().parent) else ""
+        room = "make room on its disk; " if whole_files.is_full(problem, copy.absolute().parent) else ""
         raise LedgerUnavailable(f"the copy {copy} could not be written: {problem}; {room}nothing else was changed") from None
     except BaseException:
         copy.unlink(missing_ok=True)
@@ -83,7 +83,7 @@ def _copy(database: Database, copy: Path) -> None:
 
 def _rows(connection: Connection) -> Sequence[Mapping[Any, Any]]:
     """The ledgers of a file: what each is called, and which version wrote it."""
-    columns = tables.ledgers.c
+    columns = event_tables.ledgers.c
     return connection.execute(select(columns.id, columns.name, columns.schema)).mappings().all()
 
 
@@ -131,8 +131,8 @@ def _adopt(ledger: Ledger) -> int:
         key = digest_key.find_or_make(database, connection)
     with database.work(write=True) as work:
         books = journal.read_books(work)  # not held against the head: that is what is to be set
-        work.write(tables.set_key, {"of_ledger": journal.id, "new_keyed": digest_key.fingerprint(key)})
-        waiting = work.write(tables.delete_all_pending, {"of_ledger": journal.id})
+        work.write(event_tables.set_key, {"of_ledger": journal.id, "new_keyed": digest_key.fingerprint(key)})
+        waiting = work.write(event_tables.delete_all_pending, {"of_ledger": journal.id})
         question = canonical({"name": "adopt", "given_up": waiting})
         work.after.append(lambda: beside.forget(journal.id))
         journal.post(work, books, [Draft(kind="adopt", question=question, relation=ledger.relation, cost=Cost.nothing())])
@@ -154,7 +154,7 @@ def upgrade(url: str, copy: Path | None) -> list[str]:
             rows = _rows(connection)
         for row in rows:
             checks.known(row)
-        if all(row["schema"] == tables.SCHEMA for row in rows):
+        if all(row["schema"] == event_tables.SCHEMA for row in rows):
             return []
         if database.beside is not None:
             if copy is None or copy.exists():
@@ -163,7 +163,11 @@ def upgrade(url: str, copy: Path | None) -> list[str]:
         with database.transaction(write=True) as connection:
             create_tables(connection)
             keyed = digest_key.fingerprint(digest_key.find_or_make(database, connection))
-            old = connection.execute(select(tables.ledgers).where(tables.ledgers.c.schema < tables.SCHEMA)).mappings().all()
+            old = (
+                connection.execute(select(event_tables.ledgers).where(event_tables.ledgers.c.schema < event_tables.SCHEMA))
+                .mappings()
+                .all()
+            )
             for row in old:
                 _upgrade(connection, database, dict(row), keyed)
         return [row["name"] for row in old]
@@ -172,8 +176,8 @@ def upgrade(url: str, copy: Path | None) -> list[str]:
 
 
 def _upgrade(connection: Any, database: Database, row: dict[str, Any], keyed: str) -> None:
-    values = {"schema": tables.SCHEMA, "founded": founded(row["schema"], None), "unit": None, "keyed": keyed}
-    connection.execute(tables.ledgers.update().where(tables.ledgers.c.id == row["id"]).values(**values))
+    values = {"schema": event_tables.SCHEMA, "founded": founded(row["schema"], None), "unit": None, "keyed": keyed}
+    connection.execute(event_tables.ledgers.update().where(event_tables.ledgers.c.id == row["id"]).values(**values))
     verify(connection, row["id"])
     if database.beside is not None:
         database.beside.forget(row["id"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, Table, inspect
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from discreet.ledger.tables import ADDED, metadata
+from discreet.ledger.event_tables import ADDED, metadata
 
 _CREATION_LOCK = 0x64697363  # any fixed number: creators of tables on one PostgreSQL server queue up behind it
 

@@ -19,7 +19,7 @@ from discreet.core.runner import Bill, Paid
 from discreet.core.source import Source
 from discreet.core.unit import Unit
 from discreet.errors import InvalidRequest, LedgerCorrupt
-from discreet.ledger import beside, checks, prepaid, process_tally, tables
+from discreet.ledger import beside, checks, event_tables, prepaid, process_tally
 from discreet.ledger.answers import Answers, Wanted
 from discreet.ledger.books import RESERVED, Standing, on_account
 from discreet.ledger.creation import find_or_create
@@ -104,13 +104,13 @@ class Ledger:
         A question that the same ``who`` paid for before is free; one that somebody else paid for is not (event ``use``).
         What is left, and what fits, is said of the reservation. It lives as long as the ledger it was made from.
         """
-        made: Ledger = object.__new__(type(self))
-        vars(made).update(vars(self))
-        made.who = checks.text(who, "who")
-        made._journal = replace(self._journal, who=made.who)
-        made._answers = Answers(made._journal)
-        made._drafting = replace(self._drafting, share=reservation)
-        return made
+        drawing: Ledger = object.__new__(type(self))
+        vars(drawing).update(vars(self))
+        drawing.who = checks.text(who, "who")
+        drawing._journal = replace(self._journal, who=drawing.who)
+        drawing._answers = Answers(drawing._journal)
+        drawing._drafting = replace(self._drafting, share=reservation)
+        return drawing
 
     def close(self) -> None:
         """Close the connection; the ledger cannot be used afterwards."""
@@ -169,12 +169,12 @@ class Ledger:
         if not asks:
             return []
         binding = self._unit_draft(unit)
-        made: dict[int, Draft] = {}  # steps paid ahead are one ask, many times
+        drafted: dict[int, Draft] = {}  # steps paid ahead are one ask, many times
         for each in asks:
-            if id(each) not in made:
+            if id(each) not in drafted:
                 ask, distance, cost = each
-                made[id(each)] = self._drafting.draft(ask, distance, checks.cost(cost, self.test), relation)
-        drafts = [made[id(each)] for each in asks]
+                drafted[id(each)] = self._drafting.draft(ask, distance, checks.cost(cost, self.test), relation)
+        drafts = [drafted[id(each)] for each in asks]
         with self._database.work(write=True) as work:
             books = self._journal.lock(work)
             for place, (ask, _, _) in enumerate(asks):
@@ -205,9 +205,9 @@ class Ledger:
         return self._answers.give_up(paid)
 
     def redeem(self, *numbers: int, forgo: bool = False) -> Cost:
-        """The custodian's decision on entries that were looked for and not answered: once more, or never; what they cost.
+        """Decide, as the custodian, whether entries that were looked for and not answered may be asked again; their cost.
 
-        It is made on all of them or on none.
+        With ``forgo`` they are never answered. The decision is made on all of them or on none.
         """
         self._check_whole("redeem")
         if not numbers or not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
@@ -218,7 +218,7 @@ class Ledger:
     def unanswered(self) -> list[tuple[int, str]]:
         """The entries that are paid and not answered, and whether anyone looked for them: "paid" or "looked"."""
         with self._database.transaction(write=False) as connection:
-            found = connection.execute(tables.all_pending, {"of_ledger": self._journal.id})
+            found = connection.execute(event_tables.all_pending, {"of_ledger": self._journal.id})
             return [(row.number, row.state) for row in found]
 
     def open(self, account: Open, relation: Relation, unit: Unit | None = None) -> list[Account]:
@@ -303,15 +303,15 @@ class Ledger:
 
         Whoever asks again is not charged again: the answer is there, or is redeemed, waited for or withheld.
         """
-        wanted = self._drafting.keys(self._drafting.draft(ask, Distance.of(1), Cost.nothing(), relation), source)
+        keys = self._drafting.keys(self._drafting.draft(ask, Distance.of(1), Cost.nothing(), relation), source)
         with self._database.work(write=False) as work:
-            return self._answers.payment(work, wanted)
+            return self._answers.payment(work, keys)
 
     def recall(self, ask: Ask, source: Source, relation: Relation) -> Release | None:
         """The stored release of the identical question on the identical version of the data; asking again is free."""
-        wanted = self._drafting.keys(self._drafting.draft(ask, Distance.of(1), Cost.nothing(), relation), source)
+        keys = self._drafting.keys(self._drafting.draft(ask, Distance.of(1), Cost.nothing(), relation), source)
         with self._database.work(write=False) as work:
-            for key in wanted:
+            for key in keys:
                 found = self._journal.find_release(work, key)
                 if found is not None:
                     return Release.from_json(found.document)
@@ -387,7 +387,7 @@ class Ledger:
 
         With ``head``, a hash noted down earlier, also that the book still contains the event it was the hash of. A book that
         is shorter than the head file beside it says is refused too, and so is one whose head file is damaged, unless
-        ``head`` is given in its place. Whether it is the ledger that counts, ``doubt`` says.
+        ``head`` is given in its place. ``doubt`` says whether it is the ledger that counts.
         """
         with self._database.transaction(write=False) as connection:
             count = verify(connection, self._journal.id, head)
@@ -407,9 +407,9 @@ class Ledger:
 
     @property
     def doubt(self) -> str | None:
-        """Why this file is not known to be the ledger that counts: a copy, set back, or with a head file that does not tell.
+        """Why this file may not be the ledger that counts: it is a copy, was set back, or its head file is damaged.
 
-        None where it counts. A file that is in doubt can be read and is not spent.
+        None where it counts. From a ledger in doubt one can read, and not spend.
         """
         with self._database.work(write=False) as work:
             return self._journal.doubt(work, lambda: self._journal.read_books(work))

@@ -22,7 +22,7 @@ from discreet.core.cost import Cost
 from discreet.core.query import Relation
 from discreet.core.release import Entry
 from discreet.errors import AccountClosed
-from discreet.ledger import checks, tables
+from discreet.ledger import checks, event_tables
 from discreet.ledger.drafting import Drafting
 from discreet.ledger.events import Draft, Terms, read_cost
 from discreet.ledger.journal import Journal
@@ -80,5 +80,5 @@ def cancel(journal: Journal, account: Account, relation: Relation) -> Entry:
         journal.load_reservations(work, books)
         standing = journal.load(work, books, account)
         place = {"of_ledger": journal.id, "of_account": number}
-        standing.paid = sum((read_cost(row[0]) for row in work.rows(tables.paid_of_account, place)), Cost.nothing())
+        standing.paid = sum((read_cost(row[0]) for row in work.rows(event_tables.paid_of_account, place)), Cost.nothing())
         return journal.post(work, books, [draft])[0]

@@ -7,35 +7,24 @@ that holds together; only a head kept elsewhere shows that.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection
 
-from discreet.accounting.filters import Filter
 from discreet.core.documents import brief
-from discreet.errors import DiscreetError, LedgerCorrupt, UnsupportedFormat
-from discreet.ledger import tables
+from discreet.errors import DiscreetError, LedgerCorrupt
+from discreet.ledger import event_tables
 from discreet.ledger.books import Books
+from discreet.ledger.checks import read_filter
 from discreet.ledger.events import Event, founding, hash_of, origin, read_cost, write_cost
 from discreet.ledger.stored_releases import is_paid, seal, stored
 
 
-def read_filter(text: str | None) -> Filter | None:
-    """The filter a ledger's row holds."""
-    if text is None:
-        return None
-    try:
-        return Filter.from_dict(json.loads(text))
-    except (KeyError, TypeError, json.JSONDecodeError) as problem:
-        raise UnsupportedFormat(f"a ledger's filter needs a budget and orders, got {brief(text)}") from problem
-
-
 def verify(connection: Connection, ledger: int, head: str | None = None) -> int:
     """Check one ledger inside a transaction that sees a single state of it; return how many events it has."""
-    row = connection.execute(tables.read_ledger, {"of_ledger": ledger}).mappings().one_or_none()
+    row = connection.execute(event_tables.read_ledger, {"of_ledger": ledger}).mappings().one_or_none()
     if row is None:
         raise LedgerCorrupt("the ledger's own row is gone; restore a copy")
     try:
@@ -49,7 +38,7 @@ def verify(connection: Connection, ledger: int, head: str | None = None) -> int:
     except DiscreetError as problem:
         raise LedgerCorrupt(f"the ledger's budget cannot be read: {problem}; restore a copy") from problem
     seen = head is None or head == root
-    for event in _pages(connection, tables.page_of_events, ledger, tables.BEFORE_ALL, "number"):
+    for event in _pages(connection, event_tables.page_of_events, ledger, event_tables.BEFORE_ALL, "number"):
         _follow(books, event)
         seen = seen or event["hash"] == head
     stored = {
@@ -110,7 +99,7 @@ def _follow(books: Books, row: Mapping[Any, Any]) -> None:
 
 
 def _check_accounts(connection: Connection, ledger: int, books: Books) -> None:
-    rows = connection.execute(tables.all_accounts, {"of_ledger": ledger}).mappings()
+    rows = connection.execute(event_tables.all_accounts, {"of_ledger": ledger}).mappings()
     stored = {(r["number"], r["part"]): (r["status"], r["left"], r["drawn"]) for r in rows}
     for key, s in books.accounts.items():
         if stored.pop(key, None) != (s.status, s.left, write_cost(s.drawn)):
@@ -121,7 +110,7 @@ def _check_accounts(connection: Connection, ledger: int, books: Books) -> None:
 
 def _check_pending(connection: Connection, ledger: int) -> None:
     """Every entry that waits for its answer was paid for by an event with the same key, and has no answer."""
-    for row in connection.execute(tables.check_pending, {"of_ledger": ledger}).mappings():
+    for row in connection.execute(event_tables.check_pending, {"of_ledger": ledger}).mappings():
         if row["key"] is None or row["key"] != row["paid_key"] or row["state"] not in ("paid", "looked") or row["answered"]:
             raise LedgerCorrupt(f"entry {row['number']} waits for an answer that it was not paid for; restore a copy")
 
@@ -129,7 +118,7 @@ def _check_pending(connection: Connection, ledger: int) -> None:
 def _check_releases(connection: Connection, ledger: int, books: Books) -> None:
     """Every row was stored by one event and paid for by another, and every store event has its row."""
     left, rows = set(books.stored), 0
-    for row in _pages(connection, tables.page_of_releases, ledger, "", "key"):
+    for row in _pages(connection, event_tables.page_of_releases, ledger, "", "key"):
         rows += 1
         if row["hash"] != seal(row["key"], row["number"], row["document"]):
             raise LedgerCorrupt(f"the stored release of event {row['number']} was altered; restore a copy")
@@ -144,5 +133,5 @@ def _check_releases(connection: Connection, ledger: int, books: Books) -> None:
             raise LedgerCorrupt(f"a stored release is not what event {row['number']} paid for; restore a copy")
     if left:
         raise LedgerCorrupt(f"a stored release was dropped or altered, the one of {min(left)}; restore a copy")
-    if rows != connection.execute(tables.count_releases, {"of_ledger": ledger}).scalar_one():
+    if rows != connection.execute(event_tables.count_releases, {"of_ledger": ledger}).scalar_one():
         raise LedgerCorrupt("a stored release without a key was added; restore a copy")  # no page begins before ""

@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.core import numbers
 from discreet.core.cost import Cost, Distance
-from discreet.core.mechanism import Sensitivity, mechanisms
+from discreet.core.mechanism import Sensitivity, VectorNoise, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.price import Price
 from discreet.core.random import Random
@@ -140,6 +140,12 @@ class Gaussian(Additive):
         from scipy.special import ndtri
 
         return scale * float(ndtri(p))
+
+    @property
+    def vector_noise(self) -> VectorNoise:
+        if len(self.scales) > 1:
+            return super().vector_noise
+        return VectorNoise(float(self.scales[0]))
 
     def _spread(self, scale: float) -> float:
         return scale

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.core import numbers
 from discreet.core.cost import Cost
 from discreet.core.exact import Exact, Keyed
-from discreet.core.mechanism import NoiseLaw, Sensitivity, mechanisms
+from discreet.core.mechanism import NoiseLaw, Sensitivity, VectorNoise, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 
@@ -65,6 +65,10 @@ class NoNoise(NoiseLaw):
 
     def deviation(self, size: int) -> Any:
         return np.zeros(size)
+
+    @property
+    def vector_noise(self) -> VectorNoise:
+        return VectorNoise(0.0)
 
     def at_least(self, t: Any) -> Any:
         return np.asarray(np.asarray(t) <= 0, np.float64)

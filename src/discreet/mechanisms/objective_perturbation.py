@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.core import numbers
 from discreet.core.cost import ORDERS, Cost, Distance
-from discreet.core.mechanism import Mechanism, Sensitivity, mechanisms
+from discreet.core.mechanism import Mechanism, Sensitivity, VectorNoise, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.price import Price
 from discreet.core.random import Random, chosen
@@ -215,6 +215,11 @@ class ObjectivePerturbation(Mechanism):
         """
         size = numbers.floor_log2(self.scale * width)
         return Fraction(2) ** max(size - _FINE, numbers.floor_log2(self.tolerance**2 / width) // 2)
+
+    @property
+    def vector_noise(self) -> VectorNoise:
+        """That of the gradient; the minimiser has it through the inverse of the Hessian."""
+        return VectorNoise(float(self.scale), spherical=self.noise == "spherical_laplace")
 
     def settling(self, width: int) -> SphericalLaplace:
         """The noise that hides by how far the minimiser was missed."""

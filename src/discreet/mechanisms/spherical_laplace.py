@@ -12,7 +12,7 @@ import numpy as np
 from discreet.core import numbers
 from discreet.core.cost import Cost, Distance
 from discreet.core.exact import Exact
-from discreet.core.mechanism import Sensitivity, mechanisms
+from discreet.core.mechanism import Sensitivity, VectorNoise, mechanisms
 from discreet.core.numbers import Number
 from discreet.core.random import Random
 from discreet.errors import GridOverflow, InvalidRequest
@@ -88,6 +88,13 @@ class SphericalLaplace(Gridded):
 
     def deviation(self, size: int) -> Floats:
         return np.full(size, self.expected_error(dimension=size))
+
+    def margin(self, level: float, size: int) -> float:
+        return self.quantile(0.5 + level / 2, dimension=size) + float(self.grid) / 2
+
+    @property
+    def vector_noise(self) -> VectorNoise:
+        return VectorNoise(float(self.scales[0]), spherical=True)
 
     def quantile(self, p: float, *, dimension: int) -> float:
         """The p-quantile of one coordinate in ``dimension`` dimensions.

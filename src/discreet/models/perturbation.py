@@ -15,9 +15,9 @@ from discreet.mechanisms import (
 from discreet.mechanisms.priced import law_in_l2
 from discreet.models.design import Design
 from discreet.models.losses import Loss
+from discreet.models.queries.empirical_risk import Minimiser, Problem
 from discreet.models.queries.opera import Opera
 from discreet.models.queries.outpert import OutPert
-from discreet.models.queries.problem import Minimiser, Problem
 
 Method = Literal["objective", "output", "opera", "outpert"] | Opera | OutPert
 METHODS: tuple[Method, ...] = ("objective", "output", "opera", "outpert")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from discreet.protect.same_format import SameFormat as SameFormat
     from discreet.protect.scanning import Scan as Scan
     from discreet.protect.scanning import scan as scan
-    from discreet.protect.tables import Delimited as Delimited
+    from discreet.protect.stored_table import Delimited as Delimited
     from discreet.protect.trade_off import together as together
     from discreet.protect.upgrading import Upgraded as Upgraded
     from discreet.protect.upgrading import upgrade as upgrade

@@ -21,7 +21,7 @@ from discreet.protect import java_stream
 from discreet.protect.hierarchies import TOP, Hierarchy
 from discreet.protect.java_stream import JavaArray, JavaEnum, JavaObject
 from discreet.protect.numbered import plain
-from discreet.sources.cells import label
+from discreet.sources.cell_meaning import label
 
 HOME = "org.deidentifier.arx.aggregates."
 _LARGEST = 1 << 22  # bytes of a file

@@ -25,12 +25,12 @@ import numpy.typing as npt
 from discreet.errors import InvalidRequest
 from discreet.protect.anonymous import Anonymized
 from discreet.protect.copies import Copy
-from discreet.protect.histogram import Floats, Histogram, Ints, distinct, encode, keys_of
 from discreet.protect.incognito import Node
+from discreet.protect.lattice_histogram import Floats, Histogram, Ints, distinct, encode, keys_of
 from discreet.protect.local_recoding import METHODS, LocalCopy
 from discreet.protect.scales import Scale
-from discreet.protect.tables import Table
-from discreet.sources.cells import label
+from discreet.protect.stored_table import StoredTable
+from discreet.sources.cell_meaning import label
 
 Bools = npt.NDArray[np.bool_]
 _QUERIES = 60
@@ -74,7 +74,7 @@ class ShownColumn:
         return np.asarray(shares[self.which], np.float64)
 
 
-def check_target(table: Table, names: Sequence[str], target: str, positive: object) -> None:
+def check_target(table: StoredTable, names: Sequence[str], target: str, positive: object) -> None:
     """Refuse a target that nothing can be predicted of: a quasi-identifier, or one that never has its positive value."""
     table.check([target])
     if target in names or label(positive) is None:

@@ -17,12 +17,12 @@ from discreet.protect.anonymous_copy import AnonymousCopy, Without
 from discreet.protect.diversity import Demand, Forms
 from discreet.protect.ground import Ranking, ranked
 from discreet.protect.hierarchies import Hierarchy
-from discreet.protect.histogram import Histogram, Ints
-from discreet.protect.incognito import Node, Safe, View, incognito
+from discreet.protect.incognito import HistogramView, Node, Safe, incognito
+from discreet.protect.lattice_histogram import Histogram, Ints
 from discreet.protect.metrics import METRICS, Chosen, choose, metric_named
 from discreet.protect.presence import Presence, checked, people
 from discreet.protect.recode import Recode
-from discreet.protect.tables import Table, open_table
+from discreet.protect.stored_table import StoredTable, open_table
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -111,7 +111,7 @@ class Anonymized(AnonymousCopy):
     def sizes(self, *, before: bool = False) -> Ints:
         """The sizes of the released groups, or of the groups before anything was made coarser."""
         if before:
-            _, _, found = View(self.base, ()).entries((0,) * len(self.levels))
+            _, _, found = HistogramView(self.base, ()).entries((0,) * len(self.levels))
             return np.sort(found)
         _, bad, found = self.view.entries(self.node)
         return np.sort(found[~bad])
@@ -124,10 +124,10 @@ class Anonymized(AnonymousCopy):
         return dict(zip(self.base.values, map(float, self.base.shares()), strict=True))
 
     @cached_property
-    def view(self) -> View:
+    def view(self) -> HistogramView:
         """The histogram of the table, to be looked at under the rules that were asked for."""
         shares = self.base.shares() if self.base.sensitive is not None else None
-        return View(self.base, self.demand.rules(shares, self.base.values))
+        return HistogramView(self.base, self.demand.rules(shares, self.base.values))
 
 
 def anonymize(
@@ -197,7 +197,7 @@ def anonymize(
     wanted = demand.rules(base.shares() if base.sensitive is not None else None, base.values)
     chooser = metric_named(metric, base, weights)
     shape = [cap + 1 for cap in caps]
-    view = View(base, wanted)
+    view = HistogramView(base, wanted)
     safe = incognito(base, shape, wanted, limit)
     for other in hidden[1:] if demand.needs_sensitive else ():
         more = histogram_of(source, names, hierarchies, other, None)
@@ -236,7 +236,7 @@ def listed(names: str | Sequence[str] | None) -> list[str]:
     return [] if names is None else [names] if isinstance(names, str) else list(names)
 
 
-def others(source: Table, used: Sequence[str], drop: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def others(source: StoredTable, used: Sequence[str], drop: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Of the columns that nothing is asked of: those that are copied, and those that are left out."""
     gone = listed(drop)
     source.check(gone)
@@ -248,7 +248,7 @@ def others(source: Table, used: Sequence[str], drop: Sequence[str]) -> tuple[tup
 
 
 def histogram_of(
-    source: Table,
+    source: StoredTable,
     names: Sequence[str],
     hierarchies: Mapping[str, Hierarchy],
     sensitive: str | None,
@@ -265,7 +265,7 @@ def histogram_of(
 
 
 def check_columns(
-    source: Table, names: Sequence[str], hierarchies: Mapping[str, Hierarchy], sensitive: Sequence[str], demand: Demand
+    source: StoredTable, names: Sequence[str], hierarchies: Mapping[str, Hierarchy], sensitive: Sequence[str], demand: Demand
 ) -> None:
     """Refuse columns that are not there, without a hierarchy, or held to rules that do not go together."""
     if not names:
@@ -286,7 +286,7 @@ def _cap(name: str, hierarchy: Hierarchy, at_most: Mapping[str, int | str]) -> i
     return hierarchy.level(at_most[name]) if name in at_most else hierarchy.height
 
 
-def _blocked(view: View, caps: Sequence[int], limit: int, sensitive: str | None) -> str:
+def _blocked(view: HistogramView, caps: Sequence[int], limit: int, sensitive: str | None) -> str:
     """Why nothing passes, and what would help: the highest node allowed passes if any does."""
     columns = view.histogram.columns
     tops = tuple(column.height for column in columns)

@@ -12,7 +12,7 @@ from typing import Any
 from discreet.protect.diversity import Demand
 from discreet.protect.hierarchies import Hierarchy
 from discreet.protect.shuffle import Order, Shuffle
-from discreet.protect.tables import Change, Changed, Progress, Table
+from discreet.protect.stored_table import Change, Changed, Progress, StoredTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class AnonymousCopy(ABC):
 
     rows: int
     demand: Demand
-    source: Table = field(repr=False)
+    source: StoredTable = field(repr=False)
     change: Change = field(repr=False)
     hierarchies: Mapping[str, Hierarchy] = field(repr=False)
     sensitive: tuple[str, ...] = ()

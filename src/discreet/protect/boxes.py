@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.protect.diversity import Fails
-from discreet.protect.histogram import Floats, Ints
+from discreet.protect.lattice_histogram import Floats, Ints
 
 
 class Fail(Protocol):

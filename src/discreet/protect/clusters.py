@@ -24,7 +24,7 @@ import numpy as np
 
 from discreet.protect.boxes import Entries, Fail, boxes
 from discreet.protect.diversity import Fails
-from discreet.protect.histogram import Floats, Ints
+from discreet.protect.lattice_histogram import Floats, Ints
 
 _ROWS = 1024  # rows of a box within which clusters are made
 

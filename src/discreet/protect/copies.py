@@ -32,11 +32,11 @@ from discreet.protect.anonymous import Anonymized, histogram_of, listed
 from discreet.protect.diversity import Demand, Fails
 from discreet.protect.ground import Ranking, ranked
 from discreet.protect.hierarchies import Hierarchy, read_columns
-from discreet.protect.histogram import Ints, encode
-from discreet.protect.incognito import View, judge
+from discreet.protect.incognito import HistogramView, judge
+from discreet.protect.lattice_histogram import Ints, encode
 from discreet.protect.local_recoding import METHODS, Counted, LocalCopy, LocalRecode, made_of
 from discreet.protect.recode import Recode
-from discreet.protect.tables import Table
+from discreet.protect.stored_table import StoredTable
 
 Copy = Anonymized | LocalCopy
 
@@ -125,7 +125,7 @@ def _demand(said: Mapping[str, Any]) -> Demand:
     return Demand(**{**said, "order": Hierarchy.from_dict(order) if isinstance(order, dict) else order})
 
 
-def joint(source: Table, made: Copy, earlier: Sequence[dict[str, Any]]) -> Joint:
+def joint(source: StoredTable, made: Copy, earlier: Sequence[dict[str, Any]]) -> Joint:
     """The joint classes of a new copy of a table and earlier ones, computed on the table as it is now."""
     left = [_now(made), *(_again(source, copy) for copy in earlier)]
     _check_presence(left)
@@ -209,7 +209,7 @@ def _digest(recode: LocalRecode, salt: str) -> str:
     return said.hexdigest()
 
 
-def _again(source: Table, copy: Mapping[str, Any]) -> _Left:
+def _again(source: StoredTable, copy: Mapping[str, Any]) -> _Left:
     """An earlier copy, made again from the table as it is now."""
     try:
         demand = _demand(copy["demand"])
@@ -224,7 +224,7 @@ def _again(source: Table, copy: Mapping[str, Any]) -> _Left:
 
 
 def _again_locally(
-    source: Table, copy: Mapping[str, Any], demand: Demand, hierarchies: Mapping[str, Hierarchy], hidden: Sequence[str]
+    source: StoredTable, copy: Mapping[str, Any], demand: Demand, hierarchies: Mapping[str, Hierarchy], hidden: Sequence[str]
 ) -> LocalRecode:
     counted = Counted.of(source, list(hierarchies), hierarchies, hidden, demand.order)
     recode, _, _ = made_of(counted, demand, METHODS[copy["method"]])
@@ -234,14 +234,14 @@ def _again_locally(
 
 
 def _again_by_level(
-    source: Table, copy: Mapping[str, Any], demand: Demand, hierarchies: Mapping[str, Hierarchy], hidden: Sequence[str]
+    source: StoredTable, copy: Mapping[str, Any], demand: Demand, hierarchies: Mapping[str, Hierarchy], hidden: Sequence[str]
 ) -> Recode:
     """Where nothing was left out nothing is now; else there is one sensitive column at most."""
     levels: dict[str, int] = copy["levels"]
     secret = hidden[0] if hidden and copy["suppressed"] else None
     base = histogram_of(source, list(levels), hierarchies, secret, demand.order)
     rules = demand.rules(base.shares() if secret is not None else None, base.values) if copy["suppressed"] else []
-    return Recode.at(View(base, rules), tuple(levels.values()))[0]
+    return Recode.at(HistogramView(base, rules), tuple(levels.values()))[0]
 
 
 def _cannot(problem: str) -> InvalidRequest:

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.errors import InvalidRequest
-from discreet.protect.histogram import texts_of
+from discreet.protect.lattice_histogram import texts_of
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.shuffle import Order, Shuffle
-from discreet.protect.tables import Changed, open_table
+from discreet.protect.stored_table import Changed, open_table
 from discreet.protect.tokens import Digests
 
 _FIRST, _LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")

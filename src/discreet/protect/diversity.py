@@ -20,7 +20,7 @@ from discreet.core.labels import closest
 from discreet.core.numbers import Number, positive, rational
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.protect.ground import Ground, Ranking, ground
-from discreet.protect.histogram import Floats, Ints
+from discreet.protect.lattice_histogram import Floats, Ints
 
 Fails = npt.NDArray[np.bool_]
 _SLACK = 1e-9  # three equal thirds have an entropy of ln 3, whatever the doubles say

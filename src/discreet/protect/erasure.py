@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Connection, func, inspect, select
 
-from discreet.ledger import tables as ledger_tables
+from discreet.ledger import event_tables as ledger_tables
 from discreet.ledger.database import Database
 from discreet.ledger.journal import now
 from discreet.protect.finding import find_now

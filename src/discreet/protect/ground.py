@@ -22,8 +22,8 @@ import numpy as np
 
 from discreet.errors import InvalidRequest
 from discreet.protect.hierarchies import Hierarchy
-from discreet.protect.histogram import Floats, Ints
-from discreet.sources.cells import label
+from discreet.protect.lattice_histogram import Floats, Ints
+from discreet.sources.cell_meaning import label
 
 Ranking = Sequence[object] | str | Hierarchy | None
 

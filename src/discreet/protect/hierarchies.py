@@ -129,7 +129,7 @@ class Hierarchy(ABC):
 
     def generalize(self, values: Iterable[Any], level: int | str) -> list[Any]:
         """The values at a level, as text; level 0 gives them back as they are. A missing value stays so below the top."""
-        from discreet.sources.cells import label
+        from discreet.sources.cell_meaning import label
 
         wanted = self.level(level)
         given = list(values)
@@ -229,7 +229,7 @@ class Hierarchy(ABC):
         A tree writes its own values; of the others, ``values`` says which to write.
         """
         from discreet.protect.writing import write_whole
-        from discreet.sources.cells import label
+        from discreet.sources.cell_meaning import label
 
         texts = [text for value in values if (text := label(value)) is not None]
         listed = list(dict.fromkeys(texts)) or self.listed()

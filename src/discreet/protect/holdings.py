@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from discreet.errors import InvalidRequest
 from discreet.ledger.database import Database
-from discreet.protect.histogram import texts_of
+from discreet.protect.lattice_histogram import texts_of
 from discreet.protect.pseudonyms import Pseudonymizer
 from discreet.protect.reach import Reached
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.protect.diversity import Fails, Rule
-from discreet.protect.histogram import CountedColumn, Histogram, Ints, mixed, numbered, totals
+from discreet.protect.lattice_histogram import CountedColumn, Histogram, Ints, mixed, numbered, totals
 
 Node: TypeAlias = tuple[int, ...]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -33,7 +33,7 @@ _CELLS = 1 << 22  # entries of a matrix of groups by sensitive values that are h
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class HistogramView:
     """A histogram to be tested at its own levels or coarser ones."""
 
     histogram: Histogram
@@ -101,7 +101,7 @@ class RolledUp:
     a column at a time in ``order``.
     """
 
-    def __init__(self, view: View, order: Sequence[int]) -> None:
+    def __init__(self, view: HistogramView, order: Sequence[int]) -> None:
         self._view, self._order = view, order
         self._asked = 0
         self._coarser: dict[int, RolledUp] = {}
@@ -116,11 +116,11 @@ class RolledUp:
             self._coarser[level] = RolledUp(self._rolled(self._order[0], level), self._order[1:])
         return self._coarser[level].suppressed(node)
 
-    def _rolled(self, place: int, level: int) -> View:
+    def _rolled(self, place: int, level: int) -> HistogramView:
         h = self._view.histogram
         if h.levels[place] == level:
             return self._view
-        return View(h.rolled([level if p == place else low for p, low in enumerate(h.levels)]), self._view.rules)
+        return HistogramView(h.rolled([level if p == place else low for p, low in enumerate(h.levels)]), self._view.rules)
 
 
 def judge(
@@ -200,7 +200,7 @@ def incognito(base: Histogram, shape: Sequence[int], rules: Sequence[Rule], limi
     searched = base.blind() if all(not rule.sensitive for rule in pruning) else base
     mask, tested = _search(searched, tuple(shape), pruning, limit)
     if len(pruning) < len(rules):
-        view = View(base, rules)
+        view = HistogramView(base, rules)
         for node in np.argwhere(mask):
             tested += 1
             mask[tuple(node)] = view.suppressed(tuple(int(level) for level in node)) <= limit
@@ -252,7 +252,7 @@ def _explore(base: Histogram, subset: tuple[int, ...], maybe: Mask, rules: Seque
     flat = unknown.ravel()
     tests = 0
     if len(left):
-        root = View(base.rolled(_corner(maybe), subset), rules)
+        root = HistogramView(base.rolled(_corner(maybe), subset), rules)
         # First the columns that spread most: rolling them up merges most.
         counted = RolledUp(root, sorted(range(len(subset)), key=lambda place: -root.histogram.spread(place)))
     while len(left):

@@ -22,10 +22,10 @@ from discreet.protect.clusters import clusters
 from discreet.protect.diversity import Demand, Fails, Rule, RuleKeywords
 from discreet.protect.ground import Ranking, ranked
 from discreet.protect.hierarchies import Hierarchy
-from discreet.protect.histogram import Floats, Ints, distinct, encode, keys_of, mixed
 from discreet.protect.incognito import judge
+from discreet.protect.lattice_histogram import Floats, Ints, distinct, encode, keys_of, mixed
 from discreet.protect.scales import Scale
-from discreet.protect.tables import Changed, Table, open_table
+from discreet.protect.stored_table import Changed, StoredTable, open_table
 
 Groups = Callable[["Counted", int, Fail | None], tuple[Ints, int]]
 Written = Callable[["Counted", Ints, int], list[list[str | None]]]
@@ -85,7 +85,7 @@ class Counted:
 
     @staticmethod
     def of(
-        source: Table,
+        source: StoredTable,
         names: Sequence[str],
         hierarchies: Mapping[str, Hierarchy],
         hidden: Sequence[str],

@@ -25,8 +25,8 @@ import numpy as np
 
 from discreet.core.numbers import positive
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.protect.histogram import CountedColumn, Floats, Histogram
-from discreet.protect.incognito import Mask, Node, View
+from discreet.protect.incognito import HistogramView, Mask, Node
+from discreet.protect.lattice_histogram import CountedColumn, Floats, Histogram
 
 _TIE = 1e-12  # scores closer than this are equal: they are sums of doubles in different orders
 
@@ -44,7 +44,7 @@ class Metric(ABC):
         """For every node a number that its loss does not fall below; its loss, where nothing is suppressed."""
 
     @abstractmethod
-    def score(self, node: Node, view: View) -> tuple[float, float]:
+    def score(self, node: Node, view: HistogramView) -> tuple[float, float]:
         """The loss of a node, and a number that the losses of all its generalisations do not fall below."""
 
     def exact(self, limit: int) -> bool:
@@ -68,7 +68,7 @@ class Summed(Metric):
         total: Floats = np.zeros(tuple(shape)) + sum(np.ix_(*per_column))
         return total / self._worst
 
-    def score(self, node: Node, view: View) -> tuple[float, float]:
+    def score(self, node: Node, view: HistogramView) -> tuple[float, float]:
         ids, bad, _ = view.entries(node)
         gone = np.flatnonzero(bad[ids])
         rows = self.base.counts[gone]
@@ -108,7 +108,7 @@ class Precision(Summed):
     def losses(self, place: int, column: CountedColumn, level: int) -> Floats:
         return np.full(column.size(0), level / column.height, float)
 
-    def score(self, node: Node, view: View) -> tuple[float, float]:
+    def score(self, node: Node, view: HistogramView) -> tuple[float, float]:
         # The same for every row: how many are suppressed is all that matters.
         share = view.suppressed(node) / max(1, self.base.rows)
         heights = [column.height for column in self.base.columns]
@@ -149,7 +149,7 @@ class Height(Metric):
         total: Floats = np.zeros(tuple(shape)) + np.asarray(sum(np.ix_(*steps)), float)
         return total / sum(w * c.height for w, c in zip(self.weights, self.base.columns, strict=True))
 
-    def score(self, node: Node, view: View) -> tuple[float, float]:
+    def score(self, node: Node, view: HistogramView) -> tuple[float, float]:
         heights = [column.height for column in self.base.columns]
         top = sum(w * h for w, h in zip(self.weights, heights, strict=True))
         return sum(w * x for w, x in zip(self.weights, node, strict=True)) / top, 0.0
@@ -173,7 +173,7 @@ class Discernibility(Metric):
     def floor(self, shape: Sequence[int]) -> Floats:
         return np.zeros(tuple(shape))
 
-    def score(self, node: Node, view: View) -> tuple[float, float]:
+    def score(self, node: Node, view: HistogramView) -> tuple[float, float]:
         _, bad, sizes = view.entries(node)
         n, squares = max(1, self.base.rows), sizes.astype(float) ** 2
         return float(squares[~bad].sum() + float(sizes[bad].sum()) * n) / n**2, float(squares.sum()) / n**2
@@ -196,7 +196,7 @@ class OwnMetric(Metric):
     def floor(self, shape: Sequence[int]) -> Floats:
         return np.full(tuple(shape), -np.inf)
 
-    def score(self, node: Node, view: View) -> tuple[float, float]:
+    def score(self, node: Node, view: HistogramView) -> tuple[float, float]:
         _, bad, sizes = view.entries(node)
         levels = {column.name: level for column, level in zip(self.base.columns, node, strict=True)}
         try:
@@ -248,7 +248,7 @@ def _weight(value: Any, column: str) -> float:
     return float(weight)
 
 
-def choose(metric: Metric, safe: Mask, view: View, limit: int) -> tuple[Node, float]:
+def choose(metric: Metric, safe: Mask, view: HistogramView, limit: int) -> tuple[Node, float]:
     """The safe node of least loss; of equal ones the lowest, then the first in the order of levels.
 
     Proof: a node is left out only when a number that its loss does not fall below exceeds the least loss found.

@@ -19,8 +19,8 @@ from discreet.core.numbers import Number, rational
 from discreet.errors import InvalidRequest
 from discreet.protect.diversity import Fails, Rule
 from discreet.protect.hierarchies import Hierarchy
-from discreet.protect.histogram import Histogram, Ints, encode
-from discreet.protect.tables import Table
+from discreet.protect.lattice_histogram import Histogram, Ints, encode
+from discreet.protect.stored_table import StoredTable
 
 _IN, _OUT = "in the table", "only in the population"
 
@@ -60,7 +60,9 @@ def checked(bounds: Any) -> tuple[Fraction, Fraction]:
     return low, high
 
 
-def people(source: Table, population: Table, names: Sequence[str], hierarchies: Mapping[str, Hierarchy]) -> Histogram:
+def people(
+    source: StoredTable, population: StoredTable, names: Sequence[str], hierarchies: Mapping[str, Hierarchy]
+) -> Histogram:
     """The population by its quasi-identifiers and by who of it is in the table; refuses a population that lacks someone."""
     population.check(names)
     mine, rows = _counted(source, names)
@@ -77,7 +79,7 @@ def people(source: Table, population: Table, names: Sequence[str], hierarchies: 
     return found
 
 
-def _counted(table: Table, names: Sequence[str]) -> tuple[list[Any], Ints]:
+def _counted(table: StoredTable, names: Sequence[str]) -> tuple[list[Any], Ints]:
     columns, counts = table.counted(names)
     coded = [encode(column) for column in columns]
     cells = [pa.array(texts, pa.string()).take(pa.array(codes)) for texts, codes in coded]

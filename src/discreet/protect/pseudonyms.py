@@ -25,7 +25,7 @@ from discreet.errors import InvalidRequest, UnknownName
 from discreet.protect.identifiers import VAULT, Field, fields, partner_name, public_name
 from discreet.protect.keys import FileKeys, KeyStore
 from discreet.protect.shuffle import Order, Shuffle
-from discreet.protect.tables import Change, Changed, Progress, SideBySide, Table, open_table
+from discreet.protect.stored_table import Change, Changed, Progress, SideBySide, StoredTable, open_table
 from discreet.protect.tokens import Cipher, Digests, serialise, version_of
 
 
@@ -231,7 +231,7 @@ class Pseudonymizer:
 
     def _prepared(
         self, table: Any, partner: str, data_set: str, spark: Any, options: Mapping[str, Any]
-    ) -> tuple[Table, Change]:
+    ) -> tuple[StoredTable, Change]:
         from discreet.protect.date_shift import date_shift
         from discreet.protect.same_format import Formatted, SameFormat
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.errors import InvalidRequest
-from discreet.protect.histogram import Ints, encode, mixed
-from discreet.protect.incognito import Node, View
-from discreet.protect.tables import Changed
-from discreet.sources import cells
+from discreet.protect.incognito import HistogramView, Node
+from discreet.protect.lattice_histogram import Ints, encode, mixed
+from discreet.protect.stored_table import Changed
+from discreet.sources import cell_meaning
 
 _LARGEST = 1 << 62
 
@@ -44,7 +44,7 @@ class Recode:
         return tuple(self.columns)
 
     @staticmethod
-    def at(view: View, node: Node) -> tuple[Recode, int]:
+    def at(view: HistogramView, node: Node) -> tuple[Recode, int]:
         """The change to a node, and how many rows it leaves out."""
         h = view.histogram
         ids, fails, sizes = view.entries(node)
@@ -109,9 +109,9 @@ def _code(coarser: Coarser, text: str | None, name: str) -> int:
 
 def plain(column: Any) -> Any:
     """A column at level 0 such that cells of one group look alike: no empty text beside missing, no -0.0 beside 0.0."""
-    column = cells.arrow(column)
+    column = cell_meaning.arrow(column)
     if isinstance(column, np.ndarray):
-        return pa.array([cells.label(cell) for cell in column], pa.string())
+        return pa.array([cell_meaning.label(cell) for cell in column], pa.string())
     kind = column.type
     if pa.types.is_floating(kind):
         values = column.to_numpy(zero_copy_only=False)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from discreet.errors import UnsupportedFormat
-from discreet.protect.histogram import Ints
+from discreet.protect.lattice_histogram import Ints
 
 _CHUNK = 1 << 22
 _LONGEST = 1 << 26  # bytes of one record; more is a quote that was never closed

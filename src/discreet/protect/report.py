@@ -15,8 +15,8 @@ import numpy as np
 from discreet.errors import InvalidRequest
 from discreet.protect import trade_off
 from discreet.protect.anonymous import Anonymized
-from discreet.protect.histogram import Ints
 from discreet.protect.incognito import Node
+from discreet.protect.lattice_histogram import Ints
 from discreet.protect.treatment import safe_harbour
 
 _DRAWN = 400  # a lattice of more nodes is drawn by its heights: single nodes could not be told apart

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from discreet.errors import InvalidRequest
 from discreet.ledger.journal import now
 from discreet.protect.erasure import Removals, database_words, holding, raise_trouble
-from discreet.protect.histogram import texts_of
 from discreet.protect.holding_files import Files
 from discreet.protect.holding_rows import RowHolding
 from discreet.protect.holdings import Chooser, Found
+from discreet.protect.lattice_histogram import texts_of
 from discreet.protect.receipts import Receipt
 from discreet.protect.vault_log import LogRow
 

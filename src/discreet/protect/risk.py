@@ -12,11 +12,11 @@ from discreet.errors import InvalidRequest
 from discreet.protect.diversity import entropy, told
 from discreet.protect.diversity import values as different
 from discreet.protect.ground import Ranking, ground, ranked
-from discreet.protect.histogram import Floats, Ints, encode, mixed, numbered
 from discreet.protect.incognito import matrices
-from discreet.protect.tables import open_table
+from discreet.protect.lattice_histogram import Floats, Ints, encode, mixed, numbered
+from discreet.protect.stored_table import open_table
 from discreet.protect.uniqueness import Uniqueness, uniqueness
-from discreet.sources.cells import label
+from discreet.sources.cell_meaning import label
 
 
 @dataclass(frozen=True)

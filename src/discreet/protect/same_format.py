@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from discreet.errors import InvalidRequest
 from discreet.protect.ff1 import FF1
-from discreet.protect.histogram import texts_of
+from discreet.protect.lattice_histogram import texts_of
 from discreet.protect.pseudonyms import Pseudonymizer
-from discreet.protect.tables import Changed
+from discreet.protect.stored_table import Changed
 
 DIGITS = "0123456789"
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from discreet.protect.hierarchies import Hierarchy, covering
-from discreet.protect.histogram import Floats, Ints
+from discreet.protect.lattice_histogram import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

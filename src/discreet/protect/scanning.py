@@ -14,8 +14,8 @@ from typing import Any
 
 from discreet.errors import InvalidRequest
 from discreet.protect import patterns
-from discreet.protect.histogram import texts_of
-from discreet.protect.tables import Table, open_table
+from discreet.protect.lattice_histogram import texts_of
+from discreet.protect.stored_table import StoredTable, open_table
 
 # From a word in a column's name to the kind it speaks of; the first that fits decides.
 _HEADERS = (
@@ -112,7 +112,7 @@ def scan(table: Any, spark: Any = None) -> Scan:
     return looked_at(open_table(table, spark))
 
 
-def looked_at(source: Table) -> Scan:
+def looked_at(source: StoredTable) -> Scan:
     """The scan of a table that is open."""
     findings, clear = [], []
     for place, name in enumerate(source.columns, 1):

@@ -13,9 +13,9 @@ import pyarrow as pa
 from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.protect.reach import OutOfRoom, enough_room
 from discreet.protect.shuffle import Shuffle
-from discreet.protect.tables import COUNT, Change, Counts, Progress, Table, apply
+from discreet.protect.stored_table import COUNT, Change, Counts, Progress, StoredTable, apply
 from discreet.protect.writing import compact, suffix
-from discreet.sources import cells, duck
+from discreet.sources import cell_meaning, duck
 from discreet.sources.files import DELIMITERS, PARQUET, describe_files, find_files
 
 _ROWS = 1 << 17
@@ -23,7 +23,7 @@ _USUAL = (",", ";", "\t", "|")  # what cells of a CSV file are separated by
 _PARTS = (1, 8, 64)  # in how many passes groups are counted when they do not fit in one
 
 
-class FileTable(Table):
+class FileTable(StoredTable):
     """CSV or Parquet files, counted and streamed by DuckDB in bounded memory."""
 
     def __init__(self, paths: Sequence[str | Path], memory: str = "800MB", delimiter: str | None = None) -> None:
@@ -44,7 +44,7 @@ class FileTable(Table):
                 if parts == _PARTS[-1]:
                     raise
         counts = found.column(COUNT).cast(pa.int64()).to_numpy()
-        return [cells.arrow(found.column(name)) for name in names], counts
+        return [cell_meaning.arrow(found.column(name)) for name in names], counts
 
     def _counted(self, names: Sequence[str], parts: int, part: int) -> pa.Table:
         """The groups whose hash is ``part`` modulo ``parts``: many groups are counted some at a time, and none on a disk."""

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from discreet.errors import InvalidRequest
 from discreet.protect.shuffle import Shuffle
-from discreet.protect.tables import COUNT, Change, Counts, Progress, Table, apply
+from discreet.protect.stored_table import COUNT, Change, Counts, Progress, StoredTable, apply
 from discreet.protect.writing import settled
-from discreet.sources import cells
+from discreet.sources import cell_meaning
 from discreet.sources.files import DELIMITERS
 
 
-class SparkTable(Table):
+class SparkTable(StoredTable):
     """A Spark DataFrame: counted by Spark, changed by workers, which need this package."""
 
     def __init__(self, frame: Any) -> None:
@@ -32,7 +32,7 @@ class SparkTable(Table):
         with _quiet():
             found = grouped.toArrow()
         counts = found.column(COUNT).cast(pa.int64()).to_numpy()
-        return [cells.arrow(found.column(name)) for name in names], counts
+        return [cell_meaning.arrow(found.column(name)) for name in names], counts
 
     def rewrite(self, change: Change, shuffle: Shuffle) -> Any:
         from pyspark.sql import functions

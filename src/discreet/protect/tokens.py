@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InvalidRequest
-from discreet.protect.histogram import texts_of
 from discreet.protect.identifiers import Field
-from discreet.sources.cells import label
+from discreet.protect.lattice_histogram import texts_of
+from discreet.sources.cell_meaning import label
 
 _TOKEN = re.compile(r"([1-9][0-9]{0,5})\.[A-Za-z0-9_-]{64}")
 _FORM = 1  # of the serialisation; another one would give other digests

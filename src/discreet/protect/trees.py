@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from discreet.core.labels import closest
 from discreet.errors import InvalidRequest
 from discreet.protect.hierarchies import Hierarchy
-from discreet.sources.cells import label
+from discreet.sources.cell_meaning import label
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from scipy.optimize import least_squares, minimize
 from scipy.special import gammaln
 
 from discreet.errors import InvalidRequest
-from discreet.protect.histogram import Floats, Ints
+from discreet.protect.lattice_histogram import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from discreet.protect.retention import Keep, Overdue, Retention
 from discreet.protect.shredding import Shredder
 from discreet.protect.shuffle import Order
 from discreet.protect.spark_files import files_behind
-from discreet.protect.tables import Progress
+from discreet.protect.stored_table import Progress
 from discreet.protect.vault_keys import VaultKeys
 from discreet.protect.vault_log import VaultLog
 from discreet.protect.wrapping import KeyRing

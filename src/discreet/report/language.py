@@ -16,6 +16,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from discreet.hypotheses.words import ENGLISH
+
 LANGUAGES = ("en", "de", "fr")
 _spoken: ContextVar[str] = ContextVar("language", default="en")
 
@@ -23,7 +25,6 @@ _spoken: ContextVar[str] = ContextVar("language", default="en")
 @cache
 def phrases() -> dict[str, dict[str, str]]:
     """The phrases of every language."""
-    from discreet.hypotheses.words import ENGLISH
 
     found = tomllib.loads(files("discreet.report").joinpath("phrases.toml").read_text(encoding="utf-8"))
     french = found["fr"].items()  # where no line begins with a colon

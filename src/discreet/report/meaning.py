@@ -27,7 +27,7 @@ from discreet.report.language import localised, say, says
 from discreet.report.numerals import percent, shown
 from discreet.statistics.bounds import FoundBounds
 from discreet.statistics.categories import FoundKeys
-from discreet.statistics.distribution import Distribution
+from discreet.statistics.distribution import DistributionReading
 from discreet.statistics.quantile import Chosen
 from discreet.statistics.top import Ranking
 
@@ -235,7 +235,7 @@ _SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # the quantiles that a page s
 
 def lines(result: Result) -> tuple[list[str], dict[str, list[Any]]]:
     """The names of the labels of an answer, and its lines: of a distribution its quantiles, for it has hundreds of bins."""
-    if not isinstance(result.reading, Distribution):
+    if not isinstance(result.reading, DistributionReading):
         told, numbers = axes(result), result.rows()
         labels = zip(*itertools.product(*(known for _, known in told)), strict=True)
         columns = {name: list(column) for (name, _), column in zip(told, labels, strict=True)}
@@ -301,7 +301,7 @@ def sentence(ask: Mapping[str, Any], result: Result) -> str:
 
 def _told(result: Result) -> str:
     reading = result.reading
-    if isinstance(reading, Distribution):
+    if isinstance(reading, DistributionReading):
         return say("answer_distribution", bins=np.shape(result.value)[-1])
     if is_test(result):
         return test_sentence(result)

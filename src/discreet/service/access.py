@@ -21,13 +21,13 @@ from discreet.core.cost import Cost
 from discreet.core.price import Price
 from discreet.errors import InvalidRequest
 from discreet.ledger import Ledger
-from discreet.service import grants, tokens, trail
+from discreet.service import access_tokens, grants, trail
 from discreet.service.closed import plain_text
 from discreet.service.config import Config
 from discreet.service.heads import Heads, is_behind, missing
 from discreet.service.outbox import Outbox
-from discreet.service.question import parse, price
 from discreet.service.register import ledger_of
+from discreet.service.remote_question import parse, price
 from discreet.service.signing import Signer
 
 _LONGEST = 200
@@ -79,8 +79,13 @@ class Custodian:
 
     def token(self, name: str, days: float = 90) -> str:
         """A new token for an analyst. It is shown once: only its SHA-256 is kept."""
-        analyst, made = self._analyst(name), tokens.make()
-        row = {"sha256": tokens.digest(made), "analyst": analyst, "expires": time.time() + days * _DAY, "revoked": False}
+        analyst, made = self._analyst(name), access_tokens.make()
+        row = {
+            "sha256": access_tokens.digest(made),
+            "analyst": analyst,
+            "expires": time.time() + days * _DAY,
+            "revoked": False,
+        }
         with self.outbox.box.writing() as connection:
             key = connection.execute(self.outbox.t.tokens.insert(), row).inserted_primary_key
             assert key is not None

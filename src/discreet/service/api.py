@@ -13,11 +13,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from discreet.service.access_log import note
+from discreet.service.access_tokens import reference_of
 from discreet.service.calls import Call, Refused, Reply, attempt, endpoint, json_reply, received, told_in_json
-from discreet.service.counter import HELD, Counter, View
+from discreet.service.counter import HELD, Counter, RequestView
 from discreet.service.described import description
 from discreet.service.outbox import Identity
-from discreet.service.tokens import reference_of
 from discreet.service.visitors import Visitors
 
 _LONGEST_WAIT = 25.0  # seconds that a call with wait=1 is kept; proxies give up after 30 or 60
@@ -71,7 +71,7 @@ class Api:
     def _waiting(self, route: str) -> Callable[[Request], Awaitable[Response]]:
         """One request: at once or, with ``wait=1``, when its public moment has come."""
 
-        def look(call: Call) -> View:
+        def look(call: Call) -> RequestView:
             who: Identity = self._visitors.of_header(call)
             view = self._counter.own(who, call.named["ref"])
             call.found["ref"] = view.sent.ref
@@ -80,7 +80,7 @@ class Api:
         async def answered(request: Request) -> Response:
             call, refused = await received(request, self._most)
             until = time.monotonic() + (_LONGEST_WAIT if call.query.get("wait") == "1" else 0.0)
-            found: list[View] = []
+            found: list[RequestView] = []
 
             def work(call: Call) -> Reply:
                 found[:] = [look(call)]

@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from discreet.errors import DiscreetError
 from discreet.service.access_log import note
-from discreet.service.boxes import Unavailable
+from discreet.service.mailbox import Unavailable
 
 PAD = 4096
 _NUMBER = re.compile(rb"(?<=[\[:,\s])-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?=[\],}\s])")  # not the digits of a text

@@ -13,13 +13,13 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.service.access_tokens import digest, is_reference
 from discreet.service.amounts import after
 from discreet.service.calls import Refused
 from discreet.service.helper import Helper
 from discreet.service.inbox import Inbox, Submission
 from discreet.service.limits import Limits
-from discreet.service.outbox import FINAL, WAITING, Asked, Grant, Identity, Outbox, Published
-from discreet.service.tokens import digest, is_reference
+from discreet.service.outbox import FINAL, WAITING, Grant, Identity, Outbox, Published, TakenRequest
 from discreet.service.visitors import Rate
 
 HELD = 0.1  # seconds that a reply is held beyond its public moment: they hide how long publishing took
@@ -29,7 +29,7 @@ _LONGEST_KEY = 100
 
 
 @dataclass(frozen=True)
-class View:
+class RequestView:
     """A request as its owner sees it: what was sent and, at its public moment, what came of it."""
 
     sent: Submission
@@ -110,27 +110,27 @@ class Counter:
                 mine.append(ref)
         return ref
 
-    def own(self, who: Identity, ref: str) -> View:
+    def own(self, who: Identity, ref: str) -> RequestView:
         """A request of one's own; all others, and those that do not exist, are refused with the same bytes."""
         sent = self.inbox.one(ref) if is_reference(ref) else None
         if sent is None or (sent.token != who.token and sent.token not in self.outbox.tokens_of(who.analyst)):
             raise Refused(404, "there is no such request, or it is not yours", remedy="see the list of your requests")
         return self._view(sent, self.outbox.states([ref]).get(ref))
 
-    def history(self, who: Identity) -> list[View]:
+    def history(self, who: Identity) -> list[RequestView]:
         """All of somebody's requests, newest first, without their answers."""
         sent = self.inbox.mine(self.outbox.tokens_of(who.analyst))
         states = self.outbox.states([each.ref for each in sent])
         return [self._view(each, states.get(each.ref), bare=True) for each in sent]
 
-    def shown(self, who: Identity, view: View) -> list[dict[str, Any]]:
+    def shown(self, who: Identity, view: RequestView) -> list[dict[str, Any]]:
         """The parts of an answer, for a page."""
         assert view.answer is not None
         job = {"do": "show", "text": view.sent.body, "document": view.answer[0], "limits": self._limits}
         parts: list[dict[str, Any]] = self._rehearsing.do(job, self._declared()[1], who.analyst)["parts"]
         return parts
 
-    def scored(self, who: Identity, view: View) -> dict[str, Any]:
+    def scored(self, who: Identity, view: RequestView) -> dict[str, Any]:
         """What the question for the score of a fitted model is about."""
         assert view.answer is not None
         job = {"do": "scored", "text": view.sent.body, "document": view.answer[0], "limits": self._limits}
@@ -140,14 +140,14 @@ class Counter:
         """The statistics and models of the registry, with the fields of their forms."""
         return self._rehearsing.do({"do": "statistics"})
 
-    def _view(self, sent: Submission, asked: Asked | None, *, bare: bool = False) -> View:
+    def _view(self, sent: Submission, asked: TakenRequest | None, *, bare: bool = False) -> RequestView:
         if asked is None:
-            return View(sent, "sent", None, None)
+            return RequestView(sent, "sent", None, None)
         early = asked.due is not None and time.time() < asked.due + HELD
         if asked.state in FINAL and early:
-            return View(sent, "scheduled", asked.due, None)
+            return RequestView(sent, "scheduled", asked.due, None)
         found = self.outbox.answer(sent.ref) if asked.state == "answered" and not bare else None
-        return View(sent, asked.state, asked.due, None if found is None else (found.text, found.signature))
+        return RequestView(sent, asked.state, asked.due, None if found is None else (found.text, found.signature))
 
     def _grants(self, who: Identity) -> list[Grant]:
         now = time.time()

@@ -24,7 +24,6 @@ from sqlalchemy import select
 
 from discreet.errors import InvalidRequest
 from discreet.ledger import Ledger
-from discreet.service.boxes import Unavailable
 from discreet.service.config import Config
 from discreet.service.delivery import Delivery
 from discreet.service.errands import Errands
@@ -32,9 +31,10 @@ from discreet.service.hand import opened
 from discreet.service.heads import Heads, is_behind
 from discreet.service.inbox import Inbox
 from discreet.service.log import Log
+from discreet.service.mailbox import Unavailable
 from discreet.service.outbox import Outbox
-from discreet.service.question import parse
 from discreet.service.register import ledger_of, register
+from discreet.service.remote_question import parse
 from discreet.service.schedule import MOST_SLOTS, Turn, Waiting, longest, next_turn, schedule, slots
 from discreet.service.signing import Signer
 from discreet.service.taking import Taken, Taker

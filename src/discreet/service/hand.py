@@ -26,9 +26,9 @@ from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest
 from discreet.ledger import Ledger
 from discreet.ledger.events import canonical
 from discreet.models.publish.document import document
-from discreet.service import calibrate, config, grants
+from discreet.service import config, dummy_file, grants
 from discreet.service.config import Config, Served
-from discreet.service.question import Question, parse
+from discreet.service.remote_question import RemoteQuestion, parse
 from discreet.sources import open_source
 from discreet.sources.base import BaseSource
 
@@ -65,7 +65,7 @@ class Hand:
         served = self.config.tables[name]
         with contextlib.suppress(InvalidRequest):  # no file that could be made up
             few = replace(served, name=f"few-{name}", most_rows=_FEW)
-            source = calibrate.made_up(few, self.config.private)
+            source = dummy_file.made_up(few, self.config.private)
             for asked in ({"statistic": "count", "epsilon": 1}, {"statistic": "count", "rho": 1}):
                 question = parse(canonical({"table": name, "ask": [asked]}), self.config.limits)
                 procedure = question.kind.procedure(source, None, self.config.limits)
@@ -84,7 +84,7 @@ class Hand:
         except Exception:
             return {"state": "withheld"}
 
-    def _released(self, question: Question, order: dict[str, Any]) -> dict[str, Any]:
+    def _released(self, question: RemoteQuestion, order: dict[str, Any]) -> dict[str, Any]:
         source = question.narrowed(self.tables[question.table])
         population = self.config.tables[question.table].population
         share = self.ledgers[population].drawing(Account(order["account"]), grants.who(order["analyst"]))
@@ -101,7 +101,7 @@ class Hand:
         question = parse(order["text"], self.config.limits)
         served = self.config.tables[question.table]
         if question.table not in self.made_up:
-            self.made_up[question.table] = calibrate.made_up(served, self.config.private)
+            self.made_up[question.table] = dummy_file.made_up(served, self.config.private)
         worst = 0.0
         for _ in range(order["runs"]):
             source = question.narrowed(self.made_up[question.table])

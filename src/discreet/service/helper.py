@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet import errors
-from discreet.service.turns import Turns
+from discreet.service.fair_lock import FairLock
 
 _STARTING = 300.0  # seconds that a new process may take until it is ready, on a machine that is busy otherwise
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -33,7 +33,7 @@ class Helper:
 
     def __init__(self, seconds: float = 2.0) -> None:
         self.seconds = seconds
-        self._turn = Turns()
+        self._turn = FairLock()
         self._process: subprocess.Popen[bytes] | None = None
         self._told: str | None = None
 

@@ -20,7 +20,7 @@ from discreet.errors import DiscreetError, InvalidRequest, UnknownName
 from discreet.service import dummy
 from discreet.service.limits import Limits
 from discreet.service.pages import fields, shown
-from discreet.service.question import ROWS_WITHOUT_A_GUESS, Question, parse, price
+from discreet.service.remote_question import ROWS_WITHOUT_A_GUESS, RemoteQuestion, parse, price
 from discreet.sources import open_source
 
 REHEARSED = 10_000  # rows of a made-up table at most
@@ -86,7 +86,7 @@ class Helping:
         """Be ready."""
         return {}
 
-    def _question(self, job: Mapping[str, Any]) -> tuple[Question, Limits]:
+    def _question(self, job: Mapping[str, Any]) -> tuple[RemoteQuestion, Limits]:
         limits = Limits.of(job["limits"])
         question = parse(job["body"], limits)
         if question.table not in job["granted"] or question.table not in self._tables:

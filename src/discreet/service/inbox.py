@@ -35,8 +35,8 @@ from sqlalchemy import (
     select,
 )
 
-from discreet.service import tokens
-from discreet.service.boxes import Box, meta_table, numbered
+from discreet.service import access_tokens
+from discreet.service.mailbox import Mailbox, meta_table, numbered
 
 SCHEMA = 1
 _IDLE = 30 * 60  # seconds after which a browser has to sign in again
@@ -85,7 +85,7 @@ class Inbox:
 
     def __init__(self, address: str, *, write: bool) -> None:
         self._tables = _Tables(address.startswith("postgresql"))
-        self.box = Box(address, "front", self._tables.metadata, SCHEMA, write=write)
+        self.box = Mailbox(address, "front", self._tables.metadata, SCHEMA, write=write)
         self._waiting: list[_Waiting] = []
         self._turn = threading.Lock()
 
@@ -97,7 +97,7 @@ class Inbox:
 
         Whoever waits for the disk carries the others along: all that came meanwhile are written in one transaction.
         """
-        mine = _Waiting({"ref": ref or tokens.reference(), "token": token, "body": body, "at": at, "key": key})
+        mine = _Waiting({"ref": ref or access_tokens.reference(), "token": token, "body": body, "at": at, "key": key})
         self._waiting.append(mine)
         with self._turn:
             if mine.done is None:
@@ -157,13 +157,15 @@ class Inbox:
         t = self._tables.sessions
         with self.box.writing() as connection:
             connection.execute(t.delete().where(t.c.seen < at - _IDLE))
-            connection.execute(t.insert(), {"sha256": tokens.digest(secret), "token": token, "csrf": csrf, "seen": at})
+            connection.execute(
+                t.insert(), {"sha256": access_tokens.digest(secret), "token": token, "csrf": csrf, "seen": at}
+            )
         return secret, csrf
 
     def session(self, secret: str, at: float) -> SignedIn | None:
         """The session of a cookie, if it was used within the last half hour; used now."""
         t = self._tables.sessions
-        mine = t.c.sha256 == tokens.digest(secret)
+        mine = t.c.sha256 == access_tokens.digest(secret)
         with self.box.writing() as connection:
             found: Any = connection.execute(select(t.c.token, t.c.csrf, t.c.seen).where(mine)).one_or_none()
             if found is None or found.seen < at - _IDLE:
@@ -176,7 +178,7 @@ class Inbox:
         """End a session."""
         t = self._tables.sessions
         with self.box.writing() as connection:
-            connection.execute(t.delete().where(t.c.sha256 == tokens.digest(secret)))
+            connection.execute(t.delete().where(t.c.sha256 == access_tokens.digest(secret)))
 
 
 @dataclass(eq=False)

@@ -16,11 +16,11 @@ from sqlalchemy import select
 from discreet.errors import DiscreetError, InvalidRequest
 from discreet.ledger import keeping as ledgers
 from discreet.service import inbox, outbox_tables, trail
-from discreet.service.boxes import FOLDER_MODE, upgrade_box
 from discreet.service.config import Config
 from discreet.service.hand import Hand
 from discreet.service.heads import Heads, is_behind
 from discreet.service.limits import Limits
+from discreet.service.mailbox import FOLDER_MODE, upgrade_box
 from discreet.service.outbox import Outbox
 from discreet.service.register import count_rows, ledger_of, register
 from discreet.service.signing import Signer
@@ -113,16 +113,16 @@ def calibrate(config: Config, only: str | None = None, *, quick: bool = False) -
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """One thing that was looked at."""
 
     fine: bool
     what: str
 
 
-def check(config: Config) -> list[Finding]:
+def check(config: Config) -> list[CheckResult]:
     """Whether everything is as it should be; changes nothing but what opening a ledger does."""
-    found = [Finding(config.one_user is False, _users(config)), *_folders(config)]
+    found = [CheckResult(config.one_user is False, _users(config)), *_folders(config)]
     for table in config.tables.values():
         found.append(_tried(f"the table {table.name} has at most {table.most_rows} rows", partial(count_rows, table)))
     signer = None
@@ -133,20 +133,20 @@ def check(config: Config) -> list[Finding]:
             found.append(_tried(f"every event of the ledger {population.name} holds", ledger.verify))
             if signer is not None and config.heads_file is not None:
                 behind = is_behind(ledger, Heads(config.heads_file, signer).newest().get(population.name))
-                found.append(Finding(not behind, f"the ledger {population.name} has all that was seen of it"))
+                found.append(CheckResult(not behind, f"the ledger {population.name} has all that was seen of it"))
     kept = "heads are kept elsewhere" if config.heads_file else "no heads_file: a ledger set back as a whole is not noticed"
-    found.append(Finding(config.heads_file is not None, kept))
+    found.append(CheckResult(config.heads_file is not None, kept))
     try:
         boxes = Outbox(config.desk_boxes, write=False)
         found.append(_tried("the custodian's trail holds", lambda: trail.verify(boxes)))
         p = boxes.t.populations
         for row in boxes.box.read(select(p)):
             found.append(
-                Finding(bool(row.open), f"the population {row.name} is {'open' if row.open else f'closed: {row.why}'}")
+                CheckResult(bool(row.open), f"the population {row.name} is {'open' if row.open else f'closed: {row.why}'}")
             )
         boxes.close()
     except DiscreetError as problem:
-        found.append(Finding(False, f"the outbox cannot be read: {problem}"))
+        found.append(CheckResult(False, f"the outbox cannot be read: {problem}"))
     return found
 
 
@@ -158,22 +158,22 @@ def _users(config: Config) -> str:
     )
 
 
-def _folders(config: Config) -> Iterator[Finding]:
+def _folders(config: Config) -> Iterator[CheckResult]:
     if config.on_postgres:
         return
     for name in ("front", "desk"):
         folder = Path(config.desk_boxes) / name
         fine = folder.is_dir() and folder.stat().st_mode & 0o7777 == FOLDER_MODE
-        yield Finding(fine, f"{folder} is a folder of mode {FOLDER_MODE:o}")
+        yield CheckResult(fine, f"{folder} is a folder of mode {FOLDER_MODE:o}")
     secret = [config.private, *(Path(p.ledger.removeprefix("sqlite:///")).parent for p in config.populations.values())]
     for folder in secret:
         fine = not folder.is_dir() or folder.stat().st_mode & 0o077 == 0
-        yield Finding(fine, f"{folder} is closed to all but its owner")
+        yield CheckResult(fine, f"{folder} is closed to all but its owner")
 
 
-def _tried(what: str, act: Callable[[], Any]) -> Finding:
+def _tried(what: str, act: Callable[[], Any]) -> CheckResult:
     try:
         act()
     except DiscreetError as problem:
-        return Finding(False, f"{what}: {problem}")
-    return Finding(True, what)
+        return CheckResult(False, f"{what}: {problem}")
+    return CheckResult(True, what)

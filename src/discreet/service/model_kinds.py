@@ -152,7 +152,7 @@ class Tuned(_OfColumns):
     def procedure(self, source: BaseSource, rows: int | None, limits: Limits) -> Procedure[Any]:
         from discreet.models.estimators.tuning import read_candidates, tuning
 
-        made = read_candidates([model_of(self.kind, each) for each in self.candidates], None, self.spend or None)
+        made = read_candidates([model_of(self.kind, each) for each in self.candidates], None, self.spend)
         columns = self.columns(source.schema, rows)
         winner = yield from tuning(made, columns, source.schema.neighbors, self.selection_epsilon)
         winner.model.accept(winner.fitted, columns)

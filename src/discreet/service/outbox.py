@@ -3,12 +3,12 @@
 The front:
 
     outbox = Outbox(config.front_boxes, write=False)
-    who = outbox.identify(tokens.digest(token), now)     # Identity(token, analyst, name), or None: unknown, expired, revoked
+    who = outbox.identify(access_tokens.digest(token), now)  # Identity, or None: unknown, expired, revoked
     outbox.still(who.token, now)                         # the same by the number that a session keeps
     outbox.tables(), outbox.table(name)                  # Published: schema, version, population, rows where public, is_open
     outbox.grants(analyst)                               # Grant: table, cap, spent and left
-    outbox.states(refs), outbox.requests(analyst)        # Asked: state, due, digest; one's own only
-    outbox.answer(ref)                                   # Answer(text, signature) once it is due; None before
+    outbox.states(refs), outbox.requests(analyst)        # TakenRequest: state, due, digest; one's own only
+    outbox.answer(ref)                                   # SignedAnswer(text, signature) once it is due; None before
     outbox.catalogue(), outbox.fact("key"), outbox.fact("heartbeat")
 
 States: ``queued`` (taken, waits its turn; ``due`` is when it is expected), ``approval`` (waits for the custodian),
@@ -27,8 +27,8 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select
 
 from discreet.core.schema import Schema
-from discreet.service.boxes import Box
-from discreet.service.outbox_tables import SCHEMA, Tables
+from discreet.service.mailbox import Mailbox
+from discreet.service.outbox_tables import SCHEMA, OutboxTables
 
 WAITING = ("queued", "approval", "scheduled")
 FINAL = ("answered", "refused_cap", "closed", "denied", "revoked", "expired", "withheld")
@@ -73,7 +73,7 @@ class Grant:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TakenRequest:
     """A request that the desk has taken."""
 
     ref: str
@@ -88,7 +88,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Answer:
+class SignedAnswer:
     """The text of an answer as it was signed."""
 
     text: str
@@ -104,8 +104,8 @@ class Outbox:
     """The rows that the desk writes. Reading is here; what the desk changes goes through ``box.writing`` and ``t``."""
 
     def __init__(self, address: str, *, write: bool) -> None:
-        self.t = Tables(address.startswith("postgresql"))
-        self.box = Box(address, "desk", self.t.metadata, SCHEMA, write=write)
+        self.t = OutboxTables(address.startswith("postgresql"))
+        self.box = Mailbox(address, "desk", self.t.metadata, SCHEMA, write=write)
         # Statements of every call are made once.
         k, a, g, s = self.t.tokens, self.t.analysts, self.t.grants, self.t.statements
         who = select(k.c.n, a.c.n.label("analyst"), a.c.name, k.c.expires, k.c.revoked, a.c.active)
@@ -160,29 +160,29 @@ class Outbox:
         mine = [g for g in self.grants(analyst) if g.table == table and not g.revoked and not _past(g.expires, now)]
         return mine[-1] if mine else None
 
-    def states(self, refs: Sequence[str]) -> dict[str, Asked]:
+    def states(self, refs: Sequence[str]) -> dict[str, TakenRequest]:
         """The requests of these references that the desk has taken."""
         r = self.t.requests
         found = self.box.read(select(r).where(r.c.ref.in_(list(refs))))
         return {row.ref: _asked(row) for row in found}
 
-    def requests(self, analyst: int, most: int = 200) -> list[Asked]:
+    def requests(self, analyst: int, most: int = 200) -> list[TakenRequest]:
         """An analyst's requests, newest first."""
         r = self.t.requests
         return [
             _asked(row) for row in self.box.read(select(r).where(r.c.analyst == analyst).order_by(r.c.n.desc()).limit(most))
         ]
 
-    def queue(self) -> list[Asked]:
+    def queue(self) -> list[TakenRequest]:
         """The requests that wait, oldest first."""
         r = self.t.requests
         return [_asked(row) for row in self.box.read(select(r).where(r.c.state.in_(WAITING)).order_by(r.c.n))]
 
-    def answer(self, ref: str) -> Answer | None:
+    def answer(self, ref: str) -> SignedAnswer | None:
         """The answer of a request, once it is due."""
         a = self.t.answers
         found = self.box.read(select(a.c.document, a.c.signature).where(a.c.ref == ref))
-        return Answer(*found[0]) if found else None
+        return SignedAnswer(*found[0]) if found else None
 
     def catalogue(self) -> list[dict[str, Any]]:
         """The answers that the custodian published to all analysts."""
@@ -222,7 +222,7 @@ def _grant(row: Any) -> Grant:
     return Grant(row.n, row.analyst, row.table_name, row.account, cap, spent, left, *facts)
 
 
-def _asked(row: Any) -> Asked:
-    return Asked(
+def _asked(row: Any) -> TakenRequest:
+    return TakenRequest(
         row.ref, row.n, row.analyst, row.table_name, row.state, row.due, row.question_sha256, row.at, json.loads(row.price)
     )

@@ -6,12 +6,12 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text
 
-from discreet.service.boxes import meta_table, numbered
+from discreet.service.mailbox import meta_table, numbered
 
 SCHEMA = 1
 
 
-class Tables:
+class OutboxTables:
     """All of them; ``requests`` and ``answers`` grow, the rest is the custodian's."""
 
     def __init__(self, postgres: bool) -> None:

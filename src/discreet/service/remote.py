@@ -27,8 +27,8 @@ from discreet.models.publish.predictor import read
 from discreet.questions import Questions
 from discreet.request import Request, Where
 from discreet.service.amounts import WORDS, after, remaining
-from discreet.service.question import blank, parse
-from discreet.service.replay import replay
+from discreet.service.remote_question import blank, parse
+from discreet.service.reread_answer import replay
 from discreet.service.signing import verify
 from discreet.service.wire import ServiceRefused, Wire
 from discreet.service.written import written_question

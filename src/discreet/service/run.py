@@ -13,9 +13,9 @@ from importlib import import_module
 from pathlib import Path
 
 from discreet.errors import InvalidRequest
-from discreet.service.boxes import prepare_folders
 from discreet.service.config import Config
 from discreet.service.desk import Office
+from discreet.service.mailbox import prepare_folders
 
 _COMMAND = "import sys; from discreet.cli import main; sys.exit(main(sys.argv[1:]))"
 _GRACE = 10.0  # seconds that a part has to end

@@ -17,13 +17,13 @@ from discreet.core.runner import Bill
 from discreet.errors import DiscreetError
 from discreet.ledger import Ledger
 from discreet.service import grants, weights
+from discreet.service.access_tokens import is_reference
 from discreet.service.config import Config
 from discreet.service.inbox import Submission
 from discreet.service.outbox import Grant, Outbox, Published
-from discreet.service.question import Priced, Question, parse, price
+from discreet.service.remote_question import Priced, RemoteQuestion, parse, price
 from discreet.service.schedule import MOST_SLOTS, slots
-from discreet.service.tokens import is_reference
-from discreet.service.weights import Part, Weights
+from discreet.service.weights import QuestionPart, Weights
 from discreet.sources.base import BaseSource
 
 
@@ -37,10 +37,10 @@ class Taken:
     analyst: int = 0
     token: int = 0
     grant: Grant | None = None
-    question: Question | None = None
+    question: RemoteQuestion | None = None
     priced: Priced | None = None
     weight: float = -1.0
-    unknown: list[Part] = field(default_factory=list)
+    unknown: list[QuestionPart] = field(default_factory=list)
 
     def row(self, at: float) -> dict[str, Any]:
         """As the outbox keeps it."""
@@ -88,7 +88,7 @@ class Taker:
         except DiscreetError:
             return Taken(row.ref, row.n, "denied", 0 if identity is None else identity.analyst, token)
 
-    def _judged(self, row: Taken, question: Question, now: float) -> Taken:
+    def _judged(self, row: Taken, question: RemoteQuestion, now: float) -> Taken:
         asked = replace(row, question=question)
         table = self.outbox.table(question.table)
         if table is None or question.table not in self.config.tables:
@@ -120,13 +120,13 @@ class Taker:
         known = self.weights.of(parts)
         return replace(asked, weight=-1.0 if known is None else known, unknown=self.weights.unknown(parts))
 
-    def _fits(self, question: Question, grant: Grant, priced: Priced, table: Published) -> bool:
+    def _fits(self, question: RemoteQuestion, grant: Grant, priced: Priced, table: Published) -> bool:
         """Whether the whole of it fits the share: without what the same analyst has paid for before."""
         population = self.config.tables[table.name].population
         share = grants.share(self.ledgers[population], grant)
         return share.preview(self._due(question, priced, share, table)).fits
 
-    def _due(self, question: Question, priced: Priced, share: Ledger, table: Published) -> Cost:
+    def _due(self, question: RemoteQuestion, priced: Priced, share: Ledger, table: Published) -> Cost:
         """What is yet to be paid. Of what is asked in several steps only the first is known before it is answered.
 
         Where the analyst has paid for that, the rest is either paid for too, or the payment's own transaction refuses it.

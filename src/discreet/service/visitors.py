@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 
-from discreet.service import tokens
+from discreet.service import access_tokens
 from discreet.service.calls import Call, Refused
 from discreet.service.outbox import Identity, Outbox
 
@@ -39,7 +39,7 @@ class Visitors:
 
     def of_token(self, token: str) -> Identity | None:
         """Whose token it is; None for what is no token, or none that holds."""
-        return self._outbox.identify(tokens.digest(token), time.time()) if tokens.is_token(token) else None
+        return self._outbox.identify(access_tokens.digest(token), time.time()) if access_tokens.is_token(token) else None
 
 
 class Rate:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.core import files
+from discreet.core import whole_files
 from discreet.core.schema import Categories, Schema
 from discreet.errors import DiscreetError
 from discreet.jobs.fit_file import KINDS, STEPWISE, UNSUPERVISED
@@ -26,7 +26,7 @@ from discreet.ledger.events import canonical
 from discreet.service.kinds import Asked
 from discreet.service.limits import Limits
 from discreet.service.outbox import Published
-from discreet.service.question import Question, parse, price
+from discreet.service.remote_question import RemoteQuestion, parse, price
 from discreet.statistics.question import names
 
 # What does not make an answer take longer.
@@ -45,36 +45,36 @@ class Weights:
         self._path = path
         self._known: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
 
-    def of(self, parts: Sequence[Part]) -> float | None:
+    def of(self, parts: Sequence[QuestionPart]) -> float | None:
         """What a question with these parts weighs; None where the class of one was never measured."""
         found = [self._known.get(part.name) for part in parts]
         return None if None in found else _STEADY + sum(weight for weight in found if weight is not None)
 
-    def unknown(self, parts: Sequence[Part]) -> list[Part]:
+    def unknown(self, parts: Sequence[QuestionPart]) -> list[QuestionPart]:
         """The parts of classes that were never measured, one of each."""
         return list({part.name: part for part in parts if part.name not in self._known}.values())
 
     def note(self, name: str, seconds: float) -> None:
         """Keep the worst time of a class."""
         self._known[name] = max(seconds, self._known.get(name, 0.0))
-        files.write_text(self._path, json.dumps(self._known, indent=1, sort_keys=True) + "\n")
+        whole_files.write_text(self._path, json.dumps(self._known, indent=1, sort_keys=True) + "\n")
 
 
 @dataclass(frozen=True)
-class Part:
+class QuestionPart:
     """A part of a question: the name of its class, and the question that asks for it alone."""
 
     name: str
-    question: Question
+    question: RemoteQuestion
 
 
-def parts(question: Question, table: Published, most_rows: int) -> list[Part]:
+def parts(question: RemoteQuestion, table: Published, most_rows: int) -> list[QuestionPart]:
     """The parts of a question."""
     of_table = f"{table.name}, version {table.version}, {most_rows} rows"
-    return [Part(f"{of_table}: {_class(each.document, table.schema)}", each) for each in _alone(question)]
+    return [QuestionPart(f"{of_table}: {_class(each.document, table.schema)}", each) for each in _alone(question)]
 
 
-def _alone(question: Question) -> Iterator[Question]:
+def _alone(question: RemoteQuestion) -> Iterator[RemoteQuestion]:
     asks = question.document.get("ask")
     if asks is None or len(asks) == 1:
         yield question
@@ -82,7 +82,7 @@ def _alone(question: Question) -> Iterator[Question]:
     assert isinstance(question.kind, Asked)
     for item, each in zip(question.kind.items, asks, strict=True):
         document = {"table": question.table, "ask": [each]}
-        yield Question(question.table, Asked((item,)), document, canonical(document), "")
+        yield RemoteQuestion(question.table, Asked((item,)), document, canonical(document), "")
 
 
 def _class(document: Mapping[str, Any], schema: Schema) -> str:
@@ -144,7 +144,7 @@ def _size(number: float) -> int:
     return 0 if number < 1 else math.ceil(2 ** (min(math.ceil(2 * math.log2(number) - 1e-9), _HIGHEST) / 2) - 1e-9)
 
 
-def usual(table: Published, limits: Limits, *, quick: bool = False) -> Iterator[Question]:
+def usual(table: Published, limits: Limits, *, quick: bool = False) -> Iterator[RemoteQuestion]:
     """A question of every statistic that the table's columns allow, and a fit of each kind: what is calibrated ahead.
 
     Models that are fitted step by step come last, for they take longest; ``quick`` leaves them out.

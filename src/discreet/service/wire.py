@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from discreet.core.documents import parsed
 from discreet.errors import DiscreetError, InvalidRequest, UnsupportedFormat, named
-from discreet.service.tokens import is_token, reference_of
+from discreet.service.access_tokens import is_token, reference_of
 
 TOKEN = "DISCREET_TOKEN"  # noqa: S105  the name of the variable, not a token
 TOKEN_FILE = Path("~/.config/discreet/token")

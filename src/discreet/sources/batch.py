@@ -21,8 +21,8 @@ from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.core.text import Text
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.expressions import Node, evaluating
-from discreet.sources import cells, dates_and_times
-from discreet.sources.cells import Codes, Column, Floats, Labels
+from discreet.sources import cell_meaning, dates_and_times
+from discreet.sources.cell_meaning import Codes, Column, Floats, Labels
 from discreet.sources.choosing import Mask, Values, row_hashes, smallest_rows
 from discreet.sources.ids import NO_ID, Identities, Keys, Words, identities
 from discreet.sources.matrix import MatrixColumns, one_matrix
@@ -64,7 +64,7 @@ class Rules:
         return (
             dates_and_times.durations(column, declared, dialect)
             if isinstance(declared, Duration)
-            else cells.numbers(column, dialect)
+            else cell_meaning.numbers(column, dialect)
         )
 
     def labels(self, name: str) -> Labels | None:
@@ -91,7 +91,7 @@ class Batch(source.Batch):
         rules: Rules,
         columns: Mapping[str, Column],
         size: int,
-        rows: cells.Places | None = None,
+        rows: cell_meaning.Places | None = None,
         start: int = 0,
         stream: int = 0,
         identities: Identities | None = None,
@@ -156,7 +156,7 @@ class Batch(source.Batch):
         elif name in self._ready:
             values = self._pick(self._ready[name])
         else:
-            values = cells.codes(self._pick(self._columns[name]), *labels, self._rules.schema.dialect)
+            values = cell_meaning.codes(self._pick(self._columns[name]), *labels, self._rules.schema.dialect)
         self._keep(name, values)
         return values
 
@@ -194,32 +194,32 @@ class Batch(source.Batch):
         declared, dialect = self._rules.schema.columns[name], self._rules.schema.dialect
         if not isinstance(declared, Text) or name not in self._columns:
             raise self._refusal(name, "something else than text")
-        values, index = cells.distinct(self._pick(self._columns[name]))
+        values, index = cell_meaning.distinct(self._pick(self._columns[name]))
         fits = np.zeros((2, len(values) + 1), bool)
         for place, value in enumerate(values):
-            text = cells.said(value, dialect)
+            text = cell_meaning.said(value, dialect)
             if text is not None:
                 fits[0 if wanted(fold(text) if declared.fold else text) else 1, place] = True
         return fits[0][index], fits[1][index]
 
-    def keys(self, name: str) -> tuple[list[str], cells.Places]:
+    def keys(self, name: str) -> tuple[list[str], cell_meaning.Places]:
         """Of a column whose labels are private: the different ones here, and for every row the place of its own or -1."""
         if name not in self._rules.private or name not in self._columns:
             raise self._refusal(name, "labels or numbers that are known; ask for its codes or values")
-        return cells.keys(self._pick(self._columns[name]), self._rules.schema.dialect)
+        return cell_meaning.keys(self._pick(self._columns[name]), self._rules.schema.dialect)
 
-    def labels(self, name: str) -> tuple[list[str], cells.Places]:
+    def labels(self, name: str) -> tuple[list[str], cell_meaning.Places]:
         """Of a column of text or categories: the different labels, and for every row the place of its own or -1."""
         declared, dialect = self._rules.schema.columns[name], self._rules.schema.dialect
         if not isinstance(declared, Text):
             assert isinstance(declared, Categories)
             return [canonical(label) for label in declared.labels], self.codes(name).astype(np.intp)
-        names, index = cells.keys(self._pick(self._columns[name]), dialect)
+        names, index = cell_meaning.keys(self._pick(self._columns[name]), dialect)
         return [fold(each) for each in names] if declared.fold else names, index
 
-    def beside(self, rules: Rules, rows: cells.Places, ready: Mapping[str, Any]) -> Batch:
+    def beside(self, rules: Rules, rows: cell_meaning.Places, ready: Mapping[str, Any]) -> Batch:
         """These ``rows``, some of them perhaps several times, with columns of other tables beside them."""
-        columns = {name: cells.arrow(self._pick(column)) for name, column in self._columns.items()}
+        columns = {name: cell_meaning.arrow(self._pick(column)) for name, column in self._columns.items()}
         taken = {n: c[rows] if isinstance(c, np.ndarray) else c.take(pa.array(rows)) for n, c in columns.items()}
         own = {name: self._pick(array)[rows] for name, array in self._ready.items()}
         who = None if rules.schema.person is None else self.identities().take(rows)
@@ -265,7 +265,7 @@ class Batch(source.Batch):
         """The column as whole numbers: the quantised value of a number, the code of a category, a hash of a text."""
         column = self._rules.schema.columns.get(name) or self._rules.schema[name]
         if isinstance(column, Text):
-            names, index = cells.keys(self._pick(self._columns[name]), self._rules.schema.dialect)
+            names, index = cell_meaning.keys(self._pick(self._columns[name]), self._rules.schema.dialect)
             words = [int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little", signed=True) for text in names]
             return np.array([*words, _MISSING], np.int64)[index][rows]
         if not isinstance(column, Real | Integer):
@@ -315,7 +315,7 @@ class Batch(source.Batch):
             return column
         if isinstance(column, np.ndarray):
             return column.take(self._rows)
-        return cells.arrow(column).take(pa.array(self._rows))
+        return cell_meaning.arrow(column).take(pa.array(self._rows))
 
     def _keep(self, name: Any, values: Any) -> None:
         if self._arrays is None:

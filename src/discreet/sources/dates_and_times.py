@@ -1,4 +1,4 @@
-"""Cells that are dates, times and lengths of time, as doubles; NaN where a cell is none. As total and local as ``cells``."""
+"""Cells that are dates, times and lengths of time, as doubles; NaN where a cell is none. Row by row, as ``cell_meaning``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from discreet.core.dates_and_times import UNITS, Date, Datetime, Duration, hours, pattern
 from discreet.core.dialect import Dialect
-from discreet.sources import cells
-from discreet.sources.cells import Column, Floats
+from discreet.sources import cell_meaning
+from discreet.sources.cell_meaning import Column, Floats
 
 _IN_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DAY = 86400.0
@@ -27,7 +27,7 @@ _LENGTHS = {"W": 604800.0, "D": _DAY, "H": 3600.0, "M": 60.0, "S": 1.0}
 
 def moments(column: Column, declared: Date, dialect: Dialect) -> Floats:
     """Days, or seconds of a ``Datetime``."""
-    naive, aware = _seconds(cells.arrow(column), declared, dialect)
+    naive, aware = _seconds(cell_meaning.arrow(column), declared, dialect)
     seconds = np.where(np.isnan(naive), _on_the_clock(aware, declared), naive)
     return seconds if isinstance(declared, Datetime) else np.floor(seconds / _DAY)
 
@@ -35,7 +35,7 @@ def moments(column: Column, declared: Date, dialect: Dialect) -> Floats:
 def durations(column: Column, declared: Duration, dialect: Dialect) -> Floats:
     """Lengths of time in the declared unit."""
     unit = UNITS[declared.unit]
-    column = cells.arrow(column)
+    column = cell_meaning.arrow(column)
     if isinstance(column, np.ndarray):
         lengths = np.array([_length(cell, unit) for cell in column], np.float64)
         return np.where(np.isnan(lengths), _durations_of_texts(column, unit, dialect), lengths)
@@ -60,8 +60,8 @@ def _length(cell: Any, unit: float) -> float:
 
 
 def _durations_of_texts(column: Column, unit: float, dialect: Dialect) -> Floats:
-    values = cells.numbers(column, dialect)
-    texts = cells.texts(column, dialect)
+    values = cell_meaning.numbers(column, dialect)
+    texts = cell_meaning.texts(column, dialect)
     for form in (_CLOCK, _ISO):
         parts = _parts(texts, form)
         known = parts.pop("")
@@ -83,8 +83,8 @@ def _seconds(column: Column, declared: Date, dialect: Dialect) -> tuple[Floats, 
     if pa.types.is_timestamp(kind):
         found = _stored_seconds(column, kind.unit)
         return (found, nothing) if kind.tz is None else (nothing, found)
-    if cells.is_text(kind) or cells.is_bytes(kind):
-        return _of_texts(cells.texts(column, dialect), declared)
+    if cell_meaning.is_text(kind) or cell_meaning.is_bytes(kind):
+        return _of_texts(cell_meaning.texts(column, dialect), declared)
     return nothing, nothing
 
 
@@ -117,7 +117,7 @@ def _of_objects(column: npt.NDArray[np.object_], declared: Date, dialect: Dialec
     texts: list[str | None] = [None] * len(column)
     for place, cell in enumerate(column):
         if isinstance(cell, str | bytes | bytearray | memoryview):
-            texts[place] = cells.said(cell, dialect)
+            texts[place] = cell_meaning.said(cell, dialect)
         else:
             naive[place], aware[place] = _of_object(cell)
     found = _of_texts(pa.array(texts, pa.large_string()), declared)
@@ -126,7 +126,7 @@ def _of_objects(column: npt.NDArray[np.object_], declared: Date, dialect: Dialec
 
 def _of_object(cell: Any) -> tuple[float, float]:
     try:
-        moment = cells.plain_cell(cell) if isinstance(cell, np.generic) else cell
+        moment = cell_meaning.plain_cell(cell) if isinstance(cell, np.generic) else cell
         if isinstance(moment, dt.datetime) and moment.utcoffset() is not None:
             return np.nan, (moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)).total_seconds()
         if isinstance(moment, dt.datetime):

@@ -32,8 +32,9 @@ def connected(spill: str, memory: str | None = None, *, threads: int = THREADS, 
 
 def out_of_memory(problem: BaseException) -> bool:
     """Whether memory did not suffice, as far as DuckDB and Arrow say so."""
-    words = str(problem)
-    return isinstance(problem, MemoryError) or "Out of Memory" in words or "could not allocate" in words.lower()
+    import duckdb
+
+    return isinstance(problem, MemoryError | duckdb.OutOfMemoryException)
 
 
 def name(given: str) -> str:

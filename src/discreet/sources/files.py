@@ -18,7 +18,7 @@ import pyarrow as pa
 from discreet.core.dialect import Dialect
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.sources import cells, csv_lines, stream
+from discreet.sources import cell_meaning, csv_lines, stream
 from discreet.sources.base import BATCH_ROWS
 from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.resting import RestingFiles
@@ -65,7 +65,7 @@ class FileSource(RestingFiles):
             return
         from pyarrow import parquet
 
-        texts = [name for name in read if coded and cells.is_text(types.field(name).type)]
+        texts = [name for name in read if coded and cell_meaning.is_text(types.field(name).type)]
         for path in self._paths:
             with parquet.ParquetFile(path, read_dictionary=texts) as stored:
                 yield from record_batches(stored, self._batch_rows, list(read))

@@ -7,7 +7,7 @@ The form is a string of bytes, and two rows belong to one person exactly if thei
   ``ann``, whatever a database's collation says;
 - a whole number is its digits, also where it comes as a float, a decimal or a fraction (below 10**18 in size): ``7``,
   ``7.0``, ``"7"`` and ``b"7"`` are one person, ``"7.0"`` and ``"007"`` are others;
-- any other number, true and false, dates and times are their canonical text, see ``cells``;
+- any other number, true and false, dates and times are their canonical text, see ``cell_meaning``;
 - missing cells, the empty text, the dialect's words for a missing value, and whatever is none of these (lists, arrays,
   objects) are no id, and the row is nobody's.
 
@@ -32,8 +32,8 @@ import pyarrow.compute as pc
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from discreet.errors import InvalidRequest
-from discreet.sources import cells
-from discreet.sources.cells import WHOLE_LIMIT, Column, Places
+from discreet.sources import cell_meaning
+from discreet.sources.cell_meaning import WHOLE_LIMIT, Column, Places
 
 Keys = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -88,14 +88,14 @@ def identities(column: Column, salt: int, missing: Collection[str] = ()) -> Iden
     Rows without an id get the key ``NO_ID``; they are nobody's, and count for nothing. A small whole number is its own key
     whatever other ids there are, and the others are numbered as they appear: one person's id changes no order of others.
     """
-    column = cells.arrow(column)
+    column = cell_meaning.arrow(column)
     nobody = {word.encode() for word in missing}
     whole = _whole(column)
     if whole is not None:
         gone = [int(word) for word in nobody if _WHOLE_NAME.fullmatch(word)]
         whole = np.where(np.isin(whole, gone), NO_ID, whole) if gone else whole
         return Identities(whole, hash_whole(whole, salt))
-    values, index = cells.distinct(column)
+    values, index = cell_meaning.distinct(column)
     known: dict[bytes | None, int] = {None: NO_ID}
     names = [*(None if name in nobody else name for name in map(identity, values)), None]
     for name in names:
@@ -114,7 +114,7 @@ def identity(cell: Any) -> bytes | None:
         return bytes(cell) or None
     if not isinstance(cell, _IDS):
         return None
-    text = cells.label(cell)
+    text = cell_meaning.label(cell)
     return None if text is None else text.encode()
 
 
@@ -131,8 +131,8 @@ def check_kind(kind: Any) -> None:
     """Refuse an Arrow type of a person column whose cells have no one form: the schema of a table is public."""
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     tests = (
-        cells.is_text, cells.is_bytes, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal,
-        pa.types.is_date, pa.types.is_timestamp, pa.types.is_time, pa.types.is_null,
+        cell_meaning.is_text, cell_meaning.is_bytes, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean,
+        pa.types.is_decimal, pa.types.is_date, pa.types.is_timestamp, pa.types.is_time, pa.types.is_null,
     )  # fmt: skip
     if not any(test(inner) for test in tests):
         raise InvalidRequest(f"a person column must hold text, bytes, numbers, dates or times, got {kind}; convert it first")
@@ -164,9 +164,9 @@ def _whole(column: Column) -> Keys | None:
     """The ids as whole numbers of at most 18 digits, or None where some id is something else."""
     if isinstance(column, np.ndarray):
         return None
-    if cells.is_text(column.type) or cells.is_bytes(column.type):
+    if cell_meaning.is_text(column.type) or cell_meaning.is_bytes(column.type):
         try:
-            column = column if pa.types.is_string(column.type) else cells.as_bytes(column).cast(pa.large_string())
+            column = column if pa.types.is_string(column.type) else cell_meaning.as_bytes(column).cast(pa.large_string())
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
             if not pc.all(pc.match_substring_regex(column, _SMALL_WHOLE), min_count=0).as_py():
                 return None

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from discreet.sources.cells import Column, Floats
+from discreet.sources.cell_meaning import Column, Floats
 
 
 class MatrixColumns(Mapping[str, Column]):

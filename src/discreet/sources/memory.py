@@ -14,10 +14,10 @@ import pyarrow as pa
 from discreet.core.random import system
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest
-from discreet.sources import cells, threads
+from discreet.sources import cell_meaning, threads
 from discreet.sources.base import LocalSource, check_columns
 from discreet.sources.batch import Batch, Rules
-from discreet.sources.cells import Codes, Column
+from discreet.sources.cell_meaning import Codes, Column
 from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.ids import Identities, identities
 from discreet.sources.matrix import MatrixColumns
@@ -156,7 +156,7 @@ class _Table:
     def codes(self, name: str) -> Codes:
         """A column of categories, read once and kept."""
         if name not in self._known:
-            made = cells.codes(self.raw(name), *self._rules.category[name], self._rules.schema.dialect)
+            made = cell_meaning.codes(self.raw(name), *self._rules.category[name], self._rules.schema.dialect)
             made.flags.writeable = False
             self._known[name] = made
         known: Codes = self._known[name]
@@ -239,9 +239,9 @@ def _column(given: Any, name: str) -> Column:
             raise InvalidRequest(f"column {name!r} must have one dimension, got shape {given.shape}")
         return given
     if isinstance(given, pa.Array | pa.ChunkedArray):
-        return cells.arrow(given)
+        return cell_meaning.arrow(given)
     if isinstance(given, list | tuple):
-        return cells.objects(given)
+        return cell_meaning.objects(given)
     try:
         series = nw.from_native(given, series_only=True)
         _check_stored(series, name)
@@ -256,11 +256,11 @@ def _series(series: Any) -> Column:
     native = series.to_native()
     pandas = series.implementation.is_pandas_like()
     if series.dtype == nw.Object or (pandas and native.dtype == object):
-        return cells.objects(series.to_list())  # a type that Arrow infers is one that cells decide for each other
+        return cell_meaning.objects(series.to_list())  # a type that Arrow infers is one that cells decide for each other
     if pandas and native.dtype == "category" and native.cat.categories.dtype == object:
-        labels = cells.objects([*native.cat.categories.tolist(), None])
+        labels = cell_meaning.objects([*native.cat.categories.tolist(), None])
         return labels[native.cat.codes.to_numpy()]  # the code of a missing cell is -1
     try:
-        return cells.arrow(series.to_arrow())
+        return cell_meaning.arrow(series.to_arrow())
     except Exception:  # cells that Arrow cannot hold: read one at a time
-        return cells.objects(series.to_list())
+        return cell_meaning.objects(series.to_list())

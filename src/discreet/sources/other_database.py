@@ -13,7 +13,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from discreet.errors import InvalidRequest
-from discreet.sources import cells
+from discreet.sources import cell_meaning
 from discreet.sources.database_table import Address, Connection, computed, unreachable
 
 _LEVELS = ("REPEATABLE READ", "SNAPSHOT", "SERIALIZABLE")  # in each, all reads of a transaction see one state
@@ -154,7 +154,7 @@ def _any_text(stored: bytes) -> str:
 def _column(values: list[Any], kind: Any) -> Any:
     """Cells as one Arrow array; each by itself where one of them does not fit, so that it changes no other."""
     if pa.types.is_large_string(kind):
-        # Without asking whether it is UTF-8, as files are read: what a text is that is none, ``cells`` says.
+        # Without asking whether it is UTF-8, as files are read: what a text is that is none, ``cell_meaning`` says.
         return pa.array([_bytes(value) for value in values], pa.large_binary()).view(kind)
     try:
         return pa.array(values, kind)
@@ -166,7 +166,7 @@ def _bytes(value: Any) -> bytes | None:
     """A cell of a column of text: text and bytes as they are stored, anything else as its label."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
-    text = value if isinstance(value, str) else cells.label(value)
+    text = value if isinstance(value, str) else cell_meaning.label(value)
     try:
         return None if text is None else text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.core.schema import Schema
 from discreet.errors import InvalidRequest, UnsupportedFormat
-from discreet.sources import cells
+from discreet.sources import cell_meaning
 from discreet.sources.base import BATCH_ROWS
 from discreet.sources.choosing import DEFAULT_SALT
 from discreet.sources.files import PARQUET, named_once, record_batches
@@ -79,7 +79,7 @@ class RemoteFiles(RestingFiles):
     def _arrived(self, read: Sequence[str], types: Any, *, coded: bool) -> Iterator[Any]:
         from pyarrow import parquet
 
-        texts = [name for name in read if coded and cells.is_text(types.field(name).type)]
+        texts = [name for name in read if coded and cell_meaning.is_text(types.field(name).type)]
         try:
             for info in self._listed():
                 with (

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from discreet import __version__
 from discreet.errors import InvalidRequest
 
 _REMEDY = "install discreet for the workers' Python and set PYSPARK_PYTHON to it before the session, or its server, starts"
@@ -29,7 +30,6 @@ class Workers:
         """Refuse workers that cannot load this package, by a job without a record; once a session."""
         if self._good:
             return
-        from discreet import __version__
 
         try:
             with warnings.catch_warnings():

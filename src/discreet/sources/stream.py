@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from discreet.sources import cells
+from discreet.sources import cell_meaning
 from discreet.sources.batch import Batch, Rules
 from discreet.sources.ids import identities
 
@@ -63,4 +63,4 @@ def guarded(arrived: Iterator[Any], refusal: Callable[[], Exception]) -> Iterato
 
 
 def _columns(found: Any) -> dict[str, Any]:
-    return {name: cells.arrow(found.column(name)) for name in found.schema.names}
+    return {name: cell_meaning.arrow(found.column(name)) for name in found.schema.names}

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.errors import InvalidRequest
-from discreet.sources import cells
+from discreet.sources import cell_meaning
 from discreet.sources.batch import Batch, Rules
 from discreet.sources.ids import identities
 from discreet.sources.spill import spill_folder
@@ -122,7 +122,7 @@ def _people(table: Any, rules: Rules) -> tuple[Any, Any, Any]:
 
 def _cut(table: Any, who: Any, order: Any, rules: Rules, rows: int) -> Iterator[Batch]:
     """Batches of about ``rows`` records of a table of whole people."""
-    columns = {name: cells.arrow(table.column(name)) for name in table.schema.names}
+    columns = {name: cell_meaning.arrow(table.column(name)) for name in table.schema.names}
     people = who.take(order)
     ends = np.append(np.flatnonzero(people.keys[1:] != people.keys[:-1]) + 1, len(order))
     start = 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from discreet.core.schema import Schema
-from discreet.sql.conditions import Writer, number, written
+from discreet.sql.conditions import ConditionWriter, number, written
 from discreet.sql.statements import refused
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 class Aggregates:
     """Reads the aggregates of one statement under a schema. ``nearest`` writes the statement with another aggregate."""
 
-    def __init__(self, schema: Schema, writer: Writer, nearest: Any) -> None:
+    def __init__(self, schema: Schema, writer: ConditionWriter, nearest: Any) -> None:
         self.schema = schema
         self.writer = writer
         self.nearest = nearest

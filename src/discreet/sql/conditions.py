@@ -38,7 +38,7 @@ _PARTS = {"YEAR": "year", "QUARTER": "quarter", "MONTH": "month", "DAY": "day", 
 _MOST_BUCKETS = 1000
 
 
-class Writer:
+class ConditionWriter:
     """Writes the SQL expressions of one statement in our words; ``table`` are the names that its table goes by."""
 
     def __init__(self, schema: Schema, table: frozenset[str] = frozenset()) -> None:

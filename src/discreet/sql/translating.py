@@ -16,8 +16,8 @@ from discreet.core.schema import Integer, Real, Schema
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName
 from discreet.expressions import read
 from discreet.sql.aggregates import Aggregates, is_aggregate
-from discreet.sql.asked import Asked
-from discreet.sql.conditions import Writer, canonical
+from discreet.sql.asked import AskedStatistic
+from discreet.sql.conditions import ConditionWriter, canonical
 from discreet.sql.nearby import nearby
 from discreet.sql.statements import check_read_whole, or_nearest, parse, refused
 
@@ -39,13 +39,13 @@ _BINS = 5  # of a nearest question
 _ODD = (RecursionError, AttributeError, TypeError, KeyError, ValueError, IndexError, ArithmeticError)
 
 
-def translate(statement: str, schema: Schema) -> tuple[Asked, ...]:
+def translate(statement: str, schema: Schema) -> tuple[AskedStatistic, ...]:
     """The questions of a statement, one for each aggregate in its SELECT list; refuses what cannot be asked.
 
     >>> import discreet as ds
     >>> schema = ds.Schema({"bmi": ds.Real(10, 60), "sex": ds.Categories(["f", "m"])})
     >>> translate("SELECT sex, AVG(bmi) FROM visits GROUP BY sex", schema)
-    (Asked(statistic='mean', columns=('bmi',), by=('sex',), where='', options={}),)
+    (AskedStatistic(statistic='mean', columns=('bmi',), by=('sex',), where='', options={}),)
 
     Everything refused is refused for the text of the statement and the declarations; no record is in reach.
     """
@@ -70,10 +70,10 @@ class _Statement:
         self.items: list[tuple[str, exp.Expr]] = [
             (each.alias, each.this) if type(each).__name__ == "Alias" else ("", each) for each in tree.expressions
         ]
-        self.writer = Writer(schema, self._table_names())
+        self.writer = ConditionWriter(schema, self._table_names())
         self.aggregates = Aggregates(schema, self.writer, self.nearest)
 
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[AskedStatistic, ...]:
         """Its questions."""
         self._check_clauses()
         groups = self._groups()
@@ -92,7 +92,7 @@ class _Statement:
             found = self.aggregates.read(node)
             conditions = [*where, *found.conditions]
             condition = canonical(self.schema, " and ".join(f"({each})" for each in conditions)) if conditions else ""
-            made.append(Asked(found.statistic, found.columns, by, condition, dict(found.options)))
+            made.append(AskedStatistic(found.statistic, found.columns, by, condition, dict(found.options)))
         check_read_whole(self.tree)
         return tuple(made)
 

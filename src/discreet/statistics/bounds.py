@@ -14,6 +14,7 @@ from discreet.core import grid as quantum
 from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
+from discreet.core.mechanism import NoiseLaw
 from discreet.core.numbers import Number
 from discreet.core.query import Relation, SumQuery, check_rows, distance_of_weights, queries
 from discreet.core.release import Release
@@ -199,7 +200,7 @@ class FoundBounds(Reading):
 
     def people_needed(self, releases: Sequence[Release]) -> float:
         """How many people a bin needs to be told from an empty one."""
-        return threshold(releases[0].mechanism, len(self.edges) - 1)
+        return threshold(releases[0].noise, len(self.edges) - 1)
 
     def _ends(self, releases: Sequence[Release]) -> tuple[float, float] | None:
         counts = np.ravel(np.asarray(releases[0].value, np.float64))
@@ -207,20 +208,11 @@ class FoundBounds(Reading):
         return (self.edges[int(full[0])], self.edges[int(full[-1]) + 1]) if full.size else None
 
 
-def threshold(law: Any, bins: int) -> float:
+def threshold(law: NoiseLaw, bins: int) -> float:
     """T: the noise of ``bins`` empty bins stays below it with probability 1 - 1e-9.
 
-    With p = 1 - (1 - 1e-9)**(1/bins): discrete Laplace ceil(s ln(1/(p (1 + e^(-1/s))))), Laplace s ln(1/(2p)), Gaussian
-    the normal quantile of 1 - p times the scale. It is for use only: no guarantee rests on it.
+    A grid step above the quantile of (1 - 1e-9)**(1/bins), which noise, being symmetric, has as far above 0 as that of
+    p = 1 - (1 - 1e-9)**(1/bins) is below. It is for use only: no guarantee rests on it.
     """
     p = -math.expm1(math.log1p(-_FALSE) / bins)
-    if law.name == "no_noise":
-        return float(law.grid)
-    scale = float(max(law.scales))
-    if law.name == "discrete_laplace":
-        return math.ceil(scale * math.log(1 / (p * (1 + math.exp(-1 / scale)))))
-    if law.name == "laplace":
-        return scale * math.log(1 / (2 * p)) + float(law.grid)
-    from scipy.special import ndtri
-
-    return scale * -float(ndtri(p))
+    return float(law.grid) - float(np.min(law.quantile(p)))

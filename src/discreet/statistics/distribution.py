@@ -49,7 +49,9 @@ def distribution(
     """
     for_population(of)
     query = tree(table, column, bins, by)
-    return Question(query, Distribution(query.bins.edges, query.branches, query.shape[:-1], axes(query.groups), query.rows))
+    return Question(
+        query, DistributionReading(query.bins.edges, query.branches, query.shape[:-1], axes(query.groups), query.rows)
+    )
 
 
 def tree(table: Table, column: str, bins: int | Sequence[float], by: str | Sequence[str] | None) -> Nodes:
@@ -66,7 +68,7 @@ def tree(table: Table, column: str, bins: int | Sequence[float], by: str | Seque
 
 @readings("distribution")
 @dataclass(frozen=True)
-class Distribution(CellReading):
+class DistributionReading(CellReading):
     """Counts of bins that fit all nodes best, by weighted least squares; and what can be read off them.
 
     ``curve`` is the cumulated share below each edge, made to increase; ``band`` holds the whole curve; ``quantile``
@@ -213,7 +215,7 @@ class QuantileOf(GroupReading):
     monotone curve is needed, and the ends cannot cross because no edge is rejected on both sides.
     """
 
-    distribution: Distribution
+    distribution: DistributionReading
     q: float
 
     @property

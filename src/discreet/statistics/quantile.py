@@ -25,7 +25,7 @@ from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Exponential
 from discreet.statistics.cells import Floats, Integers
-from discreet.statistics.distribution import Distribution, tree
+from discreet.statistics.distribution import DistributionReading, tree
 from discreet.statistics.question import Question, Table, axes, for_population, statistic
 
 _FINEST = 10**6  # the largest denominator of q
@@ -64,7 +64,7 @@ def quantile(
         return _pair(table, column, share, level)
     if interval or by is not None or for_population(of):
         nodes = tree(table, column, bins, by)
-        curve = Distribution(nodes.bins.edges, nodes.branches, nodes.shape[:-1], axes(nodes.groups), nodes.rows)
+        curve = DistributionReading(nodes.bins.edges, nodes.branches, nodes.shape[:-1], axes(nodes.groups), nodes.rows)
         return Question(nodes, curve.quantile(share))
     return _chosen(table, column, share)
 

@@ -39,7 +39,7 @@ def modelled(schema: Schema, columns: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Writer:
+class RecordWriter:
     """Writes records of a domain as tables with the ``columns`` asked for, and refuses ``impossible`` ones."""
 
     schema: Schema
@@ -188,7 +188,7 @@ def _arrow(values: npt.NDArray[Any], declared: Column) -> pa.Array:
     return pa.array(whole, pa.int64(), mask=gone)
 
 
-def check_possible(writer: Writer, rows: int = 4096) -> None:
+def check_possible(writer: RecordWriter, rows: int = 4096) -> None:
     """Refuse conditions that leave no record, before anything is paid: tried on records drawn evenly."""
     if writer.possible is None:
         return

@@ -41,7 +41,7 @@ _HURTS = Fraction(1, 3)
 
 
 @dataclass(frozen=True)
-class Design:
+class Workload:
     """What is measured: a domain, and the sets of columns that the table is to be right about (all pairs without any)."""
 
     domain: Domain
@@ -83,7 +83,7 @@ def paid_for(price: Price) -> Cost:
     return replace(Cost.zcdp(zcdp_within(price.epsilon, price.delta)), epsilon=price.epsilon, delta=price.delta)
 
 
-def measuring(design: Design, price: Price, relation: Relation) -> Procedure[list[Release]]:
+def measuring(design: Workload, price: Price, relation: Relation) -> Procedure[list[Release]]:
     """Ask for everything that a synthetic table is made of; returns the released tables of counts.
 
     Proof: shares of the price add up to it, and every question is paid by itself. Choices use what was released before and
@@ -125,7 +125,7 @@ def read(domain: Domain, releases: Sequence[Release]) -> list[Measurement]:
 class Shop:
     """How tables are asked for at a share of the price."""
 
-    design: Design
+    design: Workload
     price: Price
     relation: Relation
     account: Account | None

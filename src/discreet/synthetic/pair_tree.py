@@ -24,7 +24,7 @@ _FLOOR = 1e-4  # of independence in every table, so that no level of a column is
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class PairTree:
     """Shares of every column, and for each edge (parent, child) the counts of the pair; parents come before children."""
 
     shares: tuple[Floats, ...]
@@ -104,7 +104,7 @@ def shares_of(sizes: Sequence[int], measurements: Sequence[Measurement], rows: f
     return tuple(made)
 
 
-def tree_of(sizes: Sequence[int], measurements: Sequence[Measurement], rows: float) -> Tree:
+def tree_of(sizes: Sequence[int], measurements: Sequence[Measurement], rows: float) -> PairTree:
     """The tree that fits the measured tables best."""
     shares = shares_of(sizes, measurements, rows)
     strengths: dict[tuple[int, int], tuple[float, Floats]] = {}
@@ -145,7 +145,7 @@ def _spanning(columns: int, strengths: dict[tuple[int, int], float]) -> list[tup
     return chosen
 
 
-def _rooted(shares: tuple[Floats, ...], tables: dict[tuple[int, int], Floats]) -> Tree:
+def _rooted(shares: tuple[Floats, ...], tables: dict[tuple[int, int], Floats]) -> PairTree:
     """Every tree of the forest from its first column down."""
     order: list[int] = []
     edges: list[tuple[int, int, Floats]] = []
@@ -162,4 +162,4 @@ def _rooted(shares: tuple[Floats, ...], tables: dict[tuple[int, int], Floats]) -
                     edges.append((parent, child, table if first == parent else table.T))
                     order.append(child)
                     waiting.append(child)
-    return Tree(shares, tuple(edges), tuple(order))
+    return PairTree(shares, tuple(edges), tuple(order))

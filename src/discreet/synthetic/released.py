@@ -23,7 +23,7 @@ from discreet.mechanisms.no_noise import NoNoise
 from discreet.statistics.bernstein import cells_at
 from discreet.statistics.cells import Cells, Factor
 from discreet.statistics.nodes import Nodes, incidence
-from discreet.synthetic.decoding import Writer, check_possible
+from discreet.synthetic.decoding import RecordWriter, check_possible
 from discreet.synthetic.domain import Attribute, Bins, Domain, bins_by_column, check_sizes, column_names, domain_of
 from discreet.synthetic.measurement import Floats, Measurement, measured, total
 from discreet.synthetic.queries import Marginal
@@ -69,7 +69,7 @@ def from_releases(
     known = total(made)
     if rows is None and np.isnan(known):
         raise InvalidRequest("nothing that was released tells how many rows there are; give rows=")
-    writer = Writer(declared, domain, tuple(wanted), tuple(impossible or ()))
+    writer = RecordWriter(declared, domain, tuple(wanted), tuple(impossible or ()))
     check_possible(writer)
     count = rows if rows is not None else max(1, round(known))
     private = all(r.private for r, _, _ in mine)

@@ -11,15 +11,15 @@ from discreet.core.runner import Procedure
 from discreet.core.schema import Schema
 from discreet.core.text import Text
 from discreet.errors import InvalidRequest
-from discreet.synthetic.decoding import Writer, check_possible, modelled
+from discreet.synthetic.decoding import RecordWriter, check_possible, modelled
 from discreet.synthetic.domain import Bins, column_names, domain_of
 from discreet.synthetic.measurement import total
-from discreet.synthetic.measuring import Design, measuring, paid_for, read
+from discreet.synthetic.measuring import Workload, measuring, paid_for, read
 from discreet.synthetic.tables import MOST_ROWS, TABLES, Synthetic, check_numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class SynthesisRequest:
     """Synthetic tables as they are asked for; everything about it is checked when it is made, and nothing is looked at.
 
     ``columns`` (all that are declared, but for text), ``bins`` of numbers and dates, ``rows`` of a table, the number of
@@ -51,12 +51,12 @@ class Request:
             return column_names(self.columns)
         return [name for name, column in self.schema.columns.items() if not isinstance(column, Text)]
 
-    def prepared(self) -> tuple[Design, Writer]:
+    def prepared(self) -> tuple[Workload, RecordWriter]:
         """What is measured, and how it is written; refuses what is too large, has no bins or leaves no record."""
         names = self.names
         domain = domain_of(self.schema, modelled(self.schema, names), self.bins)
-        design = Design(domain, tuple(domain.places(each, self.schema) for each in self.workload))
-        writer = Writer(self.schema, domain, tuple(names), tuple(self.impossible))
+        design = Workload(domain, tuple(domain.places(each, self.schema) for each in self.workload))
+        writer = RecordWriter(self.schema, domain, tuple(names), tuple(self.impossible))
         check_possible(writer)
         return design, writer
 
@@ -72,6 +72,6 @@ class Request:
         return Synthetic(writer, found, paid_for(price), rows, self.tables, self.public_rows, private)
 
 
-def asked(**given: Any) -> Request:
+def asked(**given: Any) -> SynthesisRequest:
     """A request from keywords; those that are None are left at their defaults."""
-    return Request(**{name: value for name, value in given.items() if value is not None})
+    return SynthesisRequest(**{name: value for name, value in given.items() if value is not None})

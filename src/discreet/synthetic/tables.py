@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from discreet.core import files
+from discreet.core import whole_files
 from discreet.core.codec import read_as, written
 from discreet.core.cost import Cost
 from discreet.core.documents import parsed, reading
@@ -23,7 +23,7 @@ from discreet.core.release import Release
 from discreet.core.schema import Categories, Schema
 from discreet.errors import InvalidRequest
 from discreet.synthetic.combining import Combined, combined
-from discreet.synthetic.decoding import Writer
+from discreet.synthetic.decoding import RecordWriter
 from discreet.synthetic.distances import Apart, distances
 from discreet.synthetic.domain import Attribute, Domain
 from discreet.synthetic.measurement import Measurement, measured, total
@@ -54,7 +54,7 @@ class Synthetic:
     are the same for the same releases. ``rows`` of each follow from the noisy counts where they are not given.
     """
 
-    writer: Writer
+    writer: RecordWriter
     measurements: tuple[Measurement, ...]
     cost: Cost
     rows: int
@@ -112,7 +112,7 @@ class Synthetic:
         """
         answers, used, rows = [], set(), min(_MOST_LONGER, _LONGER * self.rows)
         for number in range(self.count):
-            seen = Columns(self.writer.values(*self._drawn(number, rows)), self._labels)
+            seen = TrackedColumns(self.writer.values(*self._drawn(number, rows)), self._labels)
             answers.append(function(seen))
             used |= seen.used
         return combined(answers, rows / self._total(self.measurements), self._note(used))
@@ -139,14 +139,14 @@ class Synthetic:
         """Write ``table``, or one of ``tables`` by its number, as CSV; an empty cell is a missing value."""
         from pyarrow import csv
 
-        with files.replacing(path) as beside:
+        with whole_files.replacing(path) as beside:
             csv.write_csv(self._picked(number), beside)
 
     def to_parquet(self, path: str | Path, number: int | None = None) -> None:
         """Write ``table``, or one of ``tables``, as Parquet; its metadata say how it may be used."""
         from pyarrow import parquet
 
-        with files.replacing(path) as beside:
+        with whole_files.replacing(path) as beside:
             parquet.write_table(self._picked(number), beside)
 
     def plot(self, axes: Any = None) -> Any:
@@ -266,7 +266,7 @@ def check_numbers(rows: Any, tables: Any) -> None:
             raise InvalidRequest(f"{name} must be a whole number from {least} to {most}, got {value!r}", key=name)
 
 
-class Columns(Mapping[str, npt.NDArray[Any]]):
+class TrackedColumns(Mapping[str, npt.NDArray[Any]]):
     """A table as NumPy arrays by column, which remembers the columns that were read; ``labels`` are the declared ones."""
 
     def __init__(self, values: Mapping[str, npt.NDArray[Any]], labels: Mapping[str, tuple[Any, ...]]) -> None:
@@ -292,7 +292,7 @@ def _pairs(names: Any) -> list[tuple[str, str]]:
 def _read(doc: Any) -> Synthetic:
     domain = Domain(tuple(read_as(Attribute, each) for each in doc["attributes"]), int(doc["person_rows"]))
     schema = Schema.from_dict(doc["declared"])
-    writer = Writer(schema, domain, tuple(doc["columns"]), tuple(doc["impossible"]))
+    writer = RecordWriter(schema, domain, tuple(doc["columns"]), tuple(doc["impossible"]))
     found = []
     for each in doc["measurements"]:
         release = Release.from_dict(each["release"])

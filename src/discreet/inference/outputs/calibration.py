@@ -20,8 +20,8 @@ from discreet.core.x64 import doubles, jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.inferring import choose, kernel_of, prepare
 from discreet.inference.models.base import Array, DataModel, FiniteModel, Records, Theta
+from discreet.inference.samplers.chains import run
 from discreet.inference.samplers.compiled import once
-from discreet.inference.samplers.run import run
 from discreet.mechanisms import RandomizedResponse
 
 _FROM_RECORDS = ("sweep", "gibbs", "interweaving")

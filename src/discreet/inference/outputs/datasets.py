@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet import __version__
-from discreet.core import files
+from discreet.core import whole_files
 from discreet.errors import InvalidRequest
 from discreet.inference.outputs.names import Axes
 
@@ -146,7 +146,7 @@ def to_netcdf(posterior: Posterior, path: str | Path) -> Path:
     target = Path(path)
     made = tree(datasets(posterior), attributes(posterior))  # the same groups, without waiting for ArviZ to load
     try:
-        with files.replacing(target) as beside:
+        with whole_files.replacing(target) as beside:
             made.to_netcdf(str(beside), engine="h5netcdf")
     except (ImportError, ValueError) as problem:
         raise InvalidRequest(

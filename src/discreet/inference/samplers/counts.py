@@ -45,7 +45,7 @@ _FEW_GAMMAS = 100_000  # numbers of gamma laws below which compiling well takes 
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class DrawsOfCounts:
     """Draws of counts: (draws, cells)."""
 
     counts: npt.NDArray[np.int64]
@@ -58,14 +58,14 @@ def takes_counts(problem: SamplingProblem) -> bool:
     return made and bool(problem.evidence.parts) and not problem.evidence.indexed
 
 
-def exact_counts(problem: SamplingProblem, key: Array, size: int) -> Tables | None:
+def exact_counts(problem: SamplingProblem, key: Array, size: int) -> DrawsOfCounts | None:
     """Independent draws of the table, or None where neither way is open."""
     if _number_of_tables(problem) <= _MOST_TABLES:
         return _enumerate(problem, key, size)
     return _convolve(problem, key, size)
 
 
-def theta_given(problem: SamplingProblem, key: Array, tables: Tables) -> Theta:
+def theta_given(problem: SamplingProblem, key: Array, tables: DrawsOfCounts) -> Theta:
     """theta ~ Dirichlet(alpha + N) for every table."""
     counts = jnp.asarray(tables.counts, float)
     made, _ = compiled_for(problem.model.from_counts, "least" if counts.size < _FEW_GAMMAS else "most", key, counts)  # type: ignore[attr-defined]
@@ -106,7 +106,7 @@ def _log_total(problem: SamplingProblem, n: Floats) -> Floats:
     return np.asarray(prior + gammaln(n + 1) - gammaln(n + whole))
 
 
-def _enumerate(problem: SamplingProblem, key: Array, size: int) -> Tables:
+def _enumerate(problem: SamplingProblem, key: Array, size: int) -> DrawsOfCounts:
     model: Any = problem.model
     most, known = problem.capacity, isinstance(problem.rows, int)
     tables = _compositions(most, model.cells if known else model.cells + 1)[:, : model.cells]
@@ -116,7 +116,7 @@ def _enumerate(problem: SamplingProblem, key: Array, size: int) -> Tables:
     logs = _log_weight(model.weights, counts).sum(1) + seen + _log_total(problem, counts.sum(1))
     chances = np.cumsum(np.exp(logs - logs.max()))
     drawn = np.asarray(jax.random.uniform(key, (size,))) * chances[-1]
-    return Tables(tables[np.minimum(np.searchsorted(chances, drawn, side="right"), len(tables) - 1)], "enumerated")
+    return DrawsOfCounts(tables[np.minimum(np.searchsorted(chances, drawn, side="right"), len(tables) - 1)], "enumerated")
 
 
 def _compositions(total: int, cells: int) -> npt.NDArray[np.int64]:
@@ -132,7 +132,7 @@ def _compositions(total: int, cells: int) -> npt.NDArray[np.int64]:
     return np.column_stack([tables, left])
 
 
-def _convolve(problem: SamplingProblem, key: Array, size: int) -> Tables | None:
+def _convolve(problem: SamplingProblem, key: Array, size: int) -> DrawsOfCounts | None:
     model: Any = problem.model
     cells, most = model.cells, problem.capacity
     same = np.tile(np.eye(cells), len(problem.evidence.parts))
@@ -167,7 +167,7 @@ def _convolve(problem: SamplingProblem, key: Array, size: int) -> Tables | None:
         first_key, key = jax.random.split(key)
         drawn = np.asarray(jax.random.uniform(first_key, (size,))) * chances[-1]
         left = start + np.minimum(np.searchsorted(chances, drawn, side="right"), last.size - 1)
-    return Tables(_backwards(weights, sums, left, key), "convolved")
+    return DrawsOfCounts(_backwards(weights, sums, left, key), "convolved")
 
 
 def _cell_logs(problem: SamplingProblem, cell: int, most: int) -> Floats:

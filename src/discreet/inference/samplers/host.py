@@ -19,8 +19,8 @@ import numpy.typing as npt
 from discreet.errors import InvalidRequest
 from discreet.inference.models.own import OwnModel, check_arguments
 from discreet.inference.models.privacy_model import PrivacyModel
+from discreet.inference.samplers.chains import Drawn, check_start
 from discreet.inference.samplers.numpy_draws import Generator, generator
-from discreet.inference.samplers.run import Drawn, check_start
 
 Floats = npt.NDArray[np.float64]
 Theta = dict[str, Floats]

@@ -14,8 +14,8 @@ import numpy as np
 
 from discreet.models.design import Floats
 from discreet.models.intervals.coefficient_intervals import CoefficientIntervals
-from discreet.models.intervals.spread import Spread
-from discreet.models.intervals.summary import Summary, summarise
+from discreet.models.intervals.coefficient_table import CoefficientTable, summarise
+from discreet.models.intervals.error_law import ErrorLaw
 from discreet.models.intervals.wald import CoefficientTest, restrictions
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Known:
 
     names: tuple[str, ...]
     estimates: Floats
-    spread: Spread
+    spread: ErrorLaw
     ridge: float
 
     def intervals(self, level: float) -> CoefficientIntervals:
@@ -71,7 +71,7 @@ class Coefficients:
         made = Known(tuple(words), lines @ known.estimates, known.spread.along(lines), known.ridge)
         return made.intervals(level)
 
-    def summary(self, level: float = 0.95) -> Summary:
+    def summary(self, level: float = 0.95) -> CoefficientTable:
         """A table of coefficients in the habit of statsmodels: estimate, standard error, z, p and interval of each.
 
         Standard errors are those of sampling and noise together. ``print`` shows it; ``to_frame()`` and ``plot()`` go on.

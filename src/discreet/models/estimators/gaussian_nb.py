@@ -18,11 +18,11 @@ from discreet.errors import InvalidRequest
 from discreet.models.design import Floats
 from discreet.models.estimators.classes import ManyClasses
 from discreet.models.estimators.from_sums import FittedSums, FromSums
-from discreet.models.evaluate.decisions import Rule, digest_of
+from discreet.models.evaluate.decisions import DecisionRule, digest_of
 from discreet.models.protocol import Columns
 from discreet.models.publish.gaussian_predictor import GaussianPredictor
 from discreet.models.publish.predictor import Input
-from discreet.models.queries.class_moments import Moments, ask_moments
+from discreet.models.queries.class_moments import NoisyClassMoments, ask_moments
 from discreet.statistics.bounded_rows import BoundedRows
 
 _LEAST = 1e-3  # of the variance of s in [-1, 1]: a column that does not vary decides nothing by itself
@@ -43,7 +43,7 @@ class FittedGaussians(FittedSums):
         return self.bounded
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> DecisionRule:
         """How it is judged."""
         return GaussianRule(self.bounded, self.predictor(range(len(self.priors))))
 
@@ -132,7 +132,7 @@ class GaussianNB(ManyClasses, FromSums):
         return fitted.predictor(self.classes_.tolist())
 
 
-def _gaussians(found: Moments, pooling: float) -> tuple[Floats, Floats, Floats]:
+def _gaussians(found: NoisyClassMoments, pooling: float) -> tuple[Floats, Floats, Floats]:
     """Priors, means and variances of s from noisy moments.
 
     With n rows in a class and noise of deviation e in a sum, a mean is wrong by e / n and a mean square by about e / n. A

@@ -18,7 +18,7 @@ from discreet.models.design import Design, Fourier
 from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
 from discreet.models.losses import HuberHinge, Loss
 from discreet.models.protocol import Columns
-from discreet.models.queries.problem import Problem
+from discreet.models.queries.empirical_risk import Problem
 
 _CONSTANT = 0.5  # for the intercept: a longer one would cost the features more of the norm than it is worth
 

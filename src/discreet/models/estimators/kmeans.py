@@ -21,6 +21,7 @@ from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Floats
 from discreet.models.estimators.from_sums import METHOD, FittedSums, Unsupervised
 from discreet.models.estimators.privacy import Privacy
+from discreet.models.evaluate.centres_rule import CentresRule
 from discreet.models.protocol import Columns
 from discreet.models.publish.centres_predictor import CentresPredictor
 from discreet.models.publish.predictor import Input
@@ -53,6 +54,11 @@ class FittedCentres(FittedSums):
     @property
     def declared(self) -> BoundedRows:
         return self.bounded
+
+    @property
+    def rule(self) -> CentresRule:
+        """What a tuning judges them by."""
+        return CentresRule(self.bounded, self.centres)
 
     @property
     def privacy(self) -> Privacy:

@@ -26,7 +26,7 @@ from discreet.models.estimators.private_model import LossModel, PrivateModel
 from discreet.models.evaluate.accuracy import score_of
 from discreet.models.evaluate.coded_table import check_declared, coded_table
 from discreet.models.intervals.coefficient_intervals import CoefficientIntervals
-from discreet.models.intervals.spread import Spread
+from discreet.models.intervals.error_law import ErrorLaw
 from discreet.models.intervals.wald import CoefficientTest, classifier_test
 from discreet.models.losses import Loss
 from discreet.models.protocol import Columns
@@ -39,7 +39,7 @@ class FittedClassifier(FittedLinear):
     """The coefficients of a classifier, its loss, and what intervals are made of where they were paid for."""
 
     loss: Loss
-    spread: Spread | None = None
+    spread: ErrorLaw | None = None
 
     def predictor(self, classes: tuple[Any, Any], probabilities: bool, threshold: float = 0.0) -> LinearPredictor:
         """What predicts from rows of the table."""

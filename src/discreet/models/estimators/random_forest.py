@@ -20,7 +20,7 @@ from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Floats
 from discreet.models.estimators.classes import ManyClasses
 from discreet.models.estimators.from_sums import FittedSums, FromSums
-from discreet.models.evaluate.decisions import Rule, digest_of
+from discreet.models.evaluate.decisions import DecisionRule, digest_of
 from discreet.models.protocol import Columns
 from discreet.models.publish.forest_predictor import ForestPredictor
 from discreet.models.publish.predictor import Input
@@ -42,7 +42,7 @@ class FittedForest(FittedSums):
         return self.query
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> DecisionRule:
         """How it is judged."""
         return ForestRule(self.query, self.leaves)
 

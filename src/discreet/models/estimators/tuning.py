@@ -75,7 +75,7 @@ class Winner:
 def tune(
     candidates: Sequence[PrivateModel | Mapping[str, Any]],
     X: Any,
-    y: Any,
+    y: Any = None,
     sample_weight: Any = None,
     *,
     benefit: Any = None,
@@ -90,6 +90,7 @@ def tune(
 
     ``candidates`` are models that are not fitted, or dicts of parameters for ``model``; classifiers of several kinds may
     stand beside each other, with any number of classes; a model of gradient descent expects its share of the rows.
+    A ``KMeans`` is judged by how far people are from the nearest centre, and needs no ``y``.
     ``epsilon``, ``delta`` or ``rho`` is the price of each fit, for candidates that name none. The choice costs
     ``selection_epsilon``: as much as a fit by default (sqrt(8 rho) for a price in rho). Each candidate sees 1 / (m + 1) of
     the people, so few candidates are better than many. With weights each error counts by its own: ``sample_weight``, or for
@@ -97,8 +98,7 @@ def tune(
     value. Returns the winner, fitted: ``privacy_`` says what all of it cost, which is the larger of one fit and the choice,
     and ``tuning_.table()`` what was tried.
     """
-    price = {"epsilon": epsilon, "delta": delta, "rho": rho} if epsilon is not None or rho is not None else None
-    made = read_candidates(candidates, model, price)
+    made = read_candidates(candidates, model, {"epsilon": epsilon, "delta": delta, "rho": rho})
     weights = [sample_weight if benefit is None else _ratio(each, benefit, propensity, sample_weight) for each in made]
     table, columns = made[0].read_arrays(X, y, weights[0])
     for other, weight in zip(made[1:], weights[1:], strict=True):
@@ -123,9 +123,10 @@ def _ratio(model: PrivateModel, benefit: Any, propensity: Any, sample_weight: An
 def read_candidates(
     candidates: Sequence[PrivateModel | Mapping[str, Any]],
     model: PrivateModel | None,
-    price: Mapping[str, Number | None] | None,
+    price: Mapping[str, Number | None],
 ) -> list[PrivateModel]:
     """Fresh copies of the candidates, at one price."""
+    price = {word: value for word, value in price.items() if value is not None}
     if isinstance(candidates, Mapping):
         raise InvalidRequest(
             f"candidates must be a list of models, or of dicts with one value each, got one dict of {list(candidates)}; "
@@ -141,23 +142,22 @@ def read_candidates(
             raise InvalidRequest("candidates given as dicts of parameters need model=, the model they are for")
         if not isinstance(base, PrivateModel):
             raise InvalidRequest(f"a candidate is a model of discreet.models or a dict, got {type(base).__name__}")
-        if not base.supervised:
-            raise InvalidRequest(
-                f"candidates must have a target, got {type(base).__name__}: without one nothing is right or wrong"
-            )
         fresh: PrivateModel = clone(base)
         if isinstance(given, Mapping):
             fresh.set_params(**given)
         fresh.ledger = base.ledger  # a clone of the ledger would be another ledger
         if getattr(fresh, "checkpoint", None) is not None:
             raise InvalidRequest("a tuning begins every candidate anew, got one with a checkpoint; leave checkpoint out")
-        if price is not None:
-            if fresh.epsilon is not None or fresh.rho is not None:
-                raise InvalidRequest("give the price to the candidates or to tune, not to both")
-            own = fresh.get_params(deep=False)
-            if price.get("rho") is not None and "rho" not in own:
+        if price:
+            named = [word for word in ("epsilon", "delta", "rho") if getattr(fresh, word) is not None]
+            if named:
+                raise InvalidRequest(
+                    f"give the price to the candidates or to tune, not to both, got {', '.join(price)} and a candidate "
+                    f"with {', '.join(named)}"
+                )
+            if "rho" in price and "rho" not in fresh.get_params(deep=False):
                 raise InvalidRequest(f"{type(fresh).__name__} takes no rho; give epsilon, or epsilon and delta")
-            fresh.set_params(**{word: value for word, value in price.items() if word in own})
+            fresh.set_params(**price)
         made.append(fresh)
     prices = {fresh.price for fresh in made}
     if len(prices) > 1:
@@ -221,7 +221,7 @@ def _size(rows: int | None, parts: int, part: int) -> int | None:
 
 def _contest(fitted: Sequence[Any], columns: Columns) -> Judging:
     """What all candidates are judged by: models of one score by their errors, those of other kinds by what they decide
-    or predict.
+    or predict, clusters by how far people are from the nearest centre.
 
     Which it is follows from the kinds of the candidates alone.
     """
@@ -239,7 +239,10 @@ def _contest(fitted: Sequence[Any], columns: Columns) -> Judging:
 def _scoring_rule(fitted: Any) -> ScoringRule:
     design = getattr(fitted, "design", None)
     if not isinstance(design, Design) or not hasattr(fitted, "theta"):
-        raise InvalidRequest("only classifiers and regressions of discreet.models can be tuned")
+        raise InvalidRequest(
+            "candidates are classifiers, regressions or clusters of discreet.models, whose errors can be counted; got one "
+            "whose errors cannot, such as a PCA, a StandardScaler or a network with a loss of one's own"
+        )
     loss = None if design.target.classes else getattr(fitted, "loss", None)
     return ScoringRule(design, tuple(np.asarray(fitted.theta).tolist()), loss)
 

@@ -26,7 +26,7 @@ from discreet.statistics.cells import Integers
 J = TypeVar("J", bound="RuleCounts")
 
 
-class Rule(Protocol):
+class DecisionRule(Protocol):
     """What a fitted classifier decides by: row by row, whatever a record holds."""
 
     @property
@@ -80,7 +80,7 @@ class RuleCounts(SumQuery):
         return self.reads
 
     @classmethod
-    def of(cls, rule: Rule, rows: int) -> Self:
+    def of(cls, rule: DecisionRule, rows: int) -> Self:
         """The question about a rule, where a person has at most ``rows`` rows."""
         return cls((*(i.column for i in rule.inputs), rule.target), rule.classes, rows, rule.digest, rule)
 

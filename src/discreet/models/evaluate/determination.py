@@ -15,7 +15,6 @@ from discreet.core.query import Relation
 from discreet.core.release import Release
 from discreet.core.result import Reading, Result, readings
 from discreet.core.runner import Procedure
-from discreet.mechanisms import SphericalLaplace
 from discreet.mechanisms.priced import law_in_l2
 from discreet.models.queries.regression_sums import RegressionMoments, RegressionSums, read
 
@@ -68,10 +67,7 @@ class Determination(Reading):
         return read(releases[0], self.rows)
 
     def _reach(self, releases: Sequence[Release], level: float) -> float:
-        law = releases[0].mechanism
-        if isinstance(law, SphericalLaplace):
-            return law.quantile(0.5 + level / 2, dimension=_ENTRIES) + float(law.grid) / 2
-        return float(np.max(releases[0].noise.error(level)))
+        return releases[0].mechanism.margin(level, _ENTRIES)
 
 
 def _spread(squares: float, total: float, rows: float) -> float:

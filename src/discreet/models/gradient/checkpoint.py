@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core import files
+from discreet.core import whole_files
 from discreet.core.ask import Account
 from discreet.core.codec import read_as, written
 from discreet.core.documents import reading
@@ -43,7 +43,7 @@ def save(path: str | Path, run: Run, state: State, bought: Release | None = None
         "arrays": {name: _packed(getattr(state, name)) for name in _ARRAYS},
     }
     try:
-        files.write_text(path, json.dumps(doc), files.OWN)
+        whole_files.write_text(path, json.dumps(doc), whole_files.OWN)
     except OSError as problem:
         raise InvalidRequest(
             f"a checkpoint must be a file that can be written, got {str(path)!r} ({problem.strerror or problem}); make room "
@@ -58,7 +58,7 @@ def check_place(path: Path) -> None:
     if path.is_dir():
         raise InvalidRequest(f"a checkpoint is a file, got the folder {str(path)!r}; give another name")
     try:
-        files.check_writable(path.parent)
+        whole_files.check_writable(path.parent)
     except OSError as problem:
         raise InvalidRequest(
             f"a checkpoint must be a file that can be written, got {str(path)!r} ({problem.strerror or problem}); choose "

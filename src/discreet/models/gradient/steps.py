@@ -20,6 +20,10 @@ class StepSize(Named, ABC):
     def at(self, step: int) -> float:
         """The size of one step."""
 
+    def even(self, strength: float) -> float | None:
+        """How many first steps are of one size, where all later ones are 1 / (strength (t + 1)); None of other schedules."""
+        return None
+
 
 step_sizes: Registry[StepSize] = Registry("step size")
 StepSize.registry = step_sizes
@@ -43,6 +47,9 @@ class Constant(StepSize):
 
     def at(self, step: int) -> float:
         return self.size
+
+    def even(self, strength: float) -> float:
+        return math.inf
 
 
 @step_sizes("inverse_root")
@@ -79,6 +86,9 @@ class StronglyConvex(StepSize):
 
     def at(self, step: int) -> float:
         return min(self.most, 1.0 / (self.strength * (step + 1)))
+
+    def even(self, strength: float) -> float | None:
+        return math.floor(1 / (strength * self.most)) if math.isclose(self.strength, strength) else None
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "strength": self.strength, "most": self.most if math.isfinite(self.most) else None}

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from scipy.special import digamma, zeta
 
-from discreet.mechanisms import Gaussian
 from discreet.models.gradient.engine import Run
 from discreet.models.gradient.network import Network
 from discreet.models.gradient.optimizers import Momentum
-from discreet.models.gradient.steps import Constant, StronglyConvex
 
 
 def utility_bound(run: Run) -> float | None:
@@ -36,12 +32,10 @@ def utility_bound(run: Run) -> float | None:
     found = _convex(run)
     if found is None:
         return None
-    most, strength, smooth, slope = found
+    strength, smooth, slope, even = found
     lot = float(run.rate) * run.expected_rows
-    noise = float(run.law.scales[0]) if isinstance(run.law, Gaussian) else 0.0
-    variance = slope**2 * (1 - float(run.rate)) / lot + run.network.size * (noise / lot) ** 2
-    even = run.steps if isinstance(run.sizes, Constant) else min(run.steps, math.floor(1 / (strength * most)))
-    path = _Path(most, strength, variance, even, (slope / strength) ** 2)
+    variance = slope**2 * (1 - float(run.rate)) / lot + run.network.size * (run.law.vector_noise.scale / lot) ** 2
+    path = _Path(run.sizes.at(0), strength, variance, even, (slope / strength) ** 2)
     first = run.steps // 2 + 1 if run.iterate == "average" else run.steps
     return smooth / 2 * path.total(first, run.steps) / (run.steps - first + 1)
 
@@ -77,8 +71,8 @@ class _Path:
         return found
 
 
-def _convex(run: Run) -> tuple[float, float, float, float] | None:
-    """The largest step, the strength, the smoothness and the slope of a run that the bound speaks of."""
+def _convex(run: Run) -> tuple[float, float, float, int] | None:
+    """The strength, the smoothness, the slope and the even steps of a run that the bound speaks of."""
     network, design = run.network, run.design
     if not isinstance(network, Network) or len(network.shapes) > 1 or design is None or not run.ridge:
         return None
@@ -89,12 +83,7 @@ def _convex(run: Run) -> tuple[float, float, float, float] | None:
     strength = run.ridge / run.expected_rows
     smooth = float(network.loss.curvature * design.most_weight) + strength
     slope = float(network.loss.slope * design.most_weight)
-    if isinstance(run.sizes, Constant):
-        most = run.sizes.size
-    elif isinstance(run.sizes, StronglyConvex) and math.isclose(run.sizes.strength, strength):
-        most = run.sizes.most
-    else:
+    even, first = run.sizes.even(strength), run.sizes.at(0)
+    if even is None or first > 2 / (smooth + strength) * (1 + 1e-12) or float(run.clip) < slope * (1 - 1e-12):
         return None
-    if most > 2 / (smooth + strength) * (1 + 1e-12) or float(run.clip) < slope * (1 - 1e-12):
-        return None
-    return most, strength, smooth, slope
+    return strength, smooth, slope, int(min(run.steps, even))

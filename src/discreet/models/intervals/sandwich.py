@@ -22,10 +22,10 @@ from discreet.core.query import Relation
 from discreet.core.random import Random
 from discreet.core.release import Release
 from discreet.errors import InvalidRequest
-from discreet.mechanisms import Gaussian, ObjectivePerturbation, SphericalLaplace
+from discreet.mechanisms import ObjectivePerturbation
 from discreet.mechanisms.priced import law_in_l2
 from discreet.models.design import Design, Floats
-from discreet.models.intervals.spread import Spread
+from discreet.models.intervals.error_law import ErrorLaw
 from discreet.models.losses import Loss
 from discreet.models.perturbation import Method
 from discreet.models.queries.sandwich_sums import CurvatureAt, SlopeAt
@@ -82,7 +82,7 @@ def sandwich_asks(
     return Ask(bend, first), Ask(steep, second)
 
 
-def sandwich(design: Design, fit: Release, ridge: Fraction, pair: Sequence[Release], rows: int | None) -> Spread:
+def sandwich(design: Design, fit: Release, ridge: Fraction, pair: Sequence[Release], rows: int | None) -> ErrorLaw:
     """What is known of how far a released theta is from the population's, from the three releases; on the design's scale.
 
     H = (sum of l'' x x') + ridge I; C = (sum of g g') - ridge^2 theta theta' / n, because at the population's minimiser
@@ -107,19 +107,13 @@ def sandwich(design: Design, fit: Release, ridge: Fraction, pair: Sequence[Relea
     values, vectors = np.linalg.eigh(about)
     root = inverse @ (vectors * np.sqrt(_same_sum(values)))
     normal = root @ root.swapaxes(1, 2)
-    laplace, alone = np.zeros_like(normal), np.eye(width)
+    laplace, alone, noise = np.zeros_like(normal), np.eye(width), law.vector_noise
     if isinstance(law, ObjectivePerturbation):
-        through = float(law.scale) ** 2 * inverse @ inverse
         normal += (width + 1) * float(law.settling(width).scales[0]) ** 2 * alone
-        if law.noise == "gaussian":
-            normal += through
-        else:
-            laplace = through
-    elif isinstance(law, Gaussian):
-        normal += float(law.scales[0]) ** 2 * alone
-    elif isinstance(law, SphericalLaplace):
-        laplace += float(law.scales[0]) ** 2 * alone
-    return Spread(normal, laplace, width)
+    through = inverse if inside else alone
+    covariance = laplace if noise.spherical else normal
+    covariance += noise.scale**2 * through @ through
+    return ErrorLaw(normal, laplace, width)
 
 
 def _redrawn_noise(bend: Release) -> Floats:
@@ -129,22 +123,22 @@ def _redrawn_noise(bend: Release) -> Floats:
     """
     from scipy.special import gammaincinv, ndtri
 
-    query, law = bend.query, bend.mechanism
+    query, law = bend.query, bend.mechanism.vector_noise
     assert isinstance(query, CurvatureAt)
     width, size = query.design.width, query.size
-    if not isinstance(law, (Gaussian, SphericalLaplace)):
+    if not law.scale:
         return np.zeros((1, width, width))
     pairs = max(4, min(64, 512 // width))
     words = Random(_SEED).words(pairs * size) >> np.uint64(11)
     noise: Floats = ndtri((words.astype(np.float64) + 0.5) * 2.0**-53).reshape(pairs, size)
-    if isinstance(law, SphericalLaplace):
+    if law.spherical:
         length = gammaincinv(size, (np.arange(pairs) + 0.5) / pairs)
         noise *= (length / np.sqrt((noise * noise).sum(1)))[:, None]
     rows, columns = np.triu_indices(width)
-    made = np.empty((pairs, width, width))
-    made[:, rows, columns] = _NARROWER * float(law.scales[0]) * np.where(rows == columns, 1.0, math.sqrt(0.5)) * noise
-    made[:, columns, rows] = made[:, rows, columns]
-    return np.concatenate((made, -made))
+    matrices = np.empty((pairs, width, width))
+    matrices[:, rows, columns] = _NARROWER * law.scale * np.where(rows == columns, 1.0, math.sqrt(0.5)) * noise
+    matrices[:, columns, rows] = matrices[:, rows, columns]
+    return np.concatenate((matrices, -matrices))
 
 
 def _same_sum(values: Floats) -> Floats:

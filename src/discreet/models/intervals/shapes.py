@@ -12,7 +12,7 @@ import numpy as np
 from discreet.errors import UnknownName
 from discreet.models.design import Design, Floats
 from discreet.models.feature import Feature
-from discreet.models.intervals.spread import Spread
+from discreet.models.intervals.error_law import ErrorLaw
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -117,7 +117,7 @@ class Shapes:
         return "\n".join([f"{len(self)} shapes around a baseline of {self.baseline:.3g}", *lines])
 
 
-def shapes_of(design: Design, theta: Floats, spread: Spread | None, level: float) -> Shapes:
+def shapes_of(design: Design, theta: Floats, spread: ErrorLaw | None, level: float) -> Shapes:
     """Coefficients of bins and labels less their mean in each column, which the baseline takes; a reference level is 0.
 
     A mean over public places is a linear map, so a shape has the law of its coefficients along it.

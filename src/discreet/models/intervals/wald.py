@@ -12,7 +12,7 @@ import numpy as np
 from discreet.errors import InvalidRequest
 from discreet.models.design import Floats
 from discreet.models.intervals.coefficient_intervals import COVERS
-from discreet.models.intervals.spread import DRAWS, Spread
+from discreet.models.intervals.error_law import DRAWS, ErrorLaw
 from discreet.models.queries.regression_sums import RegressionMoments
 
 Combination = str | Mapping[str, float]
@@ -107,18 +107,18 @@ def restricted(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> 
     return (0.0, 1.0) if found is None else found[1].judge(found[0])
 
 
-def spread_of(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> tuple[Floats, Spread] | None:
+def spread_of(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> tuple[Floats, ErrorLaw] | None:
     """L and its law under the hypothesis; None where noise rules."""
     covariances = parts_of(sums, lines, values, clusters)
     if covariances is None:
         return None
     score, sampled, noise = covariances
     if sums.dimension is None:
-        return score, Spread((sampled + noise)[None], np.zeros((1, *noise.shape)), 1)
-    return score, Spread(sampled[None], noise[None], sums.dimension)
+        return score, ErrorLaw((sampled + noise)[None], np.zeros((1, *noise.shape)), 1)
+    return score, ErrorLaw(sampled[None], noise[None], sums.dimension)
 
 
-def _seen(spread: Spread) -> float | None:
+def _seen(spread: ErrorLaw) -> float | None:
     """Of one combination: the distance from the hypothesis that its test finds with probability .8."""
     whole = spread.covariance
     return _AT_POWER * math.sqrt(max(float(whole[0, 0]), 0.0)) if len(whole) == 1 else None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet import __version__
-from discreet.core import files
+from discreet.core import whole_files
 from discreet.core.codec import written
 from discreet.errors import InvalidRequest
 from discreet.models.publish.predictor import VERSION, read
@@ -33,7 +33,7 @@ def publish(model: PrivateModel, path: str | Path) -> Path:
     target, doc = Path(path), document(model)
     text = json.dumps(doc, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
     try:
-        files.write_text(target, text)
+        whole_files.write_text(target, text)
     except OSError as problem:
         raise InvalidRequest(
             f"a model must be published to a place that can be written, got {str(target)!r} ({problem.strerror or problem})"

@@ -30,7 +30,7 @@ _RUN = 1 << 20  # rows at a time: 2**50 at most, which doubles add exactly
 _FINE = 1 << 10  # the weight of a count is a whole number of these parts
 
 
-class Moments(NamedTuple):
+class NoisyClassMoments(NamedTuple):
     """Noisy numbers of rows, sums of s and sums of s^2 of every class, and the deviations of their noise."""
 
     counts: Floats
@@ -114,16 +114,18 @@ class ClassMoments(FineSum):
         line = np.array([float(self.weight) * each, *[0.0] * d, *[-each / 6] * d])
         return Exact(np.tile(np.rint(line).astype(np.int64), (self.classes, 1)), self.grid)
 
-    def moments(self, value: Any, deviation: float) -> Moments:
+    def moments(self, value: Any, deviation: float) -> NoisyClassMoments:
         """What a released value says; ``deviation`` is that of its noise in a coordinate."""
         d, w = self.bounded.size, float(self.weight)
         cells = np.asarray(value, np.float64).reshape(self.shape)
         counts = cells[:, 0] / w
         half = counts[:, None] / 2
-        return Moments(counts, cells[:, 1 : 1 + d], cells[:, 1 + d :] + half, (deviation / w, deviation, deviation))
+        return NoisyClassMoments(
+            counts, cells[:, 1 : 1 + d], cells[:, 1 + d :] + half, (deviation / w, deviation, deviation)
+        )
 
 
-def ask_moments(bounded: BoundedRows, price: Price, relation: Relation) -> Procedure[tuple[Release, Moments]]:
+def ask_moments(bounded: BoundedRows, price: Price, relation: Relation) -> Procedure[tuple[Release, NoisyClassMoments]]:
     """The noisy moments of every class, in the form that has less noise at this price; only public numbers decide."""
     query = ClassMoments.of(bounded, relation)
     if not price.is_infinite:
@@ -149,12 +151,12 @@ def class_cells(bounded: BoundedRows) -> Bundle:
     return Bundle(tuple(Cells((*of, Factor("square", f.column, f.lo, f.hi)), bounded.rows) for f in bounded.numbers))
 
 
-def moments_of_cells(bounded: BoundedRows, value: Any, deviation: float) -> Moments:
+def moments_of_cells(bounded: BoundedRows, value: Any, deviation: float) -> NoisyClassMoments:
     """What released ``class_cells`` say: s = 2t - 1, and the number of rows is averaged over the columns."""
     d, classes = bounded.size, 1 if bounded.target is None else len(bounded.target.labels)
     low, middle, high = np.moveaxis(np.asarray(value, np.float64).reshape(d, classes, 3), 2, 0)
     counts = (low + middle + high).mean(axis=0)
-    return Moments(
+    return NoisyClassMoments(
         counts,
         (high - low).T,
         (high - middle + low).T,

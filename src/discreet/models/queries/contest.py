@@ -145,7 +145,7 @@ class _RulesContest(Judging):
     @classmethod
     def of(cls, rules: Sequence[Any], rows: int) -> Self:
         """The contest of several rules, where a person has at most ``rows`` rows."""
-        reads = dict.fromkeys(c for r in rules for c in (*(i.column for i in r.inputs), r.target))
+        reads = dict.fromkeys(c for r in rules for c in (*(i.column for i in r.inputs), r.target) if c)
         return cls(tuple(reads), rows, tuple(r.digest for r in rules), tuple(rules))
 
     @property
@@ -183,14 +183,16 @@ class DecisionContest(_RulesContest):
 @queries("number_contest")
 @dataclass(frozen=True)
 class NumberContest(_RulesContest):
-    """The utility of each of several networks of a number: minus its sum of squared errors over (hi - lo)^2.
+    """The utility of each of several networks of a number, or of several sets of centres: minus its sum of squared misses.
 
-    ``rules`` predict row by row (``discreet.models.evaluate.network_rule.NetworkRule.misses``).
+    ``rules`` say row by row by how much they miss, within [-1, 1]: a network by its error over hi - lo
+    (``discreet.models.evaluate.network_rule.NetworkRule``), centres by the distance of the nearest over the largest that
+    there can be (``discreet.models.evaluate.centres_rule.CentresRule``).
 
     ``distance``: a person moves any utility by at most ``rows``, in L-infinity, under every relation.
 
-    Proof: that of ``Contest``, of which a row adds the same whole number of steps from 0 to 1; what a rule predicts of a
-    row depends on that row alone.
+    Proof: that of ``Contest``: a row adds a whole number of steps from 0 to 1, and by how much a rule misses a row depends
+    on that row alone.
     """
 
     @property

@@ -23,9 +23,8 @@ from discreet.core.query import Relation, queries
 from discreet.core.release import Release
 from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
-from discreet.mechanisms import Gaussian, SphericalLaplace
 from discreet.models.design import Design, Floats
-from discreet.models.intervals.spread import Spread
+from discreet.models.intervals.error_law import ErrorLaw
 from discreet.models.queries.design_sum import DesignSum
 from discreet.models.solve import quadratic
 
@@ -182,10 +181,8 @@ def read(release: Release, rows: int | None) -> RegressionMoments:
         raw[-2, -2] = float(rows or 0)
     values, vectors = np.linalg.eigh(raw)
     repaired = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    law = release.mechanism
-    spherical = isinstance(law, SphericalLaplace)
-    scale = float(law.scales[0]) if isinstance(law, SphericalLaplace | Gaussian) else 0.0
-    return RegressionMoments(raw, repaired, scale, spherical, known, float(query.target_factor))
+    noise = release.mechanism.vector_noise
+    return RegressionMoments(raw, repaired, noise.scale, noise.spherical, known, float(query.target_factor))
 
 
 def solve(moments: RegressionMoments, ridge: float, intercept: bool) -> Floats:
@@ -209,7 +206,7 @@ def _normal(moments: RegressionMoments, intercept: bool) -> tuple[Floats, Floats
     return moments.repaired[:kept, :kept], moments.repaired[:kept, -1]
 
 
-def spread_of(moments: RegressionMoments, theta: Floats, ridge: float, intercept: bool) -> Spread:
+def spread_of(moments: RegressionMoments, theta: Floats, ridge: float, intercept: bool) -> ErrorLaw:
     """What coefficients of entries in [-1, 1] are wrong by: the sampling of the rows, and the noise.
 
     With K = (sum of x x') + ridge, the coefficients are wrong by K^-1 (sum of x (y - theta . x) - its mean + e - E
@@ -228,5 +225,5 @@ def spread_of(moments: RegressionMoments, theta: Floats, ridge: float, intercept
         noise[-1, -1] -= theta[-1] ** 2
     sampled, noisy = inverse @ (variance * matrix) @ inverse, moments.scale**2 * inverse @ noise @ inverse
     if moments.spherical:
-        return Spread(sampled[None], noisy[None], moments.size)
-    return Spread((sampled + noisy)[None], np.zeros((1, wide, wide)), 1)
+        return ErrorLaw(sampled[None], noisy[None], moments.size)
+    return ErrorLaw((sampled + noisy)[None], np.zeros((1, wide, wide)), 1)

@@ -15,7 +15,7 @@ from discreet.core.source import Source
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.objective_perturbation import TOLERANCE
 from discreet.models.design import Design, DesignRows, Floats
-from discreet.models.queries.problem import RidgeMinimiser
+from discreet.models.queries.empirical_risk import RidgeMinimiser
 from discreet.models.softmax import Softmax, pass_over
 from discreet.models.solve.objective import FINE_UNIT, UNIT, Objective, Totals
 

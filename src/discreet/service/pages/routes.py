@@ -21,7 +21,7 @@ from discreet.core.text import Text
 from discreet.errors import DiscreetError
 from discreet.service.calls import Call, Refused, Reply, endpoint, json_reply, padded
 from discreet.service.config import Config
-from discreet.service.counter import HELD, Counter, View
+from discreet.service.counter import HELD, Counter, RequestView
 from discreet.service.outbox import Identity, Published
 from discreet.service.pages import forms
 from discreet.service.visitors import Visitors
@@ -297,7 +297,7 @@ class Pages:
             who = None
         return self._page(call, "refused.html.j2", who, code=refused.code, refused=refused)
 
-    def _title(self, view: View) -> str:
+    def _title(self, view: RequestView) -> str:
         """What was asked, in a line."""
         asked = json.loads(view.sent.body)
         if "ask" in asked:

@@ -17,20 +17,20 @@ from discreet.report import answers
 from discreet.report.numerals import shown as number
 from discreet.service.kinds import Asked, Synthesized
 from discreet.service.limits import Limits
-from discreet.service.question import Question, blank
-from discreet.service.replay import replay
+from discreet.service.remote_question import RemoteQuestion, blank
+from discreet.service.reread_answer import replay
 
 _FEW = 8  # rows of a synthetic table that a page shows
 
 
-def answer(question: Question, document: Mapping[str, Any], schema: Schema, rows: int | None) -> list[dict[str, Any]]:
+def answer(question: RemoteQuestion, document: Mapping[str, Any], schema: Schema, rows: int | None) -> list[dict[str, Any]]:
     """The parts of an answer from the desk."""
     if document.get("model") is not None and not question.kind.replays:
         return [_published(question, document["model"])]
     return parts(question, _replayed(question, document, schema, rows))
 
 
-def score(question: Question, document: Mapping[str, Any], schema: Schema, rows: int | None) -> dict[str, Any]:
+def score(question: RemoteQuestion, document: Mapping[str, Any], schema: Schema, rows: int | None) -> dict[str, Any]:
     """The design and the coefficients of the classifier that an answer holds: what the question of its score is about."""
     model = question.kind.model(_replayed(question, document, schema, rows)) if question.kind.replays else None
     fitted: Any = getattr(model, "fitted_", None)
@@ -39,14 +39,14 @@ def score(question: Question, document: Mapping[str, Any], schema: Schema, rows:
     return {"design": written(fitted.design), "theta": np.ravel(fitted.theta).tolist()}
 
 
-def _replayed(question: Question, document: Mapping[str, Any], schema: Schema, rows: int | None) -> Any:
+def _replayed(question: RemoteQuestion, document: Mapping[str, Any], schema: Schema, rows: int | None) -> Any:
     source = question.narrowed(blank(schema))
     releases = [Release.from_dict(each) for each in document["releases"]]
     procedure = question.kind.procedure(source, rows, Limits())
     return replay(procedure, releases, schema.neighbors, source.restriction)
 
 
-def parts(question: Question, returned: Any) -> list[dict[str, Any]]:
+def parts(question: RemoteQuestion, returned: Any) -> list[dict[str, Any]]:
     """The parts of what the procedure of a question returned."""
     model = question.kind.model(returned)
     if model is not None:
@@ -69,7 +69,7 @@ def _plain(part: dict[str, Any]) -> dict[str, Any]:
     return {key: part[key] for key in kept} | {"picture": str(part["picture"])}
 
 
-def _synthetic(question: Question, made: Any) -> dict[str, Any]:
+def _synthetic(question: RemoteQuestion, made: Any) -> dict[str, Any]:
     """What synthetic tables look like: the first rows of the one that fits best."""
     told = f"{made.count} tables of {made.rows} made-up people each, and one that fits best; these are its first rows."
     first = made.table.slice(0, _FEW).to_pylist()
@@ -83,7 +83,7 @@ def _synthetic(question: Question, made: Any) -> dict[str, Any]:
     }
 
 
-def _fitted(question: Question, model: Any) -> dict[str, Any]:
+def _fitted(question: RemoteQuestion, model: Any) -> dict[str, Any]:
     try:
         doc = document(model)
     except InvalidRequest:  # a model of one's own loss, say, which nothing predicts with
@@ -104,7 +104,7 @@ def _fitted(question: Question, model: Any) -> dict[str, Any]:
     return made
 
 
-def _published(question: Question, doc: Mapping[str, Any]) -> dict[str, Any]:
+def _published(question: RemoteQuestion, doc: Mapping[str, Any]) -> dict[str, Any]:
     """A fitted model, from its document: what it promises and what it is not for."""
     facts = doc["guarantee"]
     return {

@@ -23,7 +23,7 @@ from discreet.core.labels import closest
 from discreet.errors import InvalidRequest, UnknownName
 from discreet.protect.shuffle import Shuffle, forgotten
 from discreet.protect.writing import compact, writer
-from discreet.sources import cells
+from discreet.sources import cell_meaning
 
 Counts = npt.NDArray[np.int64]
 Progress = Callable[[int], None]  # called with the number of rows done so far
@@ -79,7 +79,7 @@ class Delimited:
             raise InvalidRequest(f"a delimiter must be one of {', '.join(map(repr, DELIMITERS))}, got {self.delimiter!r}")
 
 
-class Table(ABC):
+class StoredTable(ABC):
     """A table whose rows can be counted by their values and rewritten; ``delimiter`` separates the cells of a CSV copy."""
 
     columns: Sequence[str]
@@ -127,7 +127,7 @@ class Table(ABC):
         return rows
 
 
-def open_table(table: Any, spark: Any = None) -> Table:
+def open_table(table: Any, spark: Any = None) -> StoredTable:
     """A dict of arrays, a pandas, Polars or Arrow table, paths of CSV or Parquet files, or a Spark DataFrame."""
     table, delimiter = (table.paths, table.delimiter) if isinstance(table, Delimited) else (table, None)
     if spark is not None or type(table).__module__.startswith("pyspark."):
@@ -144,10 +144,10 @@ def open_table(table: Any, spark: Any = None) -> Table:
 
 def apply(change: Change, batch: pa.Table) -> pa.Table:
     """A change applied to Arrow rows."""
-    done = change({name: cells.arrow(batch.column(name)) for name in change.needs})
+    done = change({name: cell_meaning.arrow(batch.column(name)) for name in change.needs})
     for name, column in done.columns.items():
         place = batch.schema.get_field_index(name)
-        made = cells.arrow(column)
+        made = cell_meaning.arrow(column)
         batch = batch.append_column(name, made) if place < 0 else batch.set_column(place, name, made)
     if done.keep is not None:
         batch = batch.filter(pa.array(done.keep))
@@ -159,7 +159,7 @@ def bare(table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(table.columns, schema=pa.schema([part.remove_metadata() for part in table.schema]))
 
 
-class MemoryTable(Table):
+class MemoryTable(StoredTable):
     """A table in memory; what is not changed keeps its type."""
 
     def __init__(self, table: Any) -> None:
@@ -190,7 +190,7 @@ class MemoryTable(Table):
             same = column is self._known.get(name)
             if not same or self._objects(name):  # among objects, 1 and 1.0 are one value and do not look alike
                 # Through Arrow for Arrow and Polars, as objects for pandas: no library then guesses a type.
-                values = pa.chunked_array([cells.arrow(column)])
+                values = pa.chunked_array([cell_meaning.arrow(column)])
                 series = nw.new_series(name, values.to_pylist(), backend=backend)
                 made.append(nw.from_native(series.to_native().astype(object), series_only=True) if same else series)
         if made:
@@ -218,9 +218,9 @@ class MemoryTable(Table):
         if name not in self._known:
             series = self._frame[name]
             try:
-                self._known[name] = cells.arrow(series.to_arrow())
+                self._known[name] = cell_meaning.arrow(series.to_arrow())
             except Exception:  # cells that Arrow cannot hold together: read one at a time
-                self._known[name] = cells.objects(series.to_list())
+                self._known[name] = cell_meaning.objects(series.to_list())
         return self._known[name]
 
 
@@ -278,8 +278,8 @@ def _categorical(frame: Any) -> list[str]:
 
 def _arrow(column: Any) -> Any:
     if isinstance(column, list | tuple):
-        column = cells.objects(column)
-    made = cells.arrow(column if isinstance(column, np.ndarray | pa.Array | pa.ChunkedArray) else np.asarray(column))
+        column = cell_meaning.objects(column)
+    made = cell_meaning.arrow(column if isinstance(column, np.ndarray | pa.Array | pa.ChunkedArray) else np.asarray(column))
     if isinstance(made, np.ndarray):  # cells of several kinds: their canonical texts
-        return pa.array([cells.label(cell) for cell in made], pa.string())
+        return pa.array([cell_meaning.label(cell) for cell in made], pa.string())
     return made

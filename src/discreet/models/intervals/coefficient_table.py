@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class CoefficientTable:
     """Estimates, standard errors, z, p and intervals of all coefficients, and what was paid for them."""
 
     title: str
@@ -54,7 +54,9 @@ class Summary:
     __repr__ = __str__
 
 
-def summarise(model: Any, intervals: CoefficientIntervals, estimates: Floats, errors: Floats, tests: Floats) -> Summary:
+def summarise(
+    model: Any, intervals: CoefficientIntervals, estimates: Floats, errors: Floats, tests: Floats
+) -> CoefficientTable:
     """The summary of a fitted model."""
     privacy, target = model.privacy_, model.fitted_.design.target
     levels = [
@@ -65,4 +67,4 @@ def summarise(model: Any, intervals: CoefficientIntervals, estimates: Floats, er
         facts.insert(1, ("scores are positive for", str(model.classes_[1])))
     if levels:
         facts.append(("reference levels", ", ".join(levels)))
-    return Summary(type(model).__name__, tuple(facts), intervals, estimates, errors, tests)
+    return CoefficientTable(type(model).__name__, tuple(facts), intervals, estimates, errors, tests)

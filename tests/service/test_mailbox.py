@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from discreet.service import boxes as mailboxes
-from discreet.service import signing, tokens
+from discreet.service import access_tokens, signing
+from discreet.service import mailbox as mailboxes
 from discreet.service.inbox import Inbox
 from discreet.service.outbox import Outbox
 
@@ -101,10 +101,10 @@ def test_sessions_of_browsers_end(boxes: str) -> None:
 
 
 def test_tokens_and_signatures(tmp_path: Path) -> None:
-    token = tokens.make()
-    assert tokens.is_token(token)
-    assert not tokens.is_token(token + "x")
-    assert tokens.digest(token) == tokens.digest(token) != tokens.digest(tokens.make())
+    token = access_tokens.make()
+    assert access_tokens.is_token(token)
+    assert not access_tokens.is_token(token + "x")
+    assert access_tokens.digest(token) == access_tokens.digest(token) != access_tokens.digest(access_tokens.make())
     signer = signing.Signer(tmp_path / "key")
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
     assert signing.Signer(tmp_path / "key").public == signer.public

@@ -54,7 +54,7 @@ _LONGEST_PRICE = 200
 
 
 @dataclass(frozen=True)
-class Question:
+class RemoteQuestion:
     """A question that was read: the table it is about, its kind, and its canonical text with the digest of it."""
 
     table: str
@@ -89,7 +89,7 @@ class Priced:
         return {"cost": str(self.cost), "price": priced_in(self.cost), "parts": [dict(p) for p in self.parts]}
 
 
-def parse(body: bytes | str, limits: Limits | None = None) -> Question:
+def parse(body: bytes | str, limits: Limits | None = None) -> RemoteQuestion:
     """The question that a body holds, or a refusal that says why."""
     limits = limits or Limits()
     doc = closed.read(body, limits)
@@ -106,7 +106,7 @@ def parse(body: bytes | str, limits: Limits | None = None) -> Question:
         exact = _with_exact_prices(doc, limits)
         kind = KINDS[words[0]].read(exact[words[0]], limits)
     text = canonical(exact)
-    return Question(doc["table"], kind, exact, text, digest(text))
+    return RemoteQuestion(doc["table"], kind, exact, text, digest(text))
 
 
 def _with_exact_prices(value: Any, limits: Limits) -> Any:
@@ -135,7 +135,7 @@ def blank(schema: Schema) -> BaseSource:
 
 
 def price(
-    question: Question, schema: Schema, rows: int | None = None, limits: Limits | None = None, *, told: bool = True
+    question: RemoteQuestion, schema: Schema, rows: int | None = None, limits: Limits | None = None, *, told: bool = True
 ) -> Priced:
     """What the question costs a table with this schema; ``rows`` is the number of rows where the relation makes it public.
 

@@ -19,7 +19,7 @@ from discreet.errors import DiscreetError
 from discreet.service import weights
 from discreet.service.limits import Limits
 from discreet.service.outbox import Published
-from discreet.service.question import parse, price
+from discreet.service.remote_question import parse, price
 from discreet.statistics.question import names
 
 from . import twins

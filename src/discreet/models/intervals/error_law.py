@@ -17,7 +17,7 @@ _STREAM = 2026  # public: what is drawn is a hypothesis
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class ErrorLaw:
     """A normal vector plus one of spherical Laplace noise in ``dimension`` numbers, each through its own matrix.
 
     ``normal`` holds covariances and ``laplace`` M M' for the matrices M that noise of scale 1 went through; both have one
@@ -36,9 +36,9 @@ class Spread:
         whole: Floats = (self.normal + (self.dimension + 1) * self.laplace).mean(0)
         return whole
 
-    def along(self, lines: Floats) -> Spread:
+    def along(self, lines: Floats) -> ErrorLaw:
         """The law of combinations: each line holds the factors of one."""
-        return Spread(lines @ self.normal @ lines.T, lines @ self.laplace @ lines.T, self.dimension)
+        return ErrorLaw(lines @ self.normal @ lines.T, lines @ self.laplace @ lines.T, self.dimension)
 
     def half_lengths(self, level: float) -> Floats:
         """How far an interval of that level reaches to either side, number by number."""

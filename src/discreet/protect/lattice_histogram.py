@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from discreet.errors import InvalidRequest
 from discreet.protect.hierarchies import Hierarchy, covering
-from discreet.sources import cells
+from discreet.sources import cell_meaning
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ _LARGEST = 1 << 62
 
 def texts_of(column: Any) -> tuple[list[str | None], Ints]:
     """The canonical texts of the different cells of a column, and for every row the place of its own."""
-    column = cells.arrow(column)
+    column = cell_meaning.arrow(column)
     try:
         encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         values = encoded.dictionary.to_pylist()
@@ -43,7 +43,7 @@ def _text(value: Any) -> str | None:
     """The canonical text of a cell; plain text and numbers that are not whole, the most frequent ones, are told at once."""
     if type(value) is str and value and value.isascii():
         return value
-    return repr(value) if type(value) is float and value % 1 > 0 else cells.label(value)
+    return repr(value) if type(value) is float and value % 1 > 0 else cell_meaning.label(value)
 
 
 def encode(column: Any) -> tuple[list[str | None], Ints]:

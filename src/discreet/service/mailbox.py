@@ -35,7 +35,7 @@ class Unavailable(InvalidRequest):
     """A mailbox cannot be opened, or not be written by this user."""
 
 
-class Box:
+class Mailbox:
     """One mailbox at an address, for its writer or for a reader."""
 
     def __init__(self, address: str, name: str, metadata: MetaData, schema: int, *, write: bool) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from discreet.service.calls import Refused
 
 
-class Turns:
+class FairLock:
     """A lock that goes round: of those who wait, whoever had it longest ago has it next, and nobody waits in many places."""
 
     def __init__(self, most: int = 20) -> None:
