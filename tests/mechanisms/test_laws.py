@@ -28,6 +28,7 @@ from discreet.mechanisms import (
     RandomizedResponse,
     SphericalLaplace,
 )
+from discreet.mechanisms.additive import Additive
 from discreet.statistics import reading
 
 NAN, INF = float("nan"), float("inf")

@@ -128,7 +128,7 @@ class Undecided(Exception):
 def rounded(offset: Fraction, noise: Interval) -> int:
     """The nearest whole number to their sum, halves up, where both ends agree.
 
-    The whole steps of the offset are split off exactly: beside an offset of half a step even the least noise, a huge price's,
+    The whole steps of the offset are split off exactly: beside an offset of half a step even the least noise of a huge price
     keeps all the digits that say on which side it lies.
     """
     if not (noise[0].is_finite() and noise[1].is_finite()):

@@ -141,7 +141,7 @@ def _blocks(
         shift = part(offset, start, stop)
         value += shift
         if not signed:
-            # Rounded down: what lies above 0 and below 3/4 is 0 and near no edge, however small a huge price makes the scale.
+            # Rounded down: what lies above 0 and below 3/4 is 0 and near no edge, however small the scale is.
             np.maximum(value, -0.25, out=value)
         nearest = np.rint(value)
         if out is None:
