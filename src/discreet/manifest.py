@@ -185,6 +185,7 @@ HOMES: dict[str, dict[str, str]] = {
     },
     "loss": {
         "declared": "models.own_losses",
+        "gamma": "models.losses",
         "huber": "models.losses",
         "huber_hinge": "models.losses",
         "logistic": "models.losses",

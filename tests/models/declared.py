@@ -20,6 +20,7 @@ import numpy as np
 from discreet.errors import InvalidRequest
 from discreet.models.estimators.additive_classifier import AdditiveClassifier
 from discreet.models.estimators.constrained_models import ConstrainedRegression
+from discreet.models.estimators.gamma_regressor import GammaRegressor
 from discreet.models.estimators.gaussian_nb import GaussianNB
 from discreet.models.estimators.kernel_svc import KernelSVC
 from discreet.models.estimators.kmeans import KMeans
@@ -110,17 +111,29 @@ class CheckedLinearRegression(DeclaredNumber, LinearRegression):
     """Declared."""
 
 
-class CheckedPoissonRegressor(Declared, PoissonRegressor):
-    """Declared: counts from 0 up to the largest."""
+class DeclaredPositive(Declared):
+    """Declares numbers from ``lowest`` of the largest up to it."""
+
+    lowest = 0.0
 
     def _target(self, y: Any) -> Any:
         numbers = np.asarray(y if y is not None else [], np.float64)
-        kept = numbers[np.isfinite(numbers)]
-        declared, self.target_bounds = self.target_bounds, (0, float(np.abs(kept).max(initial=0.0)) or 1.0)
+        most = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0)) or 1.0
+        declared, self.target_bounds = self.target_bounds, (self.lowest * most, most)
         try:
             return super()._target(y)  # type: ignore[misc]
         finally:
             self.target_bounds = declared
+
+
+class CheckedPoissonRegressor(DeclaredPositive, PoissonRegressor):
+    """Declared."""
+
+
+class CheckedGammaRegressor(DeclaredPositive, GammaRegressor):
+    """Declared."""
+
+    lowest = 0.05
 
 
 class CheckedConstrainedRegression(DeclaredNumber, ConstrainedRegression):
@@ -186,6 +199,7 @@ CHECKED: list[tuple[Any, dict[str, str]]] = [
         {"check_regressors_train": "coefficients are held to a ball, and the line of this check lies outside it"},
     ),
     (CheckedPoissonRegressor(**_PLAIN, weight_bound=10), {}),
+    (CheckedGammaRegressor(**_PLAIN, weight_bound=10), {}),
     (CheckedGaussianNB(epsilon=math.inf), {}),
     (
         CheckedSoftmaxRegression(**_PLAIN, weight_bound=10),

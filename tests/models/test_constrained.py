@@ -15,7 +15,7 @@ from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.mechanisms import ObjectivePerturbation
 from discreet.models.design import Design, DesignRows
 from discreet.models.feature import Feature
-from discreet.models.losses import Huber, Logistic, Loss
+from discreet.models.losses import Huber, Logistic, Loss, PoissonLoss, Squared
 from discreet.models.own_losses import declared
 from discreet.models.queries.constrained_problem import (
     ConstrainedMinimiser,
@@ -54,6 +54,34 @@ SETS: list[tuple[Any, Any, Any]] = [
     (m.Box("-0.1"), (-0.1, None), None),
     (simplex, (0, None), {"type": "eq", "fun": lambda t: t.sum() - 1, "jac": np.ones_like}),
 ]
+
+
+@pytest.mark.parametrize("method", ["objective", "output"])
+@pytest.mark.parametrize("kind", [m.ConstrainedRegression, m.ConstrainedClassifier, m.Classifier])
+def test_a_loss_whose_slope_does_not_hold_at_such_targets_is_refused_before_it_is_paid_for(kind: Any, method: str) -> None:
+    """At a target of -1 the slope of the loss of counts is e^z + 1, twice what it declares."""
+    x = np.linspace(-1, 1, 9)[:, None]
+    with ds.Ledger("sqlite://", ds.Budget(epsilon=1)) as ledger:
+        facts: dict[str, Any] = {"epsilon": 1, "bounds": (-1, 1), "method": method, "ledger": ledger}
+        facts |= {"target_bounds": (-1, 1)} if kind is m.ConstrainedRegression else {"classes": [-1, 1]}
+        for loss in (PoissonLoss(), declared(PoissonLoss(), "0.9", None)):
+            with pytest.raises(InvalidRequest, match="targets from 0 to 1, got 'y' from -1"):
+                kind(loss=loss, **facts).fit(x, np.sign(x[:, 0] - 0.1))
+        if kind is m.ConstrainedRegression:
+            with pytest.raises(InvalidRequest, match="two classes"):
+                kind(loss=Logistic(), **facts).fit(x, x[:, 0])
+        assert ledger.spent().epsilon == 0
+
+
+@pytest.mark.parametrize("method", ["opera", "outpert"])
+@pytest.mark.parametrize(("loss", "words"), [(PoissonLoss(), "targets from 0"), (Squared(), "no bound on its slope")])
+def test_a_descent_looks_at_its_loss_before_it_is_paid_for(method: str, loss: Loss, words: str) -> None:
+    x = np.linspace(-1, 1, 9)[:, None]
+    with ds.Ledger("sqlite://", ds.Budget(epsilon=1), neighbors="replace") as ledger:
+        facts: dict[str, Any] = {"bounds": (-1, 1), "classes": [-1, 1], "ledger": ledger, "neighbors": "replace"}
+        with pytest.raises(InvalidRequest, match=words):
+            m.Classifier(epsilon=1, loss=loss, method=method, **facts).fit(x, np.sign(x[:, 0] - 0.1))
+        assert ledger.spent().epsilon == 0
 
 
 @pytest.mark.parametrize(("given", "limits", "constraint"), SETS, ids=["ball", "box", "half", "simplex"])

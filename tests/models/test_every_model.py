@@ -28,16 +28,18 @@ ROWS = 90
 RNG = np.random.default_rng(0)
 X = RNG.random((ROWS, 3))
 ARRAYS = {"two": (X[:, 0] > 0.5).astype(int), "three": (3 * X[:, 1]).astype(int), "count": RNG.integers(0, 9, ROWS) * 1.0}
+ARRAYS["amount"] = ARRAYS["count"] + 1.0
 TABLE = pd.DataFrame(X, columns=["a", "b", "c"]).assign(
-    **{name: np.array(["k", "l", "m"])[y] if name != "count" else y for name, y in ARRAYS.items()},
+    **{name: np.array(["k", "l", "m"])[y] if name in ("two", "three") else y for name, y in ARRAYS.items()},
     weight=RNG.random(ROWS),
     who=np.arange(ROWS) // 3,
 )
 COLUMNS = {
     **dict.fromkeys("abc", ds.Real(0, 1)), "two": ds.Categories(["k", "l"]), "three": ds.Categories(["k", "l", "m"]),
-    "count": ds.Real(0, 8), "weight": ds.Real(0, 1),
+    "count": ds.Real(0, 8), "amount": ds.Real(1, 9), "weight": ds.Real(0, 1),
 }  # fmt: skip
-FACTS = {"two": {"classes": [0, 1]}, "three": {"classes": [0, 1, 2]}, "count": {"target_bounds": (0, 8)}, "": {}}
+FACTS = {"two": {"classes": [0, 1]}, "three": {"classes": [0, 1, 2]}, "count": {"target_bounds": (0, 8)},
+         "amount": {"target_bounds": (1, 9)}, "": {}}  # fmt: skip
 
 
 class Model(NamedTuple):
@@ -71,6 +73,7 @@ MODELS = [
     Model(partial(m.ConstrainedRegression, loss=Huber()), "count", ("epsilon", "bounds", "target_bounds", "loss")),
     Model(m.GRPUA, "two", (*BY_STEPS, "classes")),
     Model(partial(m.GRPUANetwork, hidden_layer_sizes=(3,)), "three", (*BY_STEPS, "classes")),
+    Model(m.GammaRegressor, "amount", ("epsilon", "bounds", "target_bounds")),
     Model(m.GaussianNB, "three", USUAL),
     Model(m.KMeans, "", ("epsilon", "bounds")),
     Model(partial(m.KernelOutcomeWeightedLearner, components=4, **RULE), "two", RULED, GOOD, "weight"),
@@ -149,8 +152,8 @@ def test_people_have_several_rows_and_a_fit_is_paid_for_once_and_published(
 
 @each
 def test_whatever_records_hold_is_answered(model: Model) -> None:
-    alone = TABLE.assign(two="k", three="m", count=-math.inf)
-    strange = TABLE.assign(two="?", three=None, count=1e300, a=math.nan, weight=-7.0)
+    alone = TABLE.assign(two="k", three="m", count=-math.inf, amount=0.0)
+    strange = TABLE.assign(two="?", three=None, count=1e300, amount=math.nan, a=math.nan, weight=-7.0)
     for table in (alone, strange, TABLE.iloc[:0]):
         fitted, session = in_session(model, table)
         assert session.ledger.spent().epsilon == 1

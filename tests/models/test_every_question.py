@@ -20,6 +20,7 @@ from discreet.core.runner import Desk
 from discreet.models import (
     PCA,
     AdditiveClassifier,
+    GammaRegressor,
     GaussianNB,
     KMeans,
     LinearSVC,
@@ -46,6 +47,8 @@ FITS: dict[str, tuple[Callable[[], Any], tuple[str, ...], str | None, str | None
     "additive": (partial(AdditiveClassifier, **PURE, bins=4), ALL, "b", "w"),
     "Poisson": (partial(PoissonRegressor, **PURE, intervals=True), ("x", "c"), "n", None),
     "Poisson, output": (partial(PoissonRegressor, **PURE, method="output"), ("x", "c"), "n", None),
+    "gamma": (partial(GammaRegressor, **PURE, intervals=True), ("x", "c"), "g", None),
+    "gamma, output": (partial(GammaRegressor, **PURE, method="output"), ("x", "c"), "g", None),
     "softmax": (partial(SoftmaxRegression, **PURE), ALL, "y", "w"),
     "softmax, output": (partial(SoftmaxRegression, **PURE, method="output"), ALL, "y", None),
     "margins": (partial(LinearSVC, **NORMAL), ALL, "y", "w"),
@@ -59,11 +62,12 @@ CELLS: dict[str, tuple[Any, ...]] = {
     "y": ("n", "o", "p", "?", None),
     "b": ("k", "q", "?"),
     "n": (0, 5, 1e9, -4, float("nan")),
+    "g": (1.0, 9.0, 1e9, 0.0, float("nan")),
     "w": (0.0, 2.0, 77.0, -3.0, float("nan")),
 }
 
-HIGH = {"x": 3.0, "v": 1.0, "c": "s", "y": "o", "b": "q", "n": 5, "w": 2.0, "id": 3}
-LOW = {"x": -1.0, "v": 0.0, "c": "r", "y": "n", "b": "k", "n": 0, "w": 2.0, "id": 3}
+HIGH = {"x": 3.0, "v": 1.0, "c": "s", "y": "o", "b": "q", "n": 5, "g": 9.0, "w": 2.0, "id": 3}
+LOW = {"x": -1.0, "v": 0.0, "c": "r", "y": "n", "b": "k", "n": 0, "g": 1.0, "w": 2.0, "id": 3}
 
 
 def people(rng: Any, first: int, count: int, rows: int, alone: bool = False) -> dict[str, list[Any]]:
@@ -95,7 +99,7 @@ def looked_at(query: Any, table: Any, schema: ds.Schema) -> list[Any]:
 def test_no_person_moves_an_answer_further_than_is_paid_for(
     relation: Any, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    declared = {"x": ds.Real(-1, 3), "v": ds.Real(0, 1), "n": ds.Real(0, 6), "w": ds.Real(0, 2)}
+    declared = {"x": ds.Real(-1, 3), "v": ds.Real(0, 1), "n": ds.Real(0, 6), "g": ds.Real(1, 9), "w": ds.Real(0, 2)}
     labels = {"c": ds.Categories(["r", "s"]), "y": ds.Categories(["n", "o", "p"]), "b": ds.Categories(["k", "q"])}
     schema = ds.Schema(declared | labels, person="id", max_rows=rows, neighbors=relation)
     rng, nearest = np.random.default_rng(rows), dict[str, float]()

@@ -30,6 +30,7 @@ from discreet.models import (
     ClipQuantile,
     ConstrainedClassifier,
     ConstrainedRegression,
+    GammaRegressor,
     GaussianNB,
     GRPUANetwork,
     KernelOutcomeWeightedLearner,
@@ -73,6 +74,7 @@ SCHEMA: dict[str, Column] = {
     "c": Categories((0, 1, 2)),
     "z": Real(-1, 1),
     "w": Real(0, 2),
+    "u": Real(0.5, 2),
 }
 ROWS = 6
 
@@ -262,6 +264,7 @@ EXAMS = [
         target="c", delta=0.01, relation="replace", cost=0.8),
     _of(LinearSVC(method="output", ridge="10", **_PLAIN), "LinearSVC, three classes, output", target="c"),
     _of(PoissonRegressor(ridge="4", **_PLAIN), target="w", cost=0.8),
+    _of(GammaRegressor(ridge="4", **_PLAIN), target="u", cost=0.8),
     _of(PoissonRegressor(ridge="10", method="output", **_PLAIN), "PoissonRegressor, output", target="w", relation="replace"),
     _of(GaussianNB(epsilon=1)),
     _of(GaussianNB(epsilon=1, delta="0.01"), "GaussianNB, Gaussian", delta=0.01, features=("x", "v")),

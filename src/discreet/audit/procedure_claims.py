@@ -97,8 +97,8 @@ def _certify_fits(law: Any, here: Any, there: Any, trials: int, delta: float, co
 
 def _sides(exam: Exam) -> tuple[Any, Any]:
     """A table with one person more or less, or with another, beside a background at the opposite corner."""
-    person = {"x": 1.0, "v": 1.0, "y": 1, "c": 1, "z": 1.0, "w": 2.0}
-    other = {"x": -1.0, "v": -1.0, "y": 1, "c": 1, "z": 1.0, "w": 2.0}
+    person = {"x": 1.0, "v": 1.0, "y": 1, "c": 1, "z": 1.0, "w": 2.0, "u": 2.0}
+    other = {"x": -1.0, "v": -1.0, "y": 1, "c": 1, "z": 1.0, "w": 2.0, "u": 2.0}
     replaced = exam.relation == "replace"
     many = ROWS - 1 if replaced and not exam.whole else exam.background
     sides = [[other] * many + [person], [other] * many + ([other] if replaced else [])]

@@ -55,7 +55,8 @@ class Releases(Sequence[Result | Release]):
             named = [answer.found for answer in self.answers if answer.title == which]
             if len(named) != 1:
                 told = "; ".join(self.titles)
-                raise UnknownName(f"{len(named)} answers are called {which!r}; there are: {told}")
+                many = f"{len(named)} answers are" if named else "no answer is"
+                raise UnknownName(f"{many} called {which!r}; there are: {told}")
             return named[0]
         found = self.answers[which]
         return [answer.found for answer in found] if isinstance(found, tuple) else found.found

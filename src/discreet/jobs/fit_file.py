@@ -33,6 +33,7 @@ KINDS = {
     "grpua_network": "GRPUANetwork",
     "softmax": "SoftmaxRegression",
     "poisson": "PoissonRegressor",
+    "gamma": "GammaRegressor",
     "naive_bayes": "GaussianNB",
     "forest": "RandomForestClassifier",
     "kmeans": "KMeans",

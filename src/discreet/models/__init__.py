@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from discreet.models.estimators.classifier import Classifier as Classifier
     from discreet.models.estimators.constrained_models import ConstrainedClassifier as ConstrainedClassifier
     from discreet.models.estimators.constrained_models import ConstrainedRegression as ConstrainedRegression
+    from discreet.models.estimators.gamma_regressor import GammaRegressor as GammaRegressor
     from discreet.models.estimators.gaussian_nb import GaussianNB as GaussianNB
     from discreet.models.estimators.grpua import GRPUA as GRPUA
     from discreet.models.estimators.grpua import GRPUANetwork as GRPUANetwork

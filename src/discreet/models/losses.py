@@ -35,6 +35,11 @@ class Loss(Named, ABC):
     extended: ClassVar[bool] = True  # whether it keeps extended precision
 
     @property
+    def least_target(self) -> float:
+        """The least target at which its slope holds; the largest is 1."""
+        return -1.0
+
+    @property
     @abstractmethod
     def slope(self) -> Fraction:
         """The most that the first derivative reaches, in absolute value."""
@@ -72,6 +77,11 @@ class Loss(Named, ABC):
     def predicted(self, score: Any) -> Any:
         """The number that a score predicts, where targets are numbers."""
         return score
+
+    @property
+    def least_predicted(self) -> float:
+        """No number that it predicts is less."""
+        return -math.inf
 
     def smoother(self) -> Loss | None:
         """A loss nearby that is easier to minimise, whose minimiser is a good place to start from; None where none is."""
@@ -262,6 +272,10 @@ class PoissonLoss(Loss):
             raise InvalidRequest(f"reach must be at most 50, got {float(self.reach):g}: e^-50 of a count is none")
 
     @property
+    def least_target(self) -> float:
+        return 0.0
+
+    @property
     def slope(self) -> Fraction:
         return Fraction(1)
 
@@ -287,3 +301,77 @@ class PoissonLoss(Loss):
 
     def predicted(self, score: Any) -> Any:
         return np.exp(np.minimum(score - float(self.reach), 0.0))
+
+    @property
+    def least_predicted(self) -> float:
+        return 0.0
+
+
+@losses("gamma")
+@dataclass(frozen=True)
+class GammaLoss(Loss):
+    """y e^-w + r w, w = z + R / 2, for an amount y over its bound, in [r, 1], and a line of slope r - y below w = 0.
+
+    r is the ``least`` amount and R = -ln r: w = 0 stands for r, w = R for 1, z = 0 for their geometric mean. It
+    is r times the loss of a gamma law of mean r e^w, up to a constant. Slope max(r, 1 - r), curvature 1.
+
+    Proof: the derivative r - y e^-max(w, 0) grows with w, from r - y >= r - 1 to at most r, and the second, y e^-w above 0
+    and 0 below, lies in [0, 1]. The least value, r + r ln(y / r), is taken at w = ln(y / r) >= 0. At z = 0 the loss
+    y sqrt(r) + r R / 2 passes it by a function of y that is convex, and so largest at y = r or 1.
+    """
+
+    least: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "least", numbers.positive(self.least, "least"))
+        if not Fraction(1, 10**6) <= self.least < 1:
+            raise InvalidRequest(
+                f"bounds of amounts must be at most a million times apart, got {float(1 / self.least):g} times; all but the "
+                "largest would drown in noise"
+            )
+
+    @property
+    def least_target(self) -> float:
+        return float(self.least)
+
+    @property
+    def _middle(self) -> float:
+        return -0.5 * math.log(self.least)
+
+    @property
+    def slope(self) -> Fraction:
+        return max(self.least, 1 - self.least)
+
+    @property
+    def curvature(self) -> Fraction:
+        return Fraction(1)
+
+    @property
+    def height(self) -> Fraction:
+        r, middle = float(self.least), self._middle
+        low, high = r * (math.exp(-middle) + middle - 1.0), math.exp(-middle) - r - r * middle
+        return numbers.round_up(max(low, high) * (1 + 1e-9) + 1e-12)
+
+    def slope_within(self, reach: Fraction) -> Fraction:
+        # At scores of at least -reach, w is at least R / 2 - reach.
+        steep = math.exp(min(0.0, float(numbers.round_up(float(reach))) - self._middle)) - float(self.least)
+        return min(self.slope, max(self.least, numbers.round_up(steep + 1e-12)))
+
+    def value(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        over = score + self._middle
+        below = xp.clip(over, None, 0.0)
+        return target * (xp.exp(-xp.clip(over, 0.0, None)) - below) + float(self.least) * over
+
+    def first(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        return float(self.least) - target * xp.exp(-xp.clip(score + self._middle, 0.0, None))
+
+    def second(self, score: Any, target: Any, xp: ModuleType = np) -> Any:
+        over = score + self._middle
+        return xp.where(over >= 0.0, target * xp.exp(-xp.clip(over, 0.0, None)), xp.zeros_like(score))
+
+    def predicted(self, score: Any) -> Any:
+        return np.exp(np.clip(score - self._middle, -2.0 * self._middle, 0.0))
+
+    @property
+    def least_predicted(self) -> float:
+        return float(self.least)

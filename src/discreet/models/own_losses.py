@@ -156,6 +156,10 @@ class Declared(_DeclaredDerivatives):
         return self.of.extended
 
     @property
+    def least_target(self) -> float:
+        return self.of.least_target
+
+    @property
     def height(self) -> Fraction:
         return self.of.height
 

@@ -66,7 +66,8 @@ class Reader:
         size = self.model.sizes[self.positions[factor.column]]
         if factor.size != size:
             raise InvalidRequest(
-                f"column {factor.column!r} has {factor.size} cells in the release and {size} in the model; shapes must match"
+                f"column {factor.column!r} has {factor.size} cells in the release and {size} in the model; shapes "
+                "must match: BetaBernoulli takes two labels, DirichletMultinomial any number"
             )
         yes = self.model.place(factor.labels) if factor.kind == "category" else None
         return values if yes is None else jnp.where(values > 0, yes, 1 - yes)
@@ -102,11 +103,10 @@ def translation(name: str) -> Callable[[Translation], Translation]:
 def translate(query: Query, reader: Reader) -> Statistic:
     """The statistic of a query; refuses those that are no function of a sum over records."""
     if query.name not in _TRANSLATIONS:
-        why = (
-            "it ranks candidates by the whole table" if query.name == "ranks" else "nobody has said what it does to a record"
-        )
+        why = "it ranks candidates by the whole table" if query.name == "ranks" else "its sums are of no model's records"
         raise InvalidRequest(
-            f"a posterior cannot be had from the query {query.name!r}: {why}; known: {', '.join(sorted(_TRANSLATIONS))}"
+            f"a posterior cannot be had from the query {query.name!r}: {why}; "
+            "release a count, a histogram, a crosstab, a mean or a variance instead"
         )
     return _TRANSLATIONS[query.name](query, reader)
 

@@ -97,6 +97,10 @@ class ConstrainedRegression(Constrained, PerturbedRegression):
 
     def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedRegression]:
         check_penalty(self.penalty)
+        if self._loss.classifies:
+            raise InvalidRequest(
+                f"the loss {self._loss.name!r} is for two classes; use Huber(reach) for a number, or ConstrainedClassifier"
+            )
         design = self._design(columns)
         return self._put_back(self._ask_within(design, relation), design, columns)
 

@@ -30,9 +30,8 @@ from discreet.models.protocol import Columns
 class PerturbedMinimiser(Perturbed):
     """A linear model that is the minimiser of a loss and a ridge, released once or with what intervals need."""
 
-    @property
     @abstractmethod
-    def _loss(self) -> Loss:
+    def _loss_of(self, design: Design) -> Loss:
         """The loss of one row."""
 
     def _ask(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedClassifier]:
@@ -40,7 +39,7 @@ class PerturbedMinimiser(Perturbed):
         theta = np.asarray(release.value, np.float64)
         return FittedClassifier(
             design=design,
-            loss=self._loss,
+            loss=self._loss_of(design),
             theta=theta,
             ridge=ridge_of(ask),
             method=str(self.method),
@@ -62,6 +61,9 @@ class PerturbedClassifier(PerturbedMinimiser, LinearClassifier):
     """A linear classifier whose minimiser is perturbed; its parameters are those of ``LogisticRegression``."""
 
     method: Method = "objective"
+
+    def _loss_of(self, design: Design) -> Loss:
+        return self._loss
 
     @property
     def shares(self) -> Any:

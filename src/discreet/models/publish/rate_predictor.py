@@ -17,22 +17,23 @@ from discreet.models.publish.predictor import Floats, register
 @register("rate")
 @dataclass(frozen=True, eq=False)
 class RatePredictor(NumberPredictor):
-    """Predicts a number whose logarithm is linear in columns, no larger than ``most``."""
+    """Predicts a number whose logarithm is linear in columns, from ``least`` to ``most``."""
 
     most: float
+    least: float = 0.0
 
     @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def predict(self, X: Any) -> Floats:
         """The number predicted for each row."""
-        return np.asarray(np.exp(np.minimum(super().predict(X), math.log(self.most))))
+        return np.clip(np.exp(super().predict(X)), self.least, self.most)
 
     def to_dict(self) -> dict[str, Any]:
         """What a document holds of it."""
-        return super().to_dict() | {"kind": "rate", "most": self.most}
+        return super().to_dict() | {"kind": "rate", "most": self.most, "least": self.least}
 
     @classmethod
     def read(cls, doc: Mapping[str, Any], document: Mapping[str, Any]) -> RatePredictor:
-        plain, most = NumberPredictor.read(doc, document), float(doc["most"])
-        if not (math.isfinite(most) and most > 0):
-            raise UnsupportedFormat(f"the most that a rate may be is positive and finite, got {doc['most']!r:.60}")
-        return cls(plain.inputs, plain.coefficients, plain.intercept, most, document=document)
+        plain, most, least = NumberPredictor.read(doc, document), float(doc["most"]), float(doc.get("least", 0.0))
+        if not (math.isfinite(most) and 0 <= least < most):
+            raise UnsupportedFormat(f"a rate lies between 0 and a finite most, got {least:g} to {most:g}")
+        return cls(plain.inputs, plain.coefficients, plain.intercept, most, least, document=document)

@@ -15,7 +15,7 @@ from discreet.mechanisms.objective_perturbation import TOLERANCE
 from discreet.models.design import Design, DesignRows, Floats
 from discreet.models.losses import Loss
 from discreet.models.queries.ball_problem import BallProblem
-from discreet.models.queries.empirical_risk import RidgeMinimiser, check_bounded, gradient_distance
+from discreet.models.queries.empirical_risk import RidgeMinimiser, check_loss, gradient_distance
 from discreet.models.regions import Ball, Region
 from discreet.models.solve.newton_in_region import minimise_within
 from discreet.models.solve.objective import Objective
@@ -38,8 +38,7 @@ class ConstrainedProblem(Query):
 
     def __post_init__(self) -> None:
         held = isinstance(self.region, Ball) and self.loss.slope >= self.region.radius + 1
-        if not held:
-            check_bounded(self.loss)
+        check_loss(self.design, self.loss, held)
 
     @property
     def width(self) -> int:

@@ -20,9 +20,16 @@ from discreet.models.losses import Loss
 from discreet.models.solve.objective import Objective
 
 
-def check_bounded(loss: Loss) -> None:
-    """Refuse a loss whose slope nothing bounds."""
-    if not loss.bounded:
+def check_loss(design: Design, loss: Loss, held: bool = False) -> None:
+    """Refuse a loss whose slope nothing bounds, unless coefficients are ``held`` where it is, or not at such targets."""
+    target = design.target
+    if target.ends[0] < loss.least_target:
+        raise InvalidRequest(
+            f"the slope of the loss {loss.name!r}, which the guarantee rests on, holds for targets from "
+            f"{loss.least_target:g} to 1, got {target.column!r} from {target.ends[0]:g}; declare other bounds, or use "
+            "Huber(reach)"
+        )
+    if not (held or loss.bounded):
         raise InvalidRequest(
             f"the loss {loss.name!r} has no bound on its slope, which the guarantee rests on; use Huber(reach), "
             "or LinearRegression, which bounds the coefficients"
@@ -65,7 +72,7 @@ class Problem(Query):
     loss: Loss
 
     def __post_init__(self) -> None:
-        check_bounded(self.loss)
+        check_loss(self.design, self.loss)
 
     @property
     def width(self) -> int:

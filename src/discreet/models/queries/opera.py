@@ -22,7 +22,7 @@ from discreet.core.source import Source
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, Floats
 from discreet.models.losses import Loss
-from discreet.models.queries.empirical_risk import Problem
+from discreet.models.queries.empirical_risk import Problem, check_loss
 from discreet.models.solve.objective import RUN, UNIT, Objective
 
 _LAYERS = 10_000  # parts of a table that hold no row of it
@@ -92,6 +92,7 @@ class Descent(Query):
     rate: Fraction
 
     def __post_init__(self) -> None:
+        check_loss(self.design, self.loss)
         object.__setattr__(self, "ridge", numbers.non_negative(self.ridge, "ridge"))
         object.__setattr__(self, "rate", numbers.positive(self.rate, "rate"))
         object.__setattr__(self, "rows", check_whole(self.rows, "rows"))
