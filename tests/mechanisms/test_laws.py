@@ -28,6 +28,7 @@ from discreet.mechanisms import (
     RandomizedResponse,
     SphericalLaplace,
 )
+from discreet.mechanisms.additive import Additive
 from discreet.statistics import reading
 
 NAN, INF = float("nan"), float("inf")
@@ -194,6 +195,16 @@ def test_whole_numbers_are_never_rounded_to_doubles() -> None:
     whole, offset = Laplace(1, grid=1)._split(np.array([-1e-17, -1e-16, -0.5]))
     assert whole.tolist() == [0, 0, 0]
     assert np.asarray(offset).tolist() == [-1e-17, -1e-16, -0.5]
+
+
+@pytest.mark.parametrize("law", [Laplace, Gaussian, DiscreteLaplace, DiscreteGaussian])
+def test_the_least_scale_is_drawn_from_and_less_is_refused(law: type[Additive]) -> None:
+    least = law(Fraction(1, 1 << 500), grid=1)
+    assert least.release(3, seed=1) == 3
+    assert least.release(np.full(9, 3), seed=1).tolist() == [3] * 9
+    assert least.expected_error >= 0
+    with pytest.raises(GridOverflow, match="smaller epsilon"):
+        law(Fraction(1, 1 << 501), grid=1)
 
 
 def test_a_grid_too_coarse_for_the_exact_value_is_refused() -> None:

@@ -56,6 +56,31 @@ def test_draws_one_by_one_are_those_of_an_array(scale: Fraction) -> None:
     assert alone == exponential_draws.discrete_laplace(Random(5), scale, 1000).tolist()
 
 
+@pytest.mark.parametrize("power", [3, 15, 17, 40, 300])
+def test_hardly_any_noise_costs_hardly_any_digits(power: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a huge price noise is next to none and draws stay as cheap: an analyst may preview any price.
+
+    Chance that one of 50,000 whole draws is no zero, or that as many doubles leave more than ten open: below 1e-9.
+    """
+    scale, settled = Fraction(1, 10**power), []
+
+    def settle(random: Random, uniforms: list[digits.Digits], decide: Callable[[], int]) -> int:
+        answer = settle_in_truth(random, uniforms, decide)
+        settled.append(uniforms[0].bits)
+        return answer
+
+    settle_in_truth = digits.settle
+    monkeypatch.setattr(digits, "settle", settle)
+    assert not exponential_draws.discrete_laplace(Random(1), scale, 50_000).any()
+    assert not exponential_draws.geometric(Random(2), scale, 50_000).any()
+    assert len(settled) <= 10
+    assert {exponential_draws.one_discrete_laplace(Random(n), scale) for n in range(100)} == {0}
+    for offset, near in ((0.5, {0, 1}), (-0.5, {-1, 0}), (0.0, {0})):
+        assert set(exponential_draws.laplace(Random(3), [scale], 100, offset).tolist()) == near
+        assert set(normal_draws.gaussian(Random(3), [scale], 100, offset).tolist()) == near
+    assert max(settled, default=0) < 300
+
+
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(10), Fraction(1000), Fraction(7, 3), Fraction(1, 3)])
 @pytest.mark.parametrize("law", ["laplace", "gaussian", "geometric"])
 def test_discrete_draws(law: str, scale: Fraction) -> None:

@@ -16,7 +16,9 @@ from discreet.audit.statistic_claims import ASKED
 from discreet.audit.statistic_claims import SCHEMA as AUDITED
 from discreet.core.codec import written
 from discreet.errors import DiscreetError
+from discreet.service import weights
 from discreet.service.limits import Limits
+from discreet.service.outbox import Published
 from discreet.service.remote_question import parse, price
 from discreet.statistics.question import names
 
@@ -182,6 +184,42 @@ def test_anything_else_is_read_or_refused_in_our_own_words(kind: str, doc: Any, 
         price(question, SCHEMA)
     except DiscreetError:
         pass
+
+
+EXTREMES = ("179000000e300", "-179000000e300", "1e300", "5e-300", "9" * 32, "-1", "0", "2", "0.5", '"179000000e300"')
+
+
+def _numbers_of(doc: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where in a document a number stands, or a text that is one."""
+    if isinstance(doc, dict | list):
+        pairs = doc.items() if isinstance(doc, dict) else enumerate(doc)
+        return [found for key, inner in pairs for found in _numbers_of(inner, (*path, key))]
+    numeric = not isinstance(doc, bool) and isinstance(doc, int | float)
+    return [path] if numeric or (isinstance(doc, str) and doc.replace(".", "").isdigit()) else []
+
+
+def _with(doc: Any, path: tuple[Any, ...], value: Any) -> Any:
+    if not path:
+        return value
+    pairs = doc.items() if isinstance(doc, dict) else enumerate(doc)
+    changed = {key: _with(inner, path[1:], value) if key == path[0] else inner for key, inner in pairs}
+    return changed if isinstance(doc, dict) else list(changed.values())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_no_number_is_too_large_or_too_small_to_be_weighed(data: st.DataObject) -> None:
+    """A good question with one number changed to an extreme one is read, priced and weighed, or refused in our own words."""
+    good = {"table": "patients", **data.draw(st.sampled_from(twins.GOOD))}
+    path = data.draw(st.sampled_from(_numbers_of(good)))
+    text = json.dumps(_with(good, path, "%")).replace('"%"', data.draw(st.sampled_from(EXTREMES)))
+    try:
+        question = parse(text, Limits())
+        price(question, SCHEMA)
+    except DiscreetError:
+        return
+    table = Published("patients", "clinic", SCHEMA, "1", None, True)
+    assert all(part.name for part in weights.parts(question, table, 100))
 
 
 def test_what_the_twins_ask_can_be_asked() -> None:

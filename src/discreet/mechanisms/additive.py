@@ -25,6 +25,7 @@ from discreet.mechanisms.sampling.uniform import LARGEST, LARGEST_BITS, Floats, 
 Scale = Number | Sequence[Number]
 
 _FINE = 24  # a default grid is this many powers of two below the scale
+_LEAST = Fraction(1, 1 << 500)  # in grid steps: doubles hold the square of one over it
 _MOST_EXPONENT = 1000
 _FAR = 2.0**62
 _TAIL = 40  # scales: beyond them lies less than e**-39 of any law here
@@ -69,6 +70,8 @@ class Gridded(Mechanism):
                 f"scale must be at most 2**{LARGEST_BITS} grid steps, got {float(max(scales) / step):.4g}; "
                 "use a larger epsilon or rho, or a coarser grid"
             )
+        if min(scales) / step < _LEAST:
+            raise GridOverflow(f"scale must be at least {float(_LEAST):.3g} grid steps; use a smaller epsilon or rho")
         if coordinates is not None and (isinstance(coordinates, bool) or int(coordinates) != coordinates or coordinates < 1):
             raise InvalidRequest(f"coordinates must be a whole number of at least 1, got {coordinates}")
         if coordinates is not None and len(scales) not in (1, coordinates):

@@ -34,6 +34,7 @@ _LIGHT = ("title", "epsilon", "delta", "rho", "selection_epsilon", "mechanism", 
 _FEW = 8
 _MANY = 1_000_000
 NEVER = 1e6  # seconds of what cannot be measured: it is refused until its line is taken out of the file
+_HIGHEST = 2047  # halves: the largest power of the root of two below the largest double
 _STEADY = 0.002  # seconds for what every request costs besides: the ledger's two commits
 
 
@@ -139,8 +140,8 @@ def _length(value: list[Any]) -> int:
 
 
 def _size(number: float) -> int:
-    """The next power of the root of two, as a whole number; 0 for less than one."""
-    return 0 if number < 1 else math.ceil(2 ** (math.ceil(2 * math.log2(number) - 1e-9) / 2) - 1e-9)
+    """The next power of the root of two that a double holds, as a whole number; 0 for less than one."""
+    return 0 if number < 1 else math.ceil(2 ** (min(math.ceil(2 * math.log2(number) - 1e-9), _HIGHEST) / 2) - 1e-9)
 
 
 def usual(table: Published, limits: Limits, *, quick: bool = False) -> Iterator[RemoteQuestion]:

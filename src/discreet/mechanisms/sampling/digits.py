@@ -125,19 +125,19 @@ class Undecided(Exception):
     """The digits seen so far do not settle it."""
 
 
-def rounded(value: Interval) -> int:
-    """The nearest whole number, halves up, where both ends agree."""
-    if not (value[0].is_finite() and value[1].is_finite()):
+def rounded(offset: Fraction, noise: Interval) -> int:
+    """The nearest whole number to their sum, halves up, where both ends agree.
+
+    The whole steps of the offset are split off exactly: beside an offset of half a step even the least noise of a huge price
+    keeps all the digits that say on which side it lies.
+    """
+    if not (noise[0].is_finite() and noise[1].is_finite()):
         raise Undecided
-    half = Decimal("0.5")
-    low, high = (_floor(end + half) for end in _widen(*value))
+    steps, rest = divmod(offset + Fraction(1, 2), 1)
+    low, high = (math.floor(end) for end in add(exactly(rest), noise))
     if low != high:
         raise Undecided
-    return low
-
-
-def _floor(value: Decimal) -> int:
-    return math.floor(value)
+    return steps + low
 
 
 def less(a: Interval, b: Interval) -> bool:

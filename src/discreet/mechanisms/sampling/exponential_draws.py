@@ -140,6 +140,9 @@ def _blocks(
             give_signs(value, words)
         shift = part(offset, start, stop)
         value += shift
+        if not signed:
+            # Rounded down: what lies above 0 and below 3/4 is 0 and near no edge, however small the scale is.
+            np.maximum(value, -0.25, out=value)
         nearest = np.rint(value)
         if out is None:
             block = nearest.astype(np.int64)
@@ -160,7 +163,7 @@ def _own_error(words: Words, scales: Scales, start: int, place: int) -> float:
 def _settle(random: Random, uniform: Digits, scale: Fraction, offset: Fraction) -> int:
     def decide() -> int:
         value = digits.multiply(digits.exactly(scale), digits.exponential(uniform))
-        return digits.rounded(digits.add(digits.exactly(offset), value))
+        return digits.rounded(offset, value)
 
     return digits.settle(random, [uniform], decide)
 

@@ -174,7 +174,7 @@ def _settle(random: Random, pairs: Pairs, pair: int, moves: list[tuple[Fraction,
 
     def decide() -> list[int]:
         return [
-            digits.rounded(digits.add(digits.exactly(offset), digits.multiply(digits.exactly(scale), normal)))
+            digits.rounded(offset, digits.multiply(digits.exactly(scale), normal))
             for normal, (scale, offset) in zip(pairs.intervals(pair), moves, strict=False)
         ]
 

@@ -95,11 +95,7 @@ def _settle(
         reach = digits.multiply(digits.exactly(scale), digits.negate(_log_of_all(waits)))
         stretch = digits.divide(reach, length)
         return [
-            digits.rounded(
-                digits.add(
-                    digits.exactly(Fraction(float(offsets[i]))), digits.multiply(pairs.intervals(i // 2)[i % 2], stretch)
-                )
-            )
+            digits.rounded(Fraction(float(offsets[i])), digits.multiply(pairs.intervals(i // 2)[i % 2], stretch))
             for i in doubtful
         ]
 
