@@ -56,7 +56,9 @@ def pages() -> dict[str, str]:
         public.sort(key=lambda n: (not hasattr(getattr(package, n), "fit"), n.lower()))  # what is fitted comes first
         made[f"reference/{name}.md"] = _page(title, words, f"ds.{name}", public)
     rule = "Every error gives its rule, the value that broke it, and what to do instead."
-    made["reference/errors.md"] = f"# Errors\n\n{rule}\n\n" + _entry("discreet.errors", "show_root_heading: false")
+    made["reference/errors.md"] = f"# Errors\n\n{rule}\n\n" + _entry(
+        "discreet.errors", "show_root_heading: false", "inherited_members: false"
+    )
     made["reference/commands.md"] = commands()
     return made
 

@@ -19,6 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import griffe
+import numpy as np
+import pandas as pd
+import polars as pl
+from matplotlib.figure import Figure
 
 import discreet as ds
 from discreet import errors
@@ -32,6 +36,7 @@ PRICE = ("epsilon", "delta", "rho", "mechanism", "calibration", "neighbors", "le
 OWNERS = {"Questions": "Session", "Fitting": "Session", "Synthesis": "Session"}  # what a session is put together from
 NAMED = (ast.Name, ast.Attribute)
 DEEPEST = 5  # calls that are followed
+OTHERS = (str, dict, list, Path, Figure, np.ndarray, pd.DataFrame, pl.DataFrame)  # what else the pages call methods of
 SENTENCE = re.compile(r"(?<=[.;:])\s+(?=[A-Z`])")
 
 
@@ -134,9 +139,16 @@ def live(path: str) -> Any:
 
 def example(owner: str, thing: Any, name: str) -> uses.Statement | None:
     """A statement that uses a public name, or a method of one of the classes that users hold most."""
-    if owner in words()["raises"]:
+    if owner in words()["raises"] or (owner and _only_ours(name)):
         return (uses.example(f"session.{name}") if owner == "Session" else None) or uses.example(f".{name}")
     return uses.example(public()[thing]) if thing in public() else None
+
+
+@cache
+def _only_ours(name: str) -> bool:
+    """Whether a method of that name on a page can be of one family of our classes only."""
+    definers = [[base for base in thing.__mro__ if name in vars(base)] for thing in documented()]
+    return len({bases[-1] for bases in definers if bases}) == 1 and not any(hasattr(other, name) for other in OTHERS)
 
 
 class Complete(griffe.Extension):
@@ -150,9 +162,9 @@ class Complete(griffe.Extension):
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         """Griffe calls this for every class."""
-        made = cls.all_members.get("__init__")
-        if isinstance(made, griffe.Function) and cls.docstring is not None and live(cls.path) in public():
-            self._complete(cls, made, "")
+        thing, made = live(cls.path), cls.all_members.get("__init__")
+        if cls.docstring is not None and thing in public() and not issubclass(thing, Exception):
+            self._complete(cls, made if isinstance(made, griffe.Function) else _maker(thing), "")
 
     def _complete(self, thing: Any, called: griffe.Function, owner: str) -> None:
         full = f"{owner}.{thing.name}" if owner else thing.name
@@ -185,6 +197,20 @@ class Complete(griffe.Extension):
         return griffe.DocstringParameter(
             name=parameter.name, annotation=parameter.annotation, value=default, description=told
         )
+
+
+def _maker(thing: type) -> griffe.Function:
+    """How a class is called whose ``__init__`` is inherited, which Griffe does not see."""
+    given = [p for p in inspect.signature(thing).parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    plain = [
+        griffe.Parameter(
+            p.name,
+            annotation=None if p.annotation is p.empty else inspect.formatannotation(p.annotation).strip("'"),
+            default=None if p.default is p.empty else repr(p.default),
+        )
+        for p in given
+    ]
+    return griffe.Function("__init__", parameters=griffe.Parameters(*plain))
 
 
 def _linked(annotation: str) -> str:

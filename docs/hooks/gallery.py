@@ -18,7 +18,7 @@ MARK = "<!-- gallery -->"
 
 
 class Made(NamedTuple):
-    """A file that an example made, the heading that it stands under, and the place of that."""
+    """A file that an example made, the page and section that it stands in, and the place of that."""
 
     file: str
     heading: str
@@ -48,9 +48,10 @@ def _made(source: Path) -> Iterator[Made]:
     path = source.relative_to(DOCS).as_posix()
     text, known = source.read_text(encoding="utf-8"), examples.kept(path)
     for match, example in zip(examples.FENCE.finditer(text), examples.examples(text), strict=True):
-        heading = re.findall(r"^##? (.+)$", examples.FENCE.sub("", text[: match.start()]), re.MULTILINE)[-1]
+        headings = re.findall(r"^##? (.+)$", examples.FENCE.sub("", text[: match.start()]), re.MULTILINE)
+        title = headings[0] if len(headings) == 1 else f"{headings[0]}: {headings[-1]}"
         for file in known.get(example.key, {}).get("pictures", []):
-            yield Made(file, heading, f"{path}#{slugify(heading, '-')}")
+            yield Made(file, title, f"{path}#{slugify(headings[-1], '-')}")
 
 
 def _drawn(made: Made) -> bool:

@@ -92,6 +92,7 @@ def law_page(name: str) -> str:
         prose(promise),
         *formula(name),
         prose(rest),
+        *_in_use(uses.shortest(_address(law))),
         "## Made by",
         _signature(_address(law), law.__init__, skip=1),
     ]
@@ -99,6 +100,10 @@ def law_page(name: str) -> str:
         if hasattr(law, maker):
             method = getattr(law, maker)
             parts += [_signature(f"{_address(law)}.{maker}", method), prose(method.__doc__)]
+    parts.append("## Used by")
+    for face in ("release", "log_prob", "cost"):
+        method = getattr(law, face)
+        parts += [_signature(f"law.{face}", method, skip=1), prose(inspect.getdoc(method))]
     shared = [c for c in law.__mro__[1:-1] if c.__doc__ and "Proof:" in c.__doc__]
     for parent in shared:
         parts += [f"## As every {parent.__name__.lower()} law", prose(parent.__doc__)]
@@ -116,7 +121,8 @@ def formula(name: str) -> list[str]:
 def statistic_page(name: str) -> str:
     """Promise, arguments, what one person can change under each relation, and the proof of that."""
     make = builder(name)
-    parts = [f"# {name}", prose(make.__doc__), *_in_use(name), "## Asked by", _call(name)]
+    asked = next(filter(None, map(uses.example, (f"session.{name}", f"ds.{name}", f"ds.hypotheses.{name}"))), None)
+    parts = [f"# {name}", prose(make.__doc__), *_in_use(asked), "## Asked by", _call(name)]
     parts += ["## How far one person moves it", _TABLE_HEAD]
     questions = {relation: _example(name, relation) for relation in RELATIONS}
     for relation, question in questions.items():
@@ -131,9 +137,8 @@ def statistic_page(name: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _in_use(name: str) -> list[str]:
-    """An example of a page, for whoever asks the statistic."""
-    found = next(filter(None, map(uses.example, (f"session.{name}", f"ds.{name}", f"ds.hypotheses.{name}"))), None)
+def _in_use(found: uses.Statement | None) -> list[str]:
+    """An example, and the page that it is from."""
     return [] if found is None else [f"```python\n{found.code}\n```", found.link and f"From {found.link}."]
 
 

@@ -33,6 +33,11 @@ def example(name: str) -> Statement | None:
     return min(found, key=lambda each: (found[0].link != each.link, len(each.code))) if found else None
 
 
+def shortest(name: str) -> Statement | None:
+    """The shortest statement of all pages that uses ``ds.name``."""
+    return min((each for each in _statements() if name in each.used), key=lambda each: len(each.code), default=None)
+
+
 def pages(name: str) -> list[str]:
     """Links to the pages that use a name, four at most."""
     return list(dict.fromkeys(each.link for each in _statements() if name in each.used and each.link))[:4]

@@ -124,10 +124,10 @@ class Fitting(Asker):
 
         if unknown := [word for word in price if word not in ("epsilon", "delta", "rho")]:
             raise InvalidRequest(f"no keyword is called {unknown[0]!r}; a price is epsilon, delta or rho")
-        made = read_candidates(candidates, model, price)
-        goal, *_ = [_check_model(each, self, target) for each in made]
+        models = read_candidates(candidates, model, price)
+        goal, *_ = [_check_model(each, self, target) for each in models]
         _check_columns(self.schema, features, goal)
-        return made, goal
+        return models, goal
 
     def preview_fit(
         self,

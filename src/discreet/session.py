@@ -90,6 +90,9 @@ class Session(Questions, Fitting, Synthesis):
         self._declared = self._source  # the table under the schema as it was declared
         self._found: dict[str, Column] = {}
 
+    def __repr__(self) -> str:
+        return f"Session(columns={list(self.schema.columns)}, ledger={self.ledger!r})"
+
     def remaining(self) -> Remaining | None:
         """What is left of the budget; None where nothing is limited."""
         return self.ledger.remaining()

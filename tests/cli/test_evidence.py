@@ -138,6 +138,19 @@ def test_the_head_is_signed_and_binds_the_files(folder: Path) -> None:
     assert (folder / "evidence.key").stat().st_mode & 0o077 == 0
 
 
+def test_the_audit_says_what_came_of_it_in_words(folder: Path) -> None:
+    """A mistake made on purpose that was found reads as refuted, not as a claim that holds."""
+    rows = [{"kind": kind, "name": "n", "holds": holds} for kind in ("law", "broken") for holds in (True, False)]
+    (folder / "all.json").write_text(json.dumps({"kind": "audit", "rows": rows}))
+    given = ["--audit", str(folder / "all.json"), "--out", str(folder / "all")]
+    assert main(["evidence", str(folder / "r.toml"), str(folder / "about.toml"), *given]) == 0
+    with (folder / "all" / "audit.csv").open() as file:
+        told = [row["verdict"] for row in csv.DictReader(file)]
+    assert told == ["holds", "BROKEN", "refuted", "NOT REFUTED"]
+    guide = (folder / "all" / "README.md").read_text()
+    assert all(f"`{word}`" in guide for word in told)
+
+
 def test_the_guide_checks_the_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder / "evidence")
     code = re.findall(r"```python\n(.*?)```", Path("README.md").read_text(), re.DOTALL)[0]
@@ -157,7 +170,11 @@ def test_every_law_is_in_the_index_of_proofs_and_every_suite_exists(folder: Path
         rows = list(csv.DictReader(file))
     assert len(rows) > 200
     assert all(
-        row["claim"] and row["lemma"] and (ROOT / row["file"]).exists() and (ROOT / row["test"]).is_dir() for row in rows
+        row["claim"] and row["proof"] and (ROOT / row["file"]).exists() and (ROOT / row["test"]).is_dir() for row in rows
+    )
+    assert not [row["name"] for row in rows if re.search(r"(\.\.|\bal\.| \.)$|``", row["claim"])]
+    assert next(row["claim"] for row in rows if row["name"] == "discreet.core.grid.quantise").startswith(
+        "Whole numbers 0 .. "
     )
     proved = {row["name"] for row in rows}
     laws = [

@@ -32,8 +32,13 @@ class Row:
     @property
     def verdict(self) -> str:
         """What came of it, in a word."""
-        good, bad = ("refuted", "NOT REFUTED") if self.kind in MUSEUM else ("holds", "BROKEN")
-        return good if self.holds else bad
+        return verdict(self.kind, self.holds)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"margin": self.margin}
+
+
+def verdict(kind: str, holds: bool) -> str:
+    """What came of an entry of that kind, in a word."""
+    good, bad = ("refuted", "NOT REFUTED") if kind in MUSEUM else ("holds", "BROKEN")
+    return good if holds else bad

@@ -54,14 +54,15 @@ def evidence(
 def _audit(path: Path | None) -> list[dict[str, Any]]:
     """What the auditor certified: as it was written, or quickly now."""
     from discreet.audit import claims
+    from discreet.audit.row import verdict
 
     if path is None:
         with show.working("sampling every law, statistic and exhibit"):
-            return [row.to_dict() for row in claims.everything(True)]
+            return [row.to_dict() | {"verdict": row.verdict} for row in claims.everything(True)]
     try:
         found = _json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         raise UnsupportedFormat(f"{path}: the audit cannot be read ({problem}); make it with `discreet audit`") from None
     if not isinstance(found, dict) or found.get("kind") != "audit" or not isinstance(found.get("rows"), list):
         raise UnsupportedFormat(f"{path}: not an audit, which `discreet audit` writes as audit.json")
-    return list(found["rows"])
+    return [row | {"verdict": verdict(row.get("kind", ""), bool(row.get("holds")))} for row in found["rows"]]

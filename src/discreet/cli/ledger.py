@@ -78,7 +78,7 @@ def show_(
         events = book.events(last=last, without=_STORED)
         rows = [
             [
-                *(str(e.number), e.time[:19], e.who, e.kind),
+                *(str(e.number), e.time[:19].replace("T", " "), e.who, e.kind),
                 *(question_in_words(e.question) + rows_in_words(e.rows), law_in_words(e.law), str(e.cost)),
             ]
             for e in events

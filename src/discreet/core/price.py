@@ -141,7 +141,8 @@ def _checked(
     if epsilon is None and rho is None and delta is not None:
         raise InvalidRequest(f"delta comes with epsilon, got delta={delta} alone; give epsilon, or rho")
     if (epsilon is None) == (rho is None):
-        raise InvalidRequest(f"give either epsilon or rho, got epsilon={epsilon}, rho={rho}")
+        got = "no price" if epsilon is None else f"epsilon={epsilon}, rho={rho}"
+        raise InvalidRequest(f"give either epsilon or rho, got {got}; write epsilon=0.1, say, with a delta or without")
     exact = Fraction(0) if delta is None else numbers.rational(delta, "delta")
     if rho is not None and exact:
         raise InvalidRequest(f"rho takes no delta, got delta={delta}; give epsilon and delta, or rho alone")

@@ -55,7 +55,8 @@ class Releases(Sequence[Result | Release]):
             named = [answer.found for answer in self.answers if answer.title == which]
             if len(named) != 1:
                 told = "; ".join(self.titles)
-                raise UnknownName(f"{len(named)} answers are called {which!r}; there are: {told}")
+                many = f"{len(named)} answers are" if named else "no answer is"
+                raise UnknownName(f"{many} called {which!r}; there are: {told}")
             return named[0]
         found = self.answers[which]
         return [answer.found for answer in found] if isinstance(found, tuple) else found.found
@@ -68,7 +69,7 @@ class Releases(Sequence[Result | Release]):
         """The answers of a document of the kind ``releases``."""
         check_version(doc, KIND)
         with reading("a document of releases"):
-            found = [
+            answers = [
                 Answer(
                     str(ask["title"]),
                     str(ask["statistic"]),
@@ -78,7 +79,7 @@ class Releases(Sequence[Result | Release]):
                 )
                 for ask in doc["asks"]
             ]
-            return Releases(str(doc["title"]), tuple(found))
+            return Releases(str(doc["title"]), tuple(answers))
 
 
 def read_releases(path: str | os.PathLike[str]) -> Releases:

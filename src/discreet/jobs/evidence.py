@@ -33,7 +33,7 @@ from discreet.report.numerals import percent
 REGISTRY, PROOFS, PEOPLE, AUDIT = "registry.yaml", "proofs.csv", "people.html", "audit.csv"
 HEAD, KEY, GUIDE = "ledger_head.json", "public_key.txt", "README.md"
 FILES = (GUIDE, REGISTRY, PEOPLE, AUDIT, PROOFS, HEAD, KEY)
-_AUDITED = ("kind", "name", "claim", "delta", "certified", "holds", "note")
+_AUDITED = ("kind", "name", "claim", "delta", "certified", "verdict", "note")
 _NEEDED = ("author", "short_name", "curator", "purpose")
 _KNOWN = dict.fromkeys((*_NEEDED, "justification", "security", "contact", "url"), (str,))
 _WHO = {

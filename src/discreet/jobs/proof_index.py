@@ -15,15 +15,16 @@ from discreet.jobs.output import as_csv
 # Claims of a folder are tried by the suite of the same name: on neighbours, against densities, and by the auditor.
 _ELSEWHERE = {"statistics": "descriptive", "report": "cli", "jobs": "cli"}
 _OPENING = re.compile(r"Proof[.:]?\s*")
+_END = re.compile(r"(?<!al)(?<![\s.])\. (?=[A-Z])")  # of a sentence: neither "0 .. n", nor "theta . x", nor "et al. 2017"
 
 
 @dataclass(frozen=True)
 class IndexedProof:
-    """A claim, the first sentence of its proof, where both stand, and what tests it."""
+    """A claim, its proof, where both stand, and what tests it."""
 
     name: str
     claim: str
-    lemma: str
+    proof: str
     file: str
     line: int
     test: str
@@ -46,16 +47,15 @@ def _in_file(path: Path, package: Path) -> Iterator[IndexedProof]:
         paragraphs = inspect.cleandoc(ast.get_docstring(node) or "").split("\n\n")
         for proof in (p for p in paragraphs if p.startswith("Proof")):
             name = module if isinstance(node, ast.Module) else f"{module}.{node.name}"
-            claim, lemma = _sentence(paragraphs[0]), _sentence(_OPENING.sub("", proof))
+            claim = _END.split(_plain(paragraphs[0]))[0].removesuffix(".")
+            why = _plain(_OPENING.sub("", proof))
             line = 1 if isinstance(node, ast.Module) else node.lineno
-            yield IndexedProof(name, claim, lemma, f"src/discreet/{inside.as_posix()}", line, test)
+            yield IndexedProof(name, claim, why, f"src/discreet/{inside.as_posix()}", line, test)
 
 
-def _sentence(text: str) -> str:
-    """The first sentence, on one line."""
-    words = " ".join(text.split())
-    end = words.find(". ")
-    return words if end < 0 else words[: end + 1]
+def _plain(text: str) -> str:
+    """The text on one line, without the marks of code."""
+    return " ".join(text.split()).replace("``", "")
 
 
 def to_csv(found: Sequence[IndexedProof]) -> str:

@@ -41,7 +41,7 @@ def render(title: str, about: Publisher, book: Spent, schema: Schema) -> str:
     here = files("discreet.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     cost = whole(book.budget)
-    several = f"all your rows together, {schema.max_rows} at most, wherever {schema.person!r} is the same"
+    several = f"all your rows together, {schema.max_rows} at most; the column {schema.person!r} says whose a row is"
     return environment.from_string(here.joinpath("people.html.j2").read_text(encoding="utf-8")).render(
         title=title,
         style=here.joinpath("style.css").read_text(encoding="utf-8"),

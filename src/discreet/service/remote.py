@@ -43,7 +43,7 @@ _ENDS = {
     "denied": (ServiceRefused, "the custodian denied the question"),
     "revoked": (ServiceRefused, "the token or the grant was revoked"),
     "expired": (ServiceRefused, "nobody approved the question in time"),
-    "withheld": (Withheld, "the question was paid for, and only the custodian can have it answered"),
+    "withheld": (Withheld, "it was paid for and not answered in its time; the custodian can have it answered, for nothing"),
 }
 
 

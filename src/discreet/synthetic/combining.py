@@ -92,7 +92,9 @@ class Combined:
                 listed["name"], listed["value"], listed["low"], listed["high"], listed["pvalue"], strict=True
             )
         ]
-        lines.append(f"95 % intervals for the population, from {len(self.estimates)} synthetic tables; p of 0")
+        lines.append(
+            f"95 % intervals for the population, from {len(self.estimates)} synthetic tables; p is of the hypothesis 0"
+        )
         return "\n".join([*lines, *([f"Note: {self.note}"] if self.note else [])])
 
     __repr__ = __str__

@@ -45,6 +45,9 @@ class Tuning:
     cost: Cost
     selection: Release
 
+    def __repr__(self) -> str:
+        return f"Tuning({len(self.tried)} candidates, chosen: {self.chosen}, cost: {self.cost})"
+
     def table(self) -> list[dict[str, Any]]:
         """A row for each candidate: its number, the parameters in which candidates differ, and whether it was chosen."""
         names = [n for n in self.tried[0] if any(t.get(n) != self.tried[0][n] for t in self.tried)]
