@@ -192,7 +192,7 @@ def groups_cut_where_the_difference_is_largest(tables: int) -> Wrong:
 
 @trap(1000)
 def bounds_chosen_by_the_data(tables: int) -> Wrong:
-    """Bounds where the middle 90 % of this table lie, 2,000 lognormal values, epsilon 1: what is rare and large is cut off."""
+    """Bounds around the middle 90 % of this table (2,000 lognormal values, epsilon 1): the mean loses its largest values."""
     x = np.exp(_normal(tables, 2000))
     low, high = np.quantile(x, [0.05, 0.95], axis=-1, keepdims=True)
     cut, scale = np.clip(x, low, high), (high - low)[:, 0] / 2000
