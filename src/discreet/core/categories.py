@@ -79,7 +79,7 @@ class Categories:
                 f"aliases must be a table such as {{north = ['North', 'n']}}, got {self.aliases!r}", key="aliases"
             )
         known = {canonical(label) for label in self.labels}
-        made: dict[str, tuple[str, ...]] = {}
+        spellings: dict[str, tuple[str, ...]] = {}
         for label, given in self.aliases.items():
             if canonical(label) not in known:
                 raise InvalidRequest(
@@ -88,11 +88,11 @@ class Categories:
             words = [given] if isinstance(given, str | int) else given
             if not isinstance(words, Sequence) or not all(isinstance(word, str | int) and word != "" for word in words):
                 raise InvalidRequest(f"aliases of {label!r} must be a list of spellings, got {given!r}", key="aliases")
-            made[canonical(label)] = tuple(canonical(word) for word in words)
-        object.__setattr__(self, "aliases", made)
+            spellings[canonical(label)] = tuple(canonical(word) for word in words)
+        object.__setattr__(self, "aliases", spellings)
         meaning: dict[str, str] = {}
         for label in (canonical(each) for each in self.labels):
-            for spelling in (label, *made.get(label, ())):
+            for spelling in (label, *spellings.get(label, ())):
                 text = fold(spelling) if self.fold else spelling
                 if not text or meaning.setdefault(text, label) != label:
                     both = f"{meaning.get(text)!r} and {label!r}"

@@ -89,10 +89,10 @@ def _plain(kind: type, value: Any, name: str) -> Any:
     if kind in (bool, int, float, str, Fraction, types.NoneType):
         raise UnsupportedFormat(f"{name} must be of the type {kind.__name__}, got {value!r:.100}")
     if hasattr(kind, "registry"):
-        found = kind.registry.read(value)
-        if not isinstance(found, kind):
-            raise UnsupportedFormat(f"{name} must be a {kind.__name__}, got {found.name!r}")
-        return found
+        named = kind.registry.read(value)
+        if not isinstance(named, kind):
+            raise UnsupportedFormat(f"{name} must be a {kind.__name__}, got {named.name!r}")
+        return named
     return read_as(kind, value) if is_dataclass(kind) else value
 
 

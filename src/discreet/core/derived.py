@@ -87,8 +87,8 @@ class Derivation:
             meant = f"; did you mean {name.title()}?" if name in ("true", "false") else closest(name, self._columns)
             raise UnknownName(f"an expression names no column {name!r}{meant}")
         self.node(name)
-        made: KnownColumn = self._columns[name].known
-        return made
+        facts: KnownColumn = self._columns[name].known
+        return facts
 
     def inputs(self, name: str) -> list[str]:
         """The stored columns that a column is computed from, itself where it is stored."""
@@ -102,9 +102,9 @@ class Derivation:
     def _written(self, name: str, column: Any) -> Any:
         if column.formula is None:
             return column
-        made = copy.copy(column)
-        object.__setattr__(made, "formula", str(self._nodes[name]))
-        return made
+        rewritten = copy.copy(column)
+        object.__setattr__(rewritten, "formula", str(self._nodes[name]))
+        return rewritten
 
     def _check(self, name: str, column: Any, node: Node) -> None:
         wanted = _KINDS[column.type]

@@ -119,8 +119,8 @@ class Dialect:
 
     def to_dict(self) -> dict[str, Any]:
         """What differs from the defaults."""
-        found = {f.name: getattr(self, f.name) for f in fields(self)}
-        kept = {name: value for name, value in found.items() if value != getattr(PLAIN, name)}
+        declared = {f.name: getattr(self, f.name) for f in fields(self)}
+        kept = {name: value for name, value in declared.items() if value != getattr(PLAIN, name)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
 
     def check(self, given: Mapping[str, Any] | None) -> None:

@@ -56,11 +56,11 @@ class Keyed:
         if isinstance(value, Keyed):
             return value
         try:
-            found = {str(key): int(value[key]) for key in value}
+            counts = {str(key): int(value[key]) for key in value}
         except (TypeError, ValueError, OverflowError, LookupError):
             raise InvalidRequest(f"exact must be a dict of keys and whole numbers, got {value!r}") from None
-        keys = tuple(sorted(found))
-        return Keyed(keys, Exact(np.array([found[key] for key in keys], np.int64)))
+        keys = tuple(sorted(counts))
+        return Keyed(keys, Exact(np.array([counts[key] for key in keys], np.int64)))
 
     @property
     def value(self) -> dict[str, Any]:

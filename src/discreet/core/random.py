@@ -105,8 +105,8 @@ class Random:
             inside[checked] = self._small(len(checked), law.bits)
         chosen = np.sort((where << law.bits) + inside, kind="stable")  # a few runs that are in order already
         rest = self._one_by_one(rate, count - (groups << law.bits)) + (groups << law.bits)
-        made: npt.NDArray[np.intp] = np.concatenate([chosen, rest])
-        return made
+        members: npt.NDArray[np.intp] = np.concatenate([chosen, rest])
+        return members
 
     def _small(self, count: int, bits: int) -> npt.NDArray[np.intp]:
         """Uniform whole numbers below 2**``bits``, at most 2**8."""
@@ -120,8 +120,8 @@ class Random:
         """
         first, whole, below, parts = _digits(rate)
         leading = self.words(-(-count // 8)).view(np.uint8)[:count]
-        found = np.flatnonzero(leading <= first)
-        edge = leading[found] == first
+        candidates = np.flatnonzero(leading <= first)
+        edge = leading[candidates] == first
         words = self.words(int(np.count_nonzero(edge)))
         keep = words < whole
         tied = words == whole
@@ -130,7 +130,7 @@ class Random:
                 keep[i] = self.below(parts) < below
         inside = ~edge
         inside[edge] = keep
-        chosen: npt.NDArray[np.intp] = found[inside]
+        chosen: npt.NDArray[np.intp] = candidates[inside]
         return chosen
 
     def word(self) -> int:
@@ -185,16 +185,16 @@ class _Binomial:
     def members(self, random: Random, words: Words) -> npt.NDArray[np.intp]:
         """The number of its group for each person who is in, one word deciding how many of a group are."""
         left = np.flatnonzero(words >= self.floors[0])
-        seen, level, found, tied = words[left], 0, [], False
+        seen, level, levels, tied = words[left], 0, [], False
         while len(left):
             tied = tied or bool((seen == self.floors[level]).any())
-            found.append(left)
+            levels.append(left)
             level += 1
             if level == len(self.floors):
                 break
             more = seen >= self.floors[level]
             left, seen = left[more], seen[more]
-        made = np.concatenate(found) if found else left
+        made = np.concatenate(levels) if levels else left
         if not tied:
             return made
         many = np.bincount(made, minlength=len(words))
@@ -206,13 +206,13 @@ class _Binomial:
         """#{k: F(k) <= (word + below / denominator) / 2**64}, the part of the distribution that is not listed included."""
         value = word * self.denominator + below
         size, yes, parts = 1 << self.bits, self._rate.numerator, self._rate.denominator
-        total = found = 0
-        while found < size:
-            total += math.comb(size, found) * yes**found * (parts - yes) ** (size - found)
+        total = count = 0
+        while count < size:
+            total += math.comb(size, count) * yes**count * (parts - yes) ** (size - count)
             if total << 64 > value:
                 break
-            found += 1
-        return found
+            count += 1
+        return count
 
 
 @lru_cache(maxsize=16)

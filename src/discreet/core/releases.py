@@ -69,7 +69,7 @@ class Releases(Sequence[Result | Release]):
         """The answers of a document of the kind ``releases``."""
         check_version(doc, KIND)
         with reading("a document of releases"):
-            found = [
+            answers = [
                 Answer(
                     str(ask["title"]),
                     str(ask["statistic"]),
@@ -79,7 +79,7 @@ class Releases(Sequence[Result | Release]):
                 )
                 for ask in doc["asks"]
             ]
-            return Releases(str(doc["title"]), tuple(found))
+            return Releases(str(doc["title"]), tuple(answers))
 
 
 def read_releases(path: str | os.PathLike[str]) -> Releases:

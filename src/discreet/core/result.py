@@ -438,8 +438,8 @@ class Result:
     def __repr__(self) -> str:
         mark = "" if self.private else ", not private"
         headline = self.reading.headline(self.releases)
-        found = f"{headline}, effect {self.value!r}" if headline else f"{self.value!r}"
-        return f"Result({found}, cost: {self.cost}, neighbors: {self.relation}{mark})"
+        told = f"{headline}, effect {self.value!r}" if headline else f"{self.value!r}"
+        return f"Result({told}, cost: {self.cost}, neighbors: {self.relation}{mark})"
 
     def to_dict(self) -> dict[str, Any]:
         low, high = self.interval(0.95)
@@ -464,11 +464,11 @@ class Result:
     @staticmethod
     def from_json(text: str) -> Result:
         """The result a JSON document describes, read again from its releases."""
-        made = Result.from_dict(parsed(text))
+        result = Result.from_dict(parsed(text))
         with reading("a result"), np.errstate(divide="raise", invalid="raise", over="raise"):
             # A reading, or a query, that does not fit its releases is found here, and not where it is shown.
-            made.rows(), made.caution
-        return made
+            result.rows(), result.caution
+        return result
 
     @staticmethod
     def from_dict(doc: Any) -> Result:
@@ -482,12 +482,12 @@ class Result:
 def _two(one: Any, other: Any) -> dict[Any, float]:
     """The coefficients of two groups that are compared."""
     try:
-        made = {one: 1.0, other: -1.0}
+        coefficients = {one: 1.0, other: -1.0}
     except TypeError:  # what is no label has no hash
-        made = {}
-    if len(made) < 2:
+        coefficients = {}
+    if len(coefficients) < 2:
         raise InvalidRequest(f"two groups are compared, each named by its label, got {one!r} and {other!r}")
-    return made
+    return coefficients
 
 
 def _guess(doc: Mapping[str, Any]) -> int | None:

@@ -353,8 +353,8 @@ class Desk:
             if ask.rate is None:
                 passes.setdefault(id(source), []).append(i)
         for members in passes.values():
-            found = evaluate_together([asks[i].query for i in members], people[members[0]])
-            values.update(zip(members, found, strict=True))
+            exact = evaluate_together([asks[i].query for i in members], people[members[0]])
+            values.update(zip(members, exact, strict=True))
         for i, ask in enumerate(asks):
             if ask.rate is not None:
                 values[i] = ask.query.evaluate(people[i].sample(ask.rate, seed=self.random))
@@ -369,9 +369,9 @@ class Desk:
             return self._people_of(ask.account)
         if not ask.where:
             return self.source
-        made = self.source.where(**dict(ask.where))
+        restricted = self.source.where(**dict(ask.where))
         # As text: to a dict 1 and true are one label, and of one column they may be two.
-        return self._narrowed.setdefault(repr(made.restriction), made)
+        return self._narrowed.setdefault(repr(restricted.restriction), restricted)
 
     def _people_of(self, account: Account | None) -> Source:
         """Whom an account is about: everybody, or a part of the people, in the run that divided them.

@@ -36,17 +36,17 @@ def parsed(text: str, name: str) -> tuple[dict[str, Any], Place]:
     lines = line_numbers(text)
 
     def place(*key: str | int) -> str:
-        found: Key = key
-        while found and found not in lines:
-            found = found[:-1]
-        return f"{name}, line {lines.get(found, 1)}: "
+        known: Key = key
+        while known and known not in lines:
+            known = known[:-1]
+        return f"{name}, line {lines.get(known, 1)}: "
 
     return doc, place
 
 
 def line_numbers(text: str) -> dict[Key, int]:
     """The line of every table header and key; the third ``[[ask]]`` is ``("ask", 2)``."""
-    found: dict[Key, int] = {}
+    lines: dict[Key, int] = {}
     counts: dict[Key, int] = {}
     table: Key = ()
     for line, written in enumerate(text.splitlines(), 1):
@@ -63,8 +63,8 @@ def line_numbers(text: str) -> dict[Key, int]:
             table = (*path, counts[path])
         elif header:
             table = _within(path, counts)
-        found.setdefault(table if header else table + path, line)
-    return found
+        lines.setdefault(table if header else table + path, line)
+    return lines
 
 
 def _within(path: Key, counts: dict[Key, int]) -> Key:

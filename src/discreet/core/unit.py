@@ -39,7 +39,7 @@ class Unit:
     @staticmethod
     def from_dict(doc: Any) -> Unit:
         with reading("a unit"):
-            made = read_as(Unit, {name: doc[name] for name in ("person", "max_rows", "population")})
-        if made.max_rows < 1:
-            raise UnsupportedFormat(f"a unit has at least 1 row a person, got {made.max_rows}")
-        return made
+            unit = read_as(Unit, {name: doc[name] for name in ("person", "max_rows", "population")})
+        if unit.max_rows < 1:
+            raise UnsupportedFormat(f"a unit has at least 1 row a person, got {unit.max_rows}")
+        return unit

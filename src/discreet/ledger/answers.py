@@ -200,9 +200,9 @@ class Answers:
 
     def _found(self, work: Transaction, each: Wanted) -> Paid | None:
         for key in (each.key, each.older):
-            found = None if key is None else self.journal.find_release(work, key)
-            if found is not None:
-                release = Release.from_json(found.document)
+            stored_release = None if key is None else self.journal.find_release(work, key)
+            if stored_release is not None:
+                release = Release.from_json(stored_release.document)
                 assert release.entry is not None
                 return Paid(release.entry, release)
         return None
@@ -210,10 +210,10 @@ class Answers:
     def _redeemed(self, work: Transaction, each: Wanted, holder: int, taken: set[int]) -> Paid | None:
         """Claim the entry that paid for the same question and has no answer yet, if no process has begun to compute it."""
         journal = self.journal
-        found = work.row(event_tables.find_pending, {"of_ledger": journal.id, "of_key": each.key})
-        if found is None:
+        pending = work.row(event_tables.find_pending, {"of_ledger": journal.id, "of_key": each.key})
+        if pending is None:
             return None
-        number, state, claimed = found
+        number, state, claimed = pending
         if journal.database.alive(claimed, number, work):
             raise _Busy(number)
         if state != PAID:
@@ -278,10 +278,10 @@ class Answers:
         read: dict[int, Release] = {}
         with self.journal.database.work(write=False, outcome=words.whenever) as work:
             for number, (key, wanted, _, release) in once.items():
-                found = self.journal.find_release(work, key, rows[number])
-                if found is None:
+                row = self.journal.find_release(work, key, rows[number])
+                if row is None:
                     raise Withheld(withheld(self.journal, number, wanted.bill.cost))
-                read[number] = release if found == rows[number] else Release.from_json(found.document)
+                read[number] = release if row == rows[number] else Release.from_json(row.document)
         return [read[p.entry.number] if p.release is None else p.release for p in paid]
 
     def _write(
@@ -303,10 +303,10 @@ class Answers:
     def _is_stored(self, once: dict[int, tuple[str, Wanted, Entry, Release]], rows: dict[int, StoredRow]) -> bool:
         try:
             with self.journal.database.work(write=False) as work:
-                found = {number: self.journal.find_release(work, key) for number, (key, _, _, _) in once.items()}
+                kept = {number: self.journal.find_release(work, key) for number, (key, _, _, _) in once.items()}
         except LedgerUnavailable:
             return False
-        return found == rows
+        return kept == rows
 
     def _free(self, numbers: Iterable[int]) -> None:
         numbers = list(numbers)
@@ -333,9 +333,9 @@ class Answers:
             with database.work(write=True) as work:
                 for number in numbers:
                     values = {"of_ledger": journal.id, "of_number": number}
-                    found = work.row(event_tables.read_pending, values)
-                    if found is not None and found[2] == database.holder:
-                        work.write(event_tables.update_pending, values | {"new_state": found[1], "new_holder": 0})
+                    pending = work.row(event_tables.read_pending, values)
+                    if pending is not None and pending[2] == database.holder:
+                        work.write(event_tables.update_pending, values | {"new_state": pending[1], "new_holder": 0})
         except LedgerError:
             pass  # the claim dies with this process
         finally:
@@ -380,13 +380,13 @@ class Answers:
             books = journal.lock(work)
             for number in dict.fromkeys(numbers):
                 place = {"of_ledger": journal.id, "of_number": number}
-                found = work.row(event_tables.read_pending, place)
-                if found is None:
+                pending = work.row(event_tables.read_pending, place)
+                if pending is None:
                     raise InvalidRequest(
                         f"only an entry that is paid and not answered can be decided on, and entry {number} of "
                         f"{journal.name!r} is not one; discreet ledger show {journal.typed} lists them"
                     )
-                if database.alive(found[2], number, work):
+                if database.alive(pending[2], number, work):
                     raise InvalidRequest(
                         f"entry {number} is being answered by a living process now; wait for it, or end it first"
                     )
@@ -418,13 +418,13 @@ def _stored(key: str, number: int, document: str, relation: Relation) -> Draft:
 
 
 def _relation(work: Transaction, journal: Journal, number: int) -> Relation:
-    found = work.row(event_tables.relation_of_event, {"of_ledger": journal.id, "of_number": number})
-    assert found is not None
-    relation: Relation = found[0]
+    row = work.row(event_tables.relation_of_event, {"of_ledger": journal.id, "of_number": number})
+    assert row is not None
+    relation: Relation = row[0]
     return relation
 
 
 def _cost(work: Transaction, journal: Journal, number: int) -> Cost:
-    found = work.row(event_tables.cost_of_event, {"of_ledger": journal.id, "of_number": number})
-    assert found is not None
-    return read_cost(found[0])
+    row = work.row(event_tables.cost_of_event, {"of_ledger": journal.id, "of_number": number})
+    assert row is not None
+    return read_cost(row[0])

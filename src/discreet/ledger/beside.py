@@ -230,20 +230,20 @@ class Beside:
     def read_key(self) -> bytes | None:
         """The key; None where there is no file."""
         try:
-            found = self.key.read_bytes()
+            key = self.key.read_bytes()
         except FileNotFoundError:
             return None
         except OSError as problem:
             raise LedgerUnavailable(
                 f"the key file {self.key} must be readable: {problem.strerror}; check its owner"
             ) from None
-        return found
+        return key
 
     def make_key(self) -> bytes:
         """A new key, on the disk before it is used; in a writer's turn."""
-        made = secrets.token_bytes(KEY_BYTES)
-        write_private(self.key, made)
-        return made
+        key = secrets.token_bytes(KEY_BYTES)
+        write_private(self.key, key)
+        return key
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -286,8 +286,8 @@ def _records(descriptor: int, ledger: int) -> tuple[bytes, bytes]:
     place = _place(ledger, 0)
     if place > 32 * _RECORD:  # one read where they lie close together
         return os.pread(descriptor, _RECORD, 0), os.pread(descriptor, 2 * _RECORD, place)
-    found = os.pread(descriptor, place + 2 * _RECORD, 0)
-    return found[:_RECORD], found[place:]
+    content = os.pread(descriptor, place + 2 * _RECORD, 0)
+    return content[:_RECORD], content[place:]
 
 
 def _place(ledger: int, turn: int) -> int:
@@ -327,13 +327,13 @@ def beside(path: str, *, fresh: bool, in_use: Collection[Path]) -> Beside:
     """
     real = Path(os.path.realpath(path))
     with _knowing:
-        found = _known.setdefault(real, Beside(real))
+        shared = _known.setdefault(real, Beside(real))
         if fresh:
-            found.close()
+            shared.close()
         for other in _known.values():
-            if other is not found and other.path not in in_use:
+            if other is not shared and other.path not in in_use:
                 other.close()
-        return found
+        return shared
 
 
 def forget_threads() -> None:

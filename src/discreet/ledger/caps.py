@@ -27,5 +27,5 @@ def implies(cap: Cost, paid: Cost) -> None:
 
 
 def _converts(cap: Cost, paid: Cost) -> bool:
-    found = epsilon(replace(cap, epsilon=None), paid.delta)
-    return paid.epsilon is not None and found < math.inf and Fraction(found) <= paid.epsilon
+    implied = epsilon(replace(cap, epsilon=None), paid.delta)
+    return paid.epsilon is not None and implied < math.inf and Fraction(implied) <= paid.epsilon

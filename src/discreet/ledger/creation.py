@@ -114,8 +114,8 @@ def _find(connection: Connection, name: str | None, database: Database) -> dict[
             )
         name = known[0] if known else DEFAULT
     check_layout(connection, database)
-    found = connection.execute(event_tables.find_ledger, {"of_name": name}).mappings().one_or_none()
-    return None if found is None else dict(found)
+    row = connection.execute(event_tables.find_ledger, {"of_name": name}).mappings().one_or_none()
+    return None if row is None else dict(row)
 
 
 def check_layout(connection: Connection, database: Database) -> None:

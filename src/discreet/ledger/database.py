@@ -202,7 +202,7 @@ class Database:
         outcome = outcome or (CHARGED if write else READ)
         with self._lock, self._turn(write, outcome):
             raw: Any = self._connected(outcome).connection.dbapi_connection
-            made = Transaction(raw, self._compiled, outcome)
+            transaction = Transaction(raw, self._compiled, outcome)
             try:
                 try:
                     self._wait_for_disk(durable)
@@ -213,31 +213,35 @@ class Database:
                     elif not durable:
                         raw.execute("SET LOCAL synchronous_commit = off")
                     with self.undisturbed():
-                        yield made
-                    made.committed = None
+                        yield transaction
+                    transaction.committed = None
                     raw.commit()
-                    made.committed = True
+                    transaction.committed = True
                 except BaseException:
-                    if made.committed is False:
-                        for act in made.undone:
+                    if transaction.committed is False:
+                        for act in transaction.undone:
                             act()
                     raw.rollback()
                     raise
                 if write:
                     self._settle_soon()
-                    for act in made.after:
+                    for act in transaction.after:
                         act()
                     if durable:
                         self._arrived()
-                        for act in made.durable:
+                        for act in transaction.durable:
                             act()
                     else:
-                        self._awaited += made.durable
+                        self._awaited += transaction.durable
             except self._errors.IntegrityError as problem:
-                raise self._corrupt(made.outcome) from problem
+                raise self._corrupt(transaction.outcome) from problem
             except (self._errors.Error, OSError) as problem:
-                stages = {False: made.outcome.before, None: made.outcome.during, True: made.outcome.after}
-                raise self._unavailable(problem, stages[made.committed]) from problem
+                stages = {
+                    False: transaction.outcome.before,
+                    None: transaction.outcome.during,
+                    True: transaction.outcome.after,
+                }
+                raise self._unavailable(problem, stages[transaction.committed]) from problem
 
     def _connected(self, outcome: Outcome = CHARGED) -> Connection:
         if self._gone:

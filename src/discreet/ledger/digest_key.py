@@ -46,11 +46,11 @@ def find_or_make(database: Database, connection: Connection) -> bytes:
         known = database.beside.read_key()
         # One that was cut short is no key any more.
         return known if known is not None and len(known) == KEY_BYTES else database.beside.make_key()
-    found = connection.execute(select(event_tables.keys.c.secret)).scalar()
-    if found is None:
-        found = secrets.token_hex(32)
-        connection.execute(event_tables.keys.insert(), {"id": 1, "secret": found})
-    return bytes.fromhex(found)
+    secret = connection.execute(select(event_tables.keys.c.secret)).scalar()
+    if secret is None:
+        secret = secrets.token_hex(32)
+        connection.execute(event_tables.keys.insert(), {"id": 1, "secret": secret})
+    return bytes.fromhex(secret)
 
 
 def for_another(database: Database, connection: Connection) -> bytes:
@@ -68,14 +68,14 @@ def for_another(database: Database, connection: Connection) -> bytes:
 def find(database: Database, keyed: str | None) -> bytes:
     """The key of a database, which must be the one a ledger was made with."""
     if database.beside is not None:
-        found = database.beside.read_key()
+        key = database.beside.read_key()
         where = str(database.beside.key)
     else:
         with database.transaction(write=False) as connection:
             secret = connection.execute(select(event_tables.keys.c.secret)).scalar()
-        found, where = None if secret is None else bytes.fromhex(secret), "the table discreet_keys"
-    if found is None or fingerprint(found) != keyed:
-        state = "missing" if found is None else "another one, or damaged"
+        key, where = None if secret is None else bytes.fromhex(secret), "the table discreet_keys"
+    if key is None or fingerprint(key) != keyed:
+        state = "missing" if key is None else "another one, or damaged"
         remedy = "restore it from a backup"
         if database.beside is not None:
             remedy += (
@@ -86,10 +86,10 @@ def find(database: Database, keyed: str | None) -> bytes:
             f"the key of the ledger's digests, {where}, is {state}: answers stored before cannot be found, and would be "
             f"paid for again; {remedy}. Nothing was charged"
         )
-    return found
+    return key
 
 
 def fits(database: Database, fingerprints: Collection[str | None]) -> bool:
     """Whether the key beside a file is there and is that of the ledgers with these fingerprints."""
-    found = None if database.beside is None else database.beside.read_key()
-    return found is not None and all(fingerprint(found) == each for each in fingerprints)
+    key = None if database.beside is None else database.beside.read_key()
+    return key is not None and all(fingerprint(key) == each for each in fingerprints)

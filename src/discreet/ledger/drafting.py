@@ -63,7 +63,7 @@ class Drafting:
     def want(self, bill: Bill, relation: Relation) -> Wanted:
         """A bill with the event that would pay for it and the keys of its answer."""
         draft = self.draft(bill.ask, bill.distance, checks.cost(bill.cost, self.test), relation)
-        found = [*self.keys(draft, bill.source), None] if bill.repeats else [None, None]
+        keys = [*self.keys(draft, bill.source), None] if bill.repeats else [None, None]
         restricted = bill.source.restriction
         rows = canonical({column: list(labels) for column, labels in restricted}) if restricted else None
-        return Wanted(bill, replace(draft, rows=rows, key=found[0]), found[0], found[1], self.payer(bill.ask))
+        return Wanted(bill, replace(draft, rows=rows, key=keys[0]), keys[0], keys[1], self.payer(bill.ask))

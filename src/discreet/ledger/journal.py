@@ -64,8 +64,8 @@ class Journal:
 
     def opening(self, work: Transaction, account: Account) -> str | None:
         """The hash of the event that opened an account, if there is such an event."""
-        found = work.row(event_tables.hash_of_event, {"of_ledger": self.id, "of_number": account.number})
-        return None if found is None else str(found[0])
+        event = work.row(event_tables.hash_of_event, {"of_ledger": self.id, "of_number": account.number})
+        return None if event is None else str(event[0])
 
     def part_that_paid(self, work: Transaction, account: Account) -> tuple[int, int] | None:
         """The number and part of the account on a part of the people that opened an account, if one did."""
@@ -120,14 +120,14 @@ class Journal:
     def lack(self, work: Transaction, books: Books, number: int, head: str) -> str | None:
         """What is wrong with a ledger that does not hold the event ``number`` with the hash ``head``; None, if it does."""
         if number == books.number:
-            found: str | None = books.head
+            own: str | None = books.head
         elif number > books.number:
-            found = None
+            own = None
         else:
             # The origin has no event of its own: the first one has its hash.
             event = work.row(event_tables.previous_of_event, {"of_ledger": self.id, "of_number": number + 1})
-            found = None if event is None else event[0]
-        if found == head:
+            own = None if event is None else event[0]
+        if own == head:
             return None
         return (
             f"the ledger {self.name!r} at {self.database} was set back or replaced: it has {books.number} events, and "

@@ -218,8 +218,8 @@ class Ledger:
     def unanswered(self) -> list[tuple[int, str]]:
         """The entries that are paid and not answered, and whether anyone looked for them: "paid" or "looked"."""
         with self._database.transaction(write=False) as connection:
-            found = connection.execute(event_tables.all_pending, {"of_ledger": self._journal.id})
-            return [(row.number, row.state) for row in found]
+            pending = connection.execute(event_tables.all_pending, {"of_ledger": self._journal.id})
+            return [(row.number, row.state) for row in pending]
 
     def open(self, account: Open, relation: Relation, unit: Unit | None = None) -> list[Account]:
         """Pay once for a plan of steps (``cost``) or for disjoint parts (``cost.padded()``); return the accounts.
@@ -312,17 +312,17 @@ class Ledger:
         keys = self._drafting.keys(self._drafting.draft(ask, Distance.of(1), Cost.nothing(), relation), source)
         with self._database.work(write=False) as work:
             for key in keys:
-                found = self._journal.find_release(work, key)
-                if found is not None:
-                    return Release.from_json(found.document)
+                row = self._journal.find_release(work, key)
+                if row is not None:
+                    return Release.from_json(row.document)
         return None
 
     def held(self, source: Source, relation: Relation) -> list[Release]:
         """Every stored release about these rows of this version of the table, in the order in which they were paid for."""
         stored = [Release.from_json(document) for document in self._journal.documents()]
         mine = [r for r in stored if r.query is not None and r.query.described]
-        found = [self.recall(Ask(r.query, r.mechanism), source, relation) for r in mine if r.query is not None]
-        known = {r.entry.number: r for r in found if r is not None and r.entry is not None}
+        recalled = [self.recall(Ask(r.query, r.mechanism), source, relation) for r in mine if r.query is not None]
+        known = {r.entry.number: r for r in recalled if r is not None and r.entry is not None}
         return [known[number] for number in sorted(known)]
 
     def _unit_draft(self, unit: Unit | None) -> str | None:

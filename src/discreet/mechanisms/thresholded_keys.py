@@ -149,16 +149,9 @@ class ThresholdedKeys(Mechanism):
         return total
 
     def _hidden(self, number: float) -> float:
-        """The probability that a key with this number is not shown."""
-        if isinstance(self.law, DiscreteLaplace):
-            steps, scale = math.ceil(self.least_shown) - int(number), float(self.law.scales[0])
-            q = math.exp(-1 / scale)
-            return 1 - q**steps / (1 + q) if steps >= 0 else q ** (1 - steps) / (1 + q)
-        from scipy.special import ndtr
-
-        grid = float(self.law.grid)
-        edge = math.ceil(self.least_shown / self.law.grid) * grid - grid / 2
-        return float(ndtr((edge - number) / float(self.law.scales[0])))
+        """The probability that a key with this number is not shown: noise is symmetric, so one step short of the edge."""
+        edge = math.ceil(self.least_shown / self.law.grid) * self.law.grid
+        return float(self.law.at_least(number - float(edge - self.law.grid)))
 
     def error(self, level: float = 0.95) -> float:
         """How far noise moves a number at most, with probability ``level``."""

@@ -124,9 +124,9 @@ def looked_at(source: StoredTable) -> Scan:
         columns, counts = source.counted([name])
         texts, index = texts_of(columns[0])
         cells = Counter(dict(zip(*_totals(index, counts), strict=True)))
-        told = [(texts[place] or "", times) for place, times in cells.most_common(_MOST_CELLS) if texts[place] is not None]
-        found = _judged(name, told)
-        findings.append(found) if found is not None else clear.append(name)
+        known = [(texts[place] or "", times) for place, times in cells.most_common(_MOST_CELLS) if texts[place] is not None]
+        finding = _of_column(name, known)
+        findings.append(finding) if finding is not None else clear.append(name)
     if not findings and not clear:
         raise InvalidRequest("a table without columns has nothing to look at")
     return Scan(tuple(findings), tuple(clear))
@@ -140,14 +140,15 @@ def _totals(index: Any, counts: Any) -> tuple[list[int], list[int]]:
     return here.tolist(), sums[here].tolist()
 
 
-def _judged(name: str, told: list[tuple[str, int]]) -> Finding | None:
-    rows = max(1, sum(times for _, times in told))
+def _of_column(name: str, cells: list[tuple[str, int]]) -> Finding | None:
+    """What a column holds, from its name and its ``cells`` with how often each occurs; None where it looks clear."""
+    rows = max(1, sum(times for _, times in cells))
     hint = next((kind for kind, words in _HEADERS if re.search(words, name, re.IGNORECASE)), None)
-    texts = sum(times for cell, times in told if len(cell.split()) >= _LONG)
-    if told and texts / rows > _ENOUGH and hint != "address":
-        return _text(name, told, rows)
+    texts = sum(times for cell, times in cells if len(cell.split()) >= _LONG)
+    if cells and texts / rows > _ENOUGH and hint != "address":
+        return _text(name, cells, rows)
     forms: Counter[str] = Counter()
-    for cell, times in told:
+    for cell, times in cells:
         for kind, fits in _FORMS.items():
             if fits(cell):
                 forms[kind] += times
@@ -155,18 +156,18 @@ def _judged(name: str, told: list[tuple[str, int]]) -> Finding | None:
     if hint is not None and hint in PROPOSALS:
         return _finding(name, hint, forms[hint] / rows)
     kind, times = forms.most_common(1)[0] if forms else ("", 0)
-    return _finding(name, kind, times / rows) if times / rows > _ENOUGH else _text(name, told, rows)
+    return _finding(name, kind, times / rows) if times / rows > _ENOUGH else _text(name, cells, rows)
 
 
 def _finding(name: str, kind: str, share: float, within: dict[str, int] | None = None) -> Finding:
     return Finding(name, kind, round(share, 4), *PROPOSALS[kind], within or {})
 
 
-def _text(name: str, told: list[tuple[str, int]], rows: int) -> Finding | None:
+def _text(name: str, cells: list[tuple[str, int]], rows: int) -> Finding | None:
     """A column whose cells are not of one kind, where identifiers stand in some of them, however few."""
     within: Counter[str] = Counter()
     hit = 0
-    for cell, times in told:
+    for cell, times in cells:
         kinds = {match.kind for match in patterns.find(cell)}
         if len(cell.split()) < _LONG:  # two large words by themselves are a category more often than a name
             kinds.discard("name")

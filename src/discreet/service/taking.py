@@ -84,11 +84,12 @@ class Taker:
             refused = Taken(row.ref, row.n, "denied", identity.analyst, token)
             if not isinstance(row.body, str) or queued.get(identity.analyst, 0) >= self.config.limits.queued:
                 return refused
-            return self._judged(refused, parse(row.body, self.config.limits), now)
+            return self._decided(refused, parse(row.body, self.config.limits), now)
         except DiscreetError:
             return Taken(row.ref, row.n, "denied", 0 if identity is None else identity.analyst, token)
 
-    def _judged(self, row: Taken, question: RemoteQuestion, now: float) -> Taken:
+    def _decided(self, row: Taken, question: RemoteQuestion, now: float) -> Taken:
+        """The row with the state that its question comes to."""
         asked = replace(row, question=question)
         table = self.outbox.table(question.table)
         if table is None or question.table not in self.config.tables:

@@ -18,7 +18,7 @@ from discreet.errors import InvalidRequest, UnsupportedFormat
 from discreet.inference.evidence.laws import Density, density, response_matrix
 from discreet.inference.evidence.local_reports import LocalLaw, as_release, lines, log_chances
 from discreet.inference.evidence.statistic import Reader, Statistic, translate
-from discreet.inference.models.base import Array, DataModel, FiniteModel, Records
+from discreet.inference.models.base import Array, DataModel, Records, TableModel
 from discreet.inference.models.dirichlet_multinomial import DirichletMultinomial
 from discreet.inference.models.own import check_arguments
 from discreet.inference.samplers.compiled import once
@@ -313,23 +313,23 @@ def _counting(each: Callable[..., Any], model: DataModel, values: Floats) -> Flo
 
 def _default(model: DataModel, values: Floats) -> Statistic:
     """For data from elsewhere without a query: what is clear by itself, the cells of a table or the number of ones."""
-    sizes = getattr(model, "sizes", None) if isinstance(model, FiniteModel) else None
-    if sizes is not None and values.size == 1 and sizes == (2,):
+    if not isinstance(model, TableModel):
+        raise InvalidRequest(
+            "the release does not say what was computed; give infer(..., statistic=) a function of one record, with its "
+            "clamp"
+        )
+    if values.size == 1 and model.sizes == (2,):
         return Statistic(lambda records, index, released: records[:, None] * 1.0, 1)
-    if isinstance(model, FiniteModel) and sizes is not None and values.size == model.cells:
+    if values.size == model.cells:
         cells = model.cells
 
         def one_hot(records: Records, index: Array, released: Array) -> Array:
             return (records[:, None] == jnp.arange(cells)).astype(float)
 
         return Statistic(one_hot, cells, ones=np.ones(cells), smooth=one_hot)
-    if sizes is not None:
-        raise InvalidRequest(
-            f"the release has {values.size} numbers and the model's table {sizes} other cells; shapes must match, or "
-            "give infer(..., statistic=) what a record adds to"
-        )
     raise InvalidRequest(
-        "the release does not say what was computed; give infer(..., statistic=) a function of one record, with its clamp"
+        f"the release has {values.size} numbers and the model's table {model.sizes} other cells; shapes must match, or "
+        "give infer(..., statistic=) what a record adds to"
     )
 
 
@@ -368,18 +368,16 @@ def _reports(release: Release, model: DataModel) -> ReportEvidence | NumberRepor
     if isinstance(law, LocalLaw):
         return _local(law, model)
     assert isinstance(law, RandomizedResponse)
-    sizes = getattr(model, "sizes", None) if isinstance(model, FiniteModel) else None
-    if sizes is None:
+    if not isinstance(model, TableModel):
         raise InvalidRequest(f"randomised response needs a table model, got {model.name!r}; use DirichletMultinomial")
-    reports = np.asarray(release.value, dtype=object)
+    sizes, reports = model.sizes, np.asarray(release.value, dtype=object)
     reports = reports.reshape(len(reports), -1) if reports.ndim else reports.reshape(1, 1)
     if reports.shape[1] != len(sizes) or any(size != len(law.categories) for size in sizes):
         raise InvalidRequest(
             f"reports of {reports.shape[1]} answers among {len(law.categories)} categories do not match a table of {sizes}"
         )
     labels = list(law.categories)
-    place = getattr(model, "place", None)
-    if place is not None and place(labels) == 0:
+    if model.place(labels) == 0:
         labels.reverse()
     order = {label: i for i, label in enumerate(labels)}
     try:
@@ -393,15 +391,13 @@ def _reports(release: Release, model: DataModel) -> ReportEvidence | NumberRepor
 
 
 def _local(law: LocalLaw, model: DataModel) -> ReportEvidence | NumberReports:
-    sizes = getattr(model, "sizes", None) if isinstance(model, FiniteModel) else None
-    if sizes is None:
+    if not isinstance(model, TableModel):
         if isinstance(law.law, FrequencyOracle) or model.variables != 1:
             what = "categories" if isinstance(law.law, FrequencyOracle) else "one number"
             raise InvalidRequest(f"reports of {law.law.name} need a model of {what}, got {model.name!r}")
         return NumberReports(law, np.arange(len(next(iter(law.columns.values())))))
     labels = list(law.categories)
-    if sizes != (len(labels),):
-        raise InvalidRequest(f"reports among {len(labels)} categories do not match a table of {sizes}")
+    if model.sizes != (len(labels),):
+        raise InvalidRequest(f"reports among {len(labels)} categories do not match a table of {model.sizes}")
     matrix, codes = lines(law)
-    place = getattr(model, "place", None)
-    return ReportEvidence(matrix[:, ::-1] if place is not None and place(labels) == 0 else matrix, codes)
+    return ReportEvidence(matrix[:, ::-1] if model.place(labels) == 0 else matrix, codes)

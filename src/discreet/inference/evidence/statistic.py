@@ -20,7 +20,7 @@ from discreet.core import grid as quantum
 from discreet.core.query import Query
 from discreet.core.x64 import jnp
 from discreet.errors import InvalidRequest
-from discreet.inference.models.base import Array, DataModel, FiniteModel, Records
+from discreet.inference.models.base import Array, DataModel, Records, TableModel
 from discreet.statistics.cells import Cells, Factor, bins, codes_of, cut
 from discreet.statistics.joint import Bundle
 from discreet.statistics.spread import Spread
@@ -61,7 +61,7 @@ class Reader:
     def code(self, records: Records, factor: Factor) -> Array:
         """The place of a record's value among the labels or bins of a factor."""
         values = self.model.column(records, self.positions[factor.column])
-        if not isinstance(self.model, FiniteModel) or not hasattr(self.model, "sizes"):
+        if not isinstance(self.model, TableModel):
             return bin_of(factor, values) if factor.kind == "bins" else self._refuse(factor)
         size = self.model.sizes[self.positions[factor.column]]
         if factor.size != size:
@@ -69,11 +69,8 @@ class Reader:
                 f"column {factor.column!r} has {factor.size} cells in the release and {size} in the model; shapes "
                 "must match: BetaBernoulli takes two labels, DirichletMultinomial any number"
             )
-        place = getattr(self.model, "place", None)
-        if place is not None and factor.kind == "category":
-            yes = place(factor.labels)
-            return jnp.where(values > 0, yes, 1 - yes)
-        return values
+        yes = self.model.place(factor.labels) if factor.kind == "category" else None
+        return values if yes is None else jnp.where(values > 0, yes, 1 - yes)
 
     def _refuse(self, factor: Factor) -> Array:
         raise InvalidRequest(

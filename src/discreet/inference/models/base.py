@@ -8,7 +8,7 @@ can be vectorised. Records are raw: what a query does to them before it adds the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar
 
@@ -129,6 +129,31 @@ class FiniteModel(FreeModel):
     @abstractmethod
     def support(self) -> Records:
         """One record for each cell, in order."""
+
+
+class TableModel(FiniteModel):
+    """A model of a table of categories whose cells have a Dirichlet prior, so that their counts are all it learns from.
+
+    ``sizes`` are the numbers of labels of its columns, and ``weights`` the prior's alpha of every cell.
+    """
+
+    @property
+    @abstractmethod
+    def sizes(self) -> tuple[int, ...]:
+        """How many labels each column has."""
+
+    @property
+    @abstractmethod
+    def weights(self) -> Floats:
+        """Alpha of every cell."""
+
+    @abstractmethod
+    def from_counts(self, key: Array, counts: Array) -> Theta:
+        """Parameters given the counts of the cells, in the last axis: a draw from Dirichlet(alpha + counts)."""
+
+    def place(self, labels: Sequence[Any]) -> int | None:
+        """Which of two labels counts as 1; None where cells are in the order of the labels."""
+        return None
 
 
 def _plain(value: Any) -> Any:

@@ -11,13 +11,13 @@ import numpy as np
 from discreet.core.labels import canonical
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference.models.base import Array, FiniteModel, Floats, Records, Theta, column_names, positive
+from discreet.inference.models.base import Array, Floats, Records, TableModel, Theta, column_names, positive
 
 _YES = ("1", "true", "yes", "y", "t")
 
 
 @dataclass(frozen=True)
-class BetaBernoulli(FiniteModel):
+class BetaBernoulli(TableModel):
     """Every record is 1 with probability theta ~ Beta(a, b), else 0.
 
     ``success`` is the label that counts as 1 where a release speaks of categories; labels such as yes, true and 1 are
@@ -41,7 +41,7 @@ class BetaBernoulli(FiniteModel):
         object.__setattr__(self, "columns", column_names(self.columns, 1))
 
     @property
-    def weights(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def weights(self) -> Floats:
         """Alpha of zeros and ones."""
         return np.array([self.b, self.a])
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
-from discreet.inference.models.base import Array, FiniteModel, Floats, Records, Theta, column_names, positive
+from discreet.inference.models.base import Array, Floats, Records, TableModel, Theta, column_names, positive
 
 
 @dataclass(frozen=True)
-class DirichletMultinomial(FiniteModel):
+class DirichletMultinomial(TableModel):
     """Every record falls into one cell of a table, with probabilities theta ~ Dirichlet(alpha).
 
     ``alpha`` is one number for all cells or a list with one for each (in the order of the table, last axis fastest).
@@ -68,7 +68,7 @@ class DirichletMultinomial(FiniteModel):
         return math.prod(self.sizes)
 
     @property
-    def weights(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def weights(self) -> Floats:
         """Alpha of every cell."""
         return np.broadcast_to(np.asarray(self.alpha, np.float64), (self.cells,))
 

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.core.x64 import jax, jnp
-from discreet.inference.models.base import Array, FiniteModel, Theta
+from discreet.inference.models.base import Array, TableModel, Theta
 from discreet.inference.models.rows import Rows
 from discreet.inference.samplers.compiled import compiled_for, once
 from discreet.inference.samplers.problem import SamplingProblem
@@ -54,8 +54,7 @@ class DrawsOfCounts:
 
 def takes_counts(problem: SamplingProblem) -> bool:
     """Whether the release is a function of the counts of a table with a Dirichlet prior."""
-    made = isinstance(problem.model, FiniteModel) and hasattr(problem.model, "from_counts")
-    return made and bool(problem.evidence.parts) and not problem.evidence.indexed
+    return isinstance(problem.model, TableModel) and bool(problem.evidence.parts) and not problem.evidence.indexed
 
 
 def exact_counts(problem: SamplingProblem, key: Array, size: int) -> DrawsOfCounts | None:
@@ -101,7 +100,8 @@ def _log_total(problem: SamplingProblem, n: Floats) -> Floats:
     from scipy.special import gammaln
 
     rows = problem.rows
-    whole = float(problem.model.weights.sum())  # type: ignore[attr-defined]
+    assert isinstance(problem.model, TableModel)
+    whole = float(problem.model.weights.sum())
     prior = np.zeros(n.shape) if not isinstance(rows, Rows) else np.asarray(once(jax.vmap(rows.log_prior), jnp.asarray(n)))
     return np.asarray(prior + gammaln(n + 1) - gammaln(n + whole))
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.evidence.releases import ReportEvidence
-from discreet.inference.models.base import Array, FiniteModel, Theta
+from discreet.inference.models.base import Array, FiniteModel, TableModel, Theta
 from discreet.inference.samplers.problem import SamplingProblem
 
 _BATCH, _MOST_BATCHES = 4096, 256
@@ -28,8 +28,10 @@ _BATCH, _MOST_BATCHES = 4096, 256
 
 def can_be_independent(problem: SamplingProblem) -> bool:
     """Whether the conditions above hold."""
-    reports, weights = problem.evidence.reports, getattr(problem.model, "weights", None)
-    if not isinstance(reports, ReportEvidence) or problem.evidence.parts or weights is None or not (weights == 1.0).all():
+    model, reports = problem.model, problem.evidence.reports
+    if not isinstance(reports, ReportEvidence) or problem.evidence.parts:
+        return False
+    if not isinstance(model, TableModel) or not (model.weights == 1.0).all():
         return False
     matrix = reports.matrix
     whole = matrix.shape[0] == matrix.shape[1] and np.allclose(matrix.sum(0), 1.0, rtol=0, atol=1e-9)

@@ -17,16 +17,14 @@ from typing import Any
 from discreet.core.x64 import jax, jnp
 from discreet.errors import InvalidRequest
 from discreet.inference.evidence.releases import ReportEvidence
-from discreet.inference.models.base import Array, FiniteModel
+from discreet.inference.models.base import Array, TableModel
 from discreet.inference.samplers.problem import Kernel, SamplingProblem, State
 
 
 def whole_table(problem: SamplingProblem) -> Kernel:
     """The sampler."""
-    model: Any = problem.model
-    reports = problem.evidence.reports
-    table = isinstance(model, FiniteModel) and hasattr(model, "from_counts")
-    if not isinstance(reports, ReportEvidence) or problem.evidence.parts or not table:
+    model, reports = problem.model, problem.evidence.reports
+    if not isinstance(reports, ReportEvidence) or problem.evidence.parts or not isinstance(model, TableModel):
         raise InvalidRequest(
             "the sampler 'whole_table' needs reports of single people and nothing else; use 'counts' or 'sweep'"
         )
