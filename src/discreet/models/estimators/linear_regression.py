@@ -26,7 +26,7 @@ from discreet.models.perturbation import noise_variance, objective_law, ridge_of
 from discreet.models.protocol import Columns
 from discreet.models.queries.ball_problem import BallProblem
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser
-from discreet.models.queries.regression_sums import RegressionSums, read, solve, spread_of
+from discreet.models.queries.regression_sums import RegressionSums, error_law_of, read, solve
 
 METHODS = ("statistics", "objective")
 _TARGET_FACTOR = Fraction(3, 2)
@@ -119,8 +119,8 @@ class LinearRegression(Coefficients, PerturbedRegression):
         ridge = float(fitted.ridge / design.most_weight)  # the sums are of weights over their bound
         found = solve(fitted.moments, ridge, design.intercept)
         names = (*design.names, *(["intercept"] if design.intercept else []))
-        spread = spread_of(fitted.moments, found, ridge, design.intercept).along(fitted.entry_lines)
-        return Known(names, fitted.table, spread, float(fitted.ridge))
+        error_law = error_law_of(fitted.moments, found, ridge, design.intercept).along(fitted.entry_lines)
+        return Known(names, fitted.table, error_law, float(fitted.ridge))
 
     def test(self, coefficients: Any, value: Any = 0.0) -> CoefficientTest:
         """Whether coefficients of the population, without a ridge, have given values; costs nothing.

@@ -206,7 +206,7 @@ def _normal(moments: RegressionMoments, intercept: bool) -> tuple[Floats, Floats
     return moments.repaired[:kept, :kept], moments.repaired[:kept, -1]
 
 
-def spread_of(moments: RegressionMoments, theta: Floats, ridge: float, intercept: bool) -> ErrorLaw:
+def error_law_of(moments: RegressionMoments, theta: Floats, ridge: float, intercept: bool) -> ErrorLaw:
     """What coefficients of entries in [-1, 1] are wrong by: the sampling of the rows, and the noise.
 
     With K = (sum of x x') + ridge, the coefficients are wrong by K^-1 (sum of x (y - theta . x) - its mean + e - E
