@@ -122,5 +122,5 @@ def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File
 
     for path, text in pages().items():
-        files.append(File.generated(config, path, content=text))
+        files.append(File.generated(config, path, content=uses.LATER + text))
     return files

@@ -79,7 +79,7 @@ def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File
 
     for path, (_, text) in pages().items():
-        files.append(File.generated(config, path, content=text))
+        files.append(File.generated(config, path, content=uses.LATER + text))
     return files
 
 

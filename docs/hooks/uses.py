@@ -17,6 +17,7 @@ PACKAGES = ("models", "hypotheses", "inference", "synthetic", "local", "protect"
 COMMENT, NAME = re.compile(r"  # (.*)"), re.compile(r"\bds(?:\.\w+)+")  # "# a ds.Result" says what a statement makes
 MODULES = ("ds", "np", "session", "rng", "pd", "pl", *(f"ds.{name}" for name in PACKAGES), *PACKAGES)
 LONGEST = 20  # lines of a statement that is shown
+LATER = "---\nsearch:\n  boost: 0.01\n---\n\n"  # of a generated page: a search finds the pages for everybody first
 
 
 class Statement(NamedTuple):

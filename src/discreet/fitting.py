@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.core.ask import Ask, Open, Reopen
 from discreet.core.cost import Cost
+from discreet.core.labels import closest
 from discreet.core.numbers import Number
 from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.result import Result
 from discreet.core.runner import Procedure, plan
 from discreet.core.schema import Categories, Schema
-from discreet.errors import InvalidRequest
+from discreet.errors import InvalidRequest, UnknownName
 from discreet.models.estimators.privacy import asked_ridge_of
 from discreet.models.protocol import Columns, Scorable
 from discreet.previews import FitPreview
@@ -193,9 +194,20 @@ def _check_columns(schema: Schema, features: Sequence[str], target: str) -> None
     """Refuse features that are no list, and a target whose classes are yet to be found: finding them is not a fit's."""
     if isinstance(features, str):
         raise InvalidRequest(f"features is a list of columns, got {features!r}")
+    unknown = [name for name in dict.fromkeys((*features, target)) if name and not _is_known(schema, name)]
+    if len(unknown) > 1:
+        raise UnknownName(f"no columns are declared as {', '.join(map(repr, unknown))}{closest(unknown[0], schema.columns)}")
     goal = schema[target] if target else None
     if isinstance(goal, Categories) and goal.private:
         raise InvalidRequest(f"the classes of a target must be known, got {target!r}, whose labels are yet to be found")
+
+
+def _is_known(schema: Schema, name: str) -> bool:
+    """Whether a name is that of a column, or an expression that stands for one."""
+    try:
+        return schema[name] is not None
+    except UnknownName:
+        return False
 
 
 def _columns(table: Table, features: Sequence[str], target: str, weight: str | None, propensity: str | None) -> Columns:
@@ -239,7 +251,7 @@ def _check_model(model: Any, session: Fitting, target: str | None) -> str:
 
     Returns the target, empty where the model has none.
     """
-    from discreet.models.estimators.private_model import PrivateModel
+    from discreet.models.estimators.private_model import PrivateModel, at_once
 
     if not isinstance(model, PrivateModel):
         kind = (
@@ -249,25 +261,27 @@ def _check_model(model: Any, session: Fitting, target: str | None) -> str:
             f"a session fits models of discreet.models, got {kind}; use one of them, such as LogisticRegression(epsilon=1)"
         )
     name, given = type(model).__name__, model.get_params(deep=False)
-    for word in ("bounds", "target_bounds", "classes"):
-        if given.get(word) is not None:
-            raise InvalidRequest(
-                f"in a session {word} come from the schema, got {name}({word}={given[word]!r}); leave it out"
-            )
+    found = [
+        f"in a session {word} come from the schema, got {name}({word}={given[word]!r}); leave it out"
+        for word in ("bounds", "target_bounds", "classes")
+        if given.get(word) is not None
+    ]
     if given.get("neighbors", "add_remove") not in ("add_remove", session.schema.neighbors):
-        raise InvalidRequest(
+        found.append(
             f"in a session neighbors is that of the schema, {session.schema.neighbors!r}, got "
             f"{name}(neighbors={given['neighbors']!r}); leave it out, or declare it in the schema"
         )
     if given.get("ledger") is not None and given["ledger"] is not getattr(session, "ledger", None):
-        raise InvalidRequest(f"in a session the session's ledger pays, got another in {name}(ledger=...); leave it out")
+        found.append(f"in a session the session's ledger pays, got another in {name}(ledger=...); leave it out")
     if given.get("random_state") is not None:
-        raise InvalidRequest(
+        found.append(
             f"in a session noise comes from the session, got {name}(random_state={given['random_state']!r}); leave it out, "
             "or for tests make Session(..., ledger='test', seed=...)"
         )
     if model.supervised and target is None:
-        raise InvalidRequest(f"{name} needs target=, the column it learns to predict; got none")
+        found.append(f"{name} needs target=, the column it learns to predict; got none")
     if not model.supervised and target is not None:
-        raise InvalidRequest(f"{name} learns from features alone, got target={target!r}; leave it out")
+        found.append(f"{name} learns from features alone, got target={target!r}; leave it out")
+    if found:
+        raise InvalidRequest(at_once(found))
     return target or ""

@@ -50,6 +50,13 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
         assert not re.findall(r"url\([\"']?(?:https?:)?//", sheet.read_text()), sheet
 
 
+def test_pages_that_are_opened_from_a_folder_can_be_searched(site: Path) -> None:
+    """A browser fetches nothing for such a page: the index is a script, and so is what stands in for a worker."""
+    assert (site / "search" / "search_index.js").read_text().startswith("var __index = {")
+    assert (site / "iframe-worker.js").is_file()
+    assert re.search(r"<script src=\"\.\./iframe-worker.js\"", (site / "how-to" / "models.html").read_text())
+
+
 class Links(HTMLParser):
     """The places of a page, and where it points to."""
 

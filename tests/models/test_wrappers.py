@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 
 import discreet as ds
-from discreet.errors import BudgetExceeded, InvalidRequest
+from discreet.errors import BudgetExceeded, InvalidRequest, UnknownName
 
 m = ds.models
 X, Y = load_iris(return_X_y=True)
@@ -61,6 +61,7 @@ def test_calibration_and_a_search_pay_for_each_fit_and_stop_at_the_budget() -> N
         (m.LinearSVC(), ["epsilon", "bounds", "classes"]),
         (m.SGDClassifier(), ["epsilon", "delta", "bounds", "classes", "expected_rows"]),
         (m.MLPClassifier(epsilon=1), ["delta", "bounds", "classes", "expected_rows"]),
+        (m.GammaRegressor(target_bounds=(1, 9)), ["epsilon", "bounds"]),
         (m.SGDRegressor(epsilon=1), ["delta", "bounds", "target_bounds", "expected_rows"]),
     ],
 )
@@ -69,6 +70,21 @@ def test_all_that_is_missing_is_said_at_once(model: object, words: list[str]) ->
         model.fit(X, Y)  # type: ignore[attr-defined]
     for word in words:
         assert word in str(raised.value)
+    assert "got 0 in y" not in str(raised.value), "nothing is said about targets that are not there"
+
+
+def test_a_session_says_all_that_is_wrong_at_once() -> None:
+    columns = {"a": ds.Real(0, 1), "y": ds.Categories([0, 1])}
+    session = ds.Session({"a": [0.5], "y": [1]}, ds.Schema(columns), ds.Budget(epsilon=1))
+    wrong = m.LogisticRegression(epsilon=1, bounds=(0, 1), classes=[0, 1], neighbors="replace", random_state=1)
+    for call in (session.fit, session.preview_fit, lambda model, *names: session.tune([model], *names)):
+        with pytest.raises(InvalidRequest, match=r"bounds come.*classes come.*neighbors is.*noise comes.*needs target="):
+            call(wrong, ["a"])
+        with pytest.raises(UnknownName, match="no columns are declared as 'b', 'c', 'z'; known: a, y"):
+            call(m.LogisticRegression(epsilon=1), ["a", "b", "c"], "z")
+    with pytest.raises(InvalidRequest, match="got no epsilon and no delta"):
+        session.fit(m.SGDClassifier(), ["a"], "y")
+    assert session.spent().epsilon == 0
 
 
 def test_a_pipeline_keeps_names_in_what_it_publishes_and_sparse_matrices_are_refused_with_a_remedy() -> None:

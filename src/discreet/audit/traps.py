@@ -190,6 +190,15 @@ def groups_cut_where_the_difference_is_largest(tables: int) -> Wrong:
     return np.asarray(beyond(score, 22 / k + 22 / (10 - k)).any(-1))
 
 
+@trap(1000)
+def bounds_chosen_by_the_data(tables: int) -> Wrong:
+    """Bounds around the middle 90 % of this table (2,000 lognormal values, epsilon 1): the mean loses its largest values."""
+    x = np.exp(_normal(tables, 2000))
+    low, high = np.quantile(x, [0.05, 0.95], axis=-1, keepdims=True)
+    cut, scale = np.clip(x, low, high), (high - low)[:, 0] / 2000
+    return beyond(cut.mean(-1) + scale * noise(1, tables) - np.exp(0.5), cut.var(-1) / 2000 + 2 * scale**2)
+
+
 @trap()
 def groups_with_negative_counts_left_out(tables: int) -> Wrong:
     """Fifty groups of two people, epsilon 0.2: those with a negative noisy count are dropped, the rest add up to more."""

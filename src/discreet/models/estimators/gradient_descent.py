@@ -18,6 +18,7 @@ from discreet.accounting.lots import Lots
 from discreet.core import numbers
 from discreet.core.ask import Account
 from discreet.core.numbers import Number
+from discreet.core.price import Price
 from discreet.core.query import Relation, check_relation
 from discreet.core.release import Entry, Release
 from discreet.core.runner import Desk, Procedure
@@ -171,11 +172,19 @@ class Descends(LossModel):
         )
 
     def _declarations(self) -> list[Callable[[], Any]]:
-        return [*super()._declarations(), self._check_delta, self._check_expected]
+        return [*super()._declarations(), self._check_expected]
 
-    def _check_delta(self) -> None:
-        if self.delta is None and self.epsilon != math.inf:
-            raise InvalidRequest("private gradient descent needs delta beside epsilon; give one, such as 1e-6", key="delta")
+    @property
+    def price(self) -> Price:
+        """What a fit may cost."""
+        if self.epsilon is None or (self.delta is None and self.epsilon != math.inf):
+            missing = [word for word in ("epsilon", "delta") if getattr(self, word) is None]
+            raise InvalidRequest(
+                f"{type(self).__name__} descends with normal noise and needs epsilon and delta beside it, got no "
+                f"{' and no '.join(missing)}; neither has a default",
+                key=missing[0],
+            )
+        return super().price
 
     def _check_expected(self) -> None:
         """Arrays under replace say their number of rows themselves."""
@@ -228,8 +237,8 @@ class Descends(LossModel):
         self, design: Design | None, network: Trainable, columns: Columns, relation: Relation, scale: float, **rest: Any
     ) -> Procedure[tuple[Trained, tuple[Release, ...]]]:
         """Buy the clip norm where it is to be bought, then descend, or go on with what a checkpoint holds."""
-        if self.epsilon is None:
-            raise InvalidRequest(f"{type(self).__name__} needs epsilon and delta; none has a default")
+        _ = self.price
+        assert self.epsilon is not None
         expected, lot, steps = self.settings(columns)
         asked = self.clip if isinstance(self.clip, ClipQuantile) else None
         epsilon = self.epsilon if asked is None else left_of(self.epsilon, asked)

@@ -171,7 +171,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             except InvalidRequest as problem:
                 found.append(str(problem))
         if len(found) > 1:
-            raise InvalidRequest("; ".join(f"({place}) {words}" for place, words in enumerate(found, 1)))
+            raise InvalidRequest(at_once(found))
 
     def accept(self, fitted: Any, columns: Columns) -> None:
         """Take what the procedure returned. A model fitted to a table predicts from columns by their names."""
@@ -248,6 +248,11 @@ class Perturbed(PrivateModel):
     rho: Number | None = None
     method: Any = "objective"
     intervals: bool = False
+
+
+def at_once(found: Sequence[str]) -> str:
+    """All that is wrong as one sentence, numbered where it is more than one thing."""
+    return found[0] if len(found) == 1 else "; ".join(f"({place}) {words}" for place, words in enumerate(found, 1))
 
 
 def _free_name(name: str, taken: Sequence[str]) -> str:

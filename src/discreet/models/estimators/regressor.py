@@ -76,7 +76,7 @@ class NumberModel(RegressorMixin, LossModel):  # type: ignore[misc]
             )
 
     def _declarations(self) -> list[Callable[[], Any]]:
-        return [lambda: self._target(np.zeros(1))]
+        return [lambda: self._target(np.ones(1))]
 
     def _target(self, y: Any) -> tuple[Any, Column]:
         from sklearn.utils.validation import check_array, column_or_1d
