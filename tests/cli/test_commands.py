@@ -74,7 +74,8 @@ def test_plan_touches_nothing(run: Run, folder: Path) -> None:
 def test_a_plan_says_which_number_of_rows_it_assumes(run: Run, folder: Path) -> None:
     schema = folder / "people.schema.toml"
     schema.write_text(schema.read_text().replace("expected_rows = 300\n", ""))
-    assert "Errors are for 1,000 rows (assumed, as the schema has no expected_rows)" in run("plan", folder / "people.toml").out
+    ran = run("plan", folder / "people.toml")
+    assert "Errors are for 1,000 rows (assumed, as the schema has no expected_rows)" in ran.out
 
 
 def test_plan_that_does_not_fit_says_so(run: Run, folder: Path) -> None:
