@@ -36,16 +36,16 @@ class FittedRegression(FittedLinear):
     @property
     def table(self) -> Floats:
         """The coefficients on the scale of the table, the constant last."""
-        made: Floats = self.design.target.unit * (self.design.lines @ self.theta)
+        coefficients: Floats = self.design.target.unit * (self.design.lines @ self.theta)
         if self.design.intercept:
-            made[-1] += self.design.target.middle
-        return made
+            coefficients[-1] += self.design.target.middle
+        return coefficients
 
     @property
     def entry_lines(self) -> Floats:
         """What turns coefficients of entries in [-1, 1] into those on the scale of the table, the target's middle aside."""
-        made: Floats = self.design.target.unit * self.design.stretch * self.design.lines
-        return made
+        lines: Floats = self.design.target.unit * self.design.stretch * self.design.lines
+        return lines
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -93,8 +93,8 @@ class NumberModel(RegressorMixin, LossModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:
         """The number predicted for each row. Values outside the bounds are clipped, as in ``fit``."""
-        found: Floats = self.predictor.predict(self.columns_of(X))
-        return found
+        predicted: Floats = self.predictor.predict(self.columns_of(X))
+        return predicted
 
     def _guesses(self, X: Any) -> Floats:
         """What is predicted, of each row to the last bit the same whoever else is there."""
