@@ -100,8 +100,8 @@ def test_summary_tests_and_price() -> None:
         model = m.GammaRegressor(epsilon=4, delta="1e-6", **facts).fit(X, y)
         assert ledger.spent().epsilon == 4
     known = model.confidence_intervals(0.999)
-    people = m.GammaRegressor(epsilon=math.inf, ridge=10, **BOUNDS).fit(*data(200_000, 2))
-    aim = np.array([*people.coef_, people.intercept_])  # ten times as many people, and as much of the ridge for each
+    people = m.GammaRegressor(epsilon=math.inf, ridge=5, **BOUNDS).fit(*data(100_000, 2))
+    aim = np.array([*people.coef_, people.intercept_])  # five times as many people, and as much of the ridge for each
     assert ((known.lower < aim) & (aim < known.upper)).all(), (known.lower, aim, known.upper)
     assert (known.upper - known.lower < 0.5).all()
     assert "intercept" in str(model.summary())
