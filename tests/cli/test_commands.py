@@ -61,6 +61,7 @@ def test_plan_touches_nothing(run: Run, folder: Path) -> None:
     assert "It fits: ε=0.5 would be left" in ran.out
     assert "rows of rank" in ran.out
     assert sorted(p.name for p in folder.iterdir()) == before, "a plan makes no ledger"
+    assert "Errors are for 300 rows (expected_rows in the schema)" in ran.out
     doc = run("plan", folder / "people.toml", "--json").doc
     assert doc["fits"]
     assert [a["cost"] for a in doc["asks"]] == ["ε=0.1", "ε=0.2", "ε=0.2"]
@@ -68,6 +69,13 @@ def test_plan_touches_nothing(run: Run, folder: Path) -> None:
     assert doc["price"]["epsilon"] == "1/2"
     assert 0 < doc["asks"][0]["error"] < 100
     assert doc["asks"][2]["rank_error"] > 0
+
+
+def test_a_plan_says_which_number_of_rows_it_assumes(run: Run, folder: Path) -> None:
+    schema = folder / "people.schema.toml"
+    schema.write_text(schema.read_text().replace("expected_rows = 300\n", ""))
+    ran = run("plan", folder / "people.toml")
+    assert "Errors are for 1,000 rows (assumed, as the schema has no expected_rows)" in ran.out
 
 
 def test_plan_that_does_not_fit_says_so(run: Run, folder: Path) -> None:

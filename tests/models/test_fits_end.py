@@ -27,7 +27,7 @@ from discreet.models.queries.constrained_problem import (
     minimise_within,
 )
 from discreet.models.queries.empirical_risk import Minimiser, Problem
-from discreet.models.queries.regression_sums import RegressionMoments, solve, spread_of
+from discreet.models.queries.regression_sums import RegressionMoments, error_law_of, solve
 from discreet.models.regions import EVERYWHERE, Ball, Box, FreeLast, Region, own_region
 from discreet.models.solve import newton_in_region, projected_gradient
 from discreet.models.solve.certificate import Minimum, PerturbedObjective
@@ -296,7 +296,7 @@ def test_sums_of_collinear_columns_are_solved_with_any_ridge() -> None:
     for ridge in (1e-300, 1e-12, 1.0):
         theta = solve(alike, ridge, True)
         assert np.isfinite(theta).all()
-        assert not np.isnan(spread_of(alike, theta, ridge, True).half_lengths(0.95)).any()
+        assert not np.isnan(error_law_of(alike, theta, ridge, True).half_lengths(0.95)).any()
     X = np.tile(np.linspace(-1, 1, 16)[:, None], (1, 3))
     made = m.LinearRegression(epsilon=np.inf, ridge="1e-12", bounds=(-1, 1), target_bounds=(-1, 1), neighbors="replace")
     assert np.isfinite(made.fit(X, X[:, 0]).coef_).all()

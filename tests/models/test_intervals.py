@@ -272,8 +272,8 @@ def test_releases_survive_json_and_a_plan_needs_no_data() -> None:
     schema, _ = made(1)
     fitted, asked = plan(model.procedure(Columns(schema, ("x0",), "y"), "add_remove"), "add_remove", 1000)
     assert len(asked) == 3
-    assert fitted.spread is not None
-    assert (fitted.spread.half_lengths(0.9) > 0).all()
+    assert fitted.error_law is not None
+    assert (fitted.error_law.half_lengths(0.9) > 0).all()
 
 
 def test_through_a_session_and_shares_of_ones_own() -> None:

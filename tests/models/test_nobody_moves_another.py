@@ -71,6 +71,47 @@ def test_random_features_do_not_feel_their_neighbours() -> None:
     assert np.isnan(kernel.rows_of(np.full((1, 7), 1e17))[0, :-1]).all()  # no digit of such an angle means anything
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        ds.models.LinearRegression(),
+        ds.models.PoissonRegressor(),
+        ds.models.GammaRegressor(),
+        ds.models.SGDRegressor(delta=0.01, expected_rows=200, steps=3),
+        ds.models.MLPRegressor(delta=0.01, expected_rows=200, steps=3, hidden_layer_sizes=(37, 11)),
+        ds.models.MLPRegressor(delta=0.01, expected_rows=200, steps=3, hidden_layer_sizes=(37,), activation="tanh"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_what_a_regression_predicts_of_a_row_that_is_scored_is_the_same_beside_any_others(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A BLAS computes the last of an odd number of rows in another way, and a product of many rows in several."""
+    rng, seen = np.random.default_rng(5), list[Any]()
+    X, y = rng.uniform(-1, 1, (200, 29)), rng.uniform(1, 2, 200)
+    model.set_params(epsilon=1, bounds=(-1, 1), target_bounds=(1, 2), random_state=1).fit(X, y)
+    desk = type(model).desk
+
+    def watched(self: Any, table: Any, schema: Any) -> Any:
+        seen.append(table["guess"])
+        return desk(self, table, schema)
+
+    monkeypatch.setattr(type(model), "desk", watched)
+    for begin, end in ((0, 200), (1, 200), *((7, end) for end in range(101, 107)), (0, 143)):
+        model.paid_score(X[begin:end], y[begin:end], epsilon=1)
+        assert (seen[-1] == seen[0][begin:end]).all()
+
+
+@pytest.mark.parametrize(
+    "model", [ds.models.PCA(n_components=20), ds.models.StandardScaler(), ds.models.KMeans(n_clusters=3)]
+)
+def test_what_a_later_private_model_reads_of_a_row_is_the_same_beside_any_others(model: Any) -> None:
+    X = np.random.default_rng(6).uniform(-1, 1, (200, 29))
+    whole = model.set_params(epsilon=1, bounds=(-1, 1), random_state=1).fit(X).transform(X)
+    for begin, end in ((1, 200), *((7, end) for end in range(101, 107)), (0, 143)):
+        assert (model.transform(X[begin:end]) == whole[begin:end]).all()
+
+
 def test_a_loss_without_a_bound_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="no bound on its slope"):
         Problem(DESIGN, Squared())

@@ -150,13 +150,13 @@ def _convolved(law: Any, steps: int) -> tuple[int, Any, float]:
         left >>= 1
         if left:
             square *= square
-    made = np.roll(fft.irfft(power, length), -low)[:kept]
+    masses = np.roll(fft.irfft(power, length), -low)[:kept]
     unit = float(np.finfo(np.longdouble).eps) / 2
     turn = _TURN * unit * math.log2(max(length, 2))
     wrong = turn * math.sqrt(length) * float(np.sqrt(np.sum(law * law)))
     sizes = np.abs(turned).astype(np.float64) * (1 + 2.0**-50) + wrong
     wide = math.sqrt(2 * float(np.sum(sizes ** (2 * (steps - 1)))))
-    return low, np.maximum(made, 0).astype(np.float64), 1.01 * (steps * (wrong + 3 * unit) + turn) * wide
+    return low, np.maximum(masses, 0).astype(np.float64), 1.01 * (steps * (wrong + 3 * unit) + turn) * wide
 
 
 def _deltas(mass: Any, interval: float) -> Any:

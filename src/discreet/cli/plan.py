@@ -22,14 +22,17 @@ def plan(
 ) -> None:
     """Show what FILE would cost, how wrong each answer is expected to be and what would be left; read no rows.
 
-    Errors are made up for the schema's expected_rows (1000 without it), values spread evenly between their bounds.
+    Errors are computed for the schema's expected_rows (1000 without it), values spread evenly between their bounds.
     """
-    doc = jobs.plan.planned(jobs.release_file.read(file))
+    release = jobs.release_file.read(file)
+    doc = jobs.plan.planned(release)
     if json:
         show.document(doc)
         return
     left = ("free: paid before" if a["known"] else a["left"] for a in doc["asks"])
     rows = [[a["title"], a["cost"], a["expected_error"], after] for a, after in zip(doc["asks"], left, strict=True)]
     show.table(f"Plan of {file}", ["question", "cost", "expected error", "left after it"], rows)
+    said = "expected_rows in the schema" if release.schema.expected_rows else "assumed, as the schema has no expected_rows"
+    show.say(f"Errors are for {doc['assumed_rows']:,} rows ({said}), with values spread evenly between their bounds.")
     show.say(f"Together: {doc['cost']}.")
     show.fits(doc)

@@ -100,6 +100,11 @@ class Reading(Named, ABC):
         """Whether what was released also tells of the population that the table is a sample of."""
         return False
 
+    @property
+    def hypothesis(self) -> float | None:
+        """For a hypothesis test: the effect under the hypothesis; None where it says no more than that there is none."""
+        return None
+
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         """Two ends that hold the population's value with probability ``level``, over sampling and noise."""
         raise InvalidRequest(

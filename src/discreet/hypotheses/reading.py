@@ -42,11 +42,6 @@ class HypothesisTest(CellReading):
     effect: ClassVar[str] = "Effect"
     ratio: ClassVar[bool] = False  # an effect that is seen is a factor, and no distance from the hypothesis
 
-    @property
-    def hypothesis(self) -> float | None:
-        """The effect under the hypothesis; None where it says no more than that there is none."""
-        return None
-
     def compared(self, releases: Sequence[Release]) -> dict[str, str]:
         """The first and the second group; X and Y where what was released does not name them."""
         query: Any = releases[0].query

@@ -193,8 +193,8 @@ class ObjectivePerturbation(Mechanism):
                 epsilon, delta = left, claim.delta
         if claim is not None and claim.rho is not None and rho + _rho_of(self.settle) <= claim.rho:
             rho = max(rho, claim.rho - _rho_of(self.settle))
-        made = Cost.renyi(lambda a: curve[ORDERS.index(a)], epsilon=epsilon, delta=delta, rho=rho)
-        return made + settle
+        of_noise = Cost.renyi(lambda a: curve[ORDERS.index(a)], epsilon=epsilon, delta=delta, rho=rho)
+        return of_noise + settle
 
     def release(self, exact: Any, *, seed: int | Random | None = None) -> Any:
         """The released minimiser of ``exact``, an objective with ``width`` and ``minimise``."""
@@ -204,8 +204,8 @@ class ObjectivePerturbation(Mechanism):
         law = Gaussian(self.scale, fine) if self.noise == "gaussian" else SphericalLaplace(self.scale, fine)
         linear = np.asarray(law.release(zeros, seed=random), np.float64)
         # The other half of the tolerance is for rounding the minimiser to doubles.
-        found = exact.minimise(linear, float(self.ridge), float(self.tolerance) / 2)
-        return self.settling(exact.width).release(found, seed=random)
+        minimiser = exact.minimise(linear, float(self.ridge), float(self.tolerance) / 2)
+        return self.settling(exact.width).release(minimiser, seed=random)
 
     def _fine(self, width: int) -> Fraction:
         """The grid of a linear term of ``width`` coordinates: its rounding, which ``settling`` hides, adds half to the
@@ -409,11 +409,11 @@ def _rho(problem: Smoothness, t: float, jacobian: float) -> float:
     edges, deltas = _profile_nodes(problem, t, jacobian)
     most = profiles.most_order(float(edges[-1]), t, jacobian) if problem.rows == 1 else 1.0
     terms = softmax.terms(problem.classes, problem.replaced)
-    found = profiles.concentrated(edges, deltas, closed, most, t * float(problem.pull), jacobian, terms)
+    rho = profiles.concentrated(edges, deltas, closed, most, t * float(problem.pull), jacobian, terms)
     if problem.classes > 1 and problem.replaced:
         # Two steps of removing and adding: zCDP of a group of two (Bun and Steinke 2016, proposition 27).
-        found = min(found, 4 * _rho(replace(problem, replaced=False), t / 2, jacobian))
-    return found
+        rho = min(rho, 4 * _rho(replace(problem, replaced=False), t / 2, jacobian))
+    return rho
 
 
 @lru_cache(maxsize=256)

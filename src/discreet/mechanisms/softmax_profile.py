@@ -106,9 +106,9 @@ def nodes(t: float, jacobian: float, classes: int, replaced: bool) -> tuple[Any,
         return terms(classes, replaced) * hockey_stick(max(0.0, epsilon - jacobian), t)
 
     edges = profiles.nodes(sums, jacobian + 7 * t)
-    found = np.array([profile(e, t, jacobian, classes, replaced) for e in edges.tolist()])
-    found[-1] = sums(float(edges[-1]))
-    return edges, found
+    deltas = np.array([profile(e, t, jacobian, classes, replaced) for e in edges.tolist()])
+    deltas[-1] = sums(float(edges[-1]))
+    return edges, deltas
 
 
 def renyi(order: float, t: float, jacobian: float, classes: int, replaced: bool) -> float:

@@ -60,15 +60,15 @@ class ThresholdedKeys(Mechanism):
     def __init__(
         self, law: Mechanism | dict[str, Any], threshold: Number, keys: int, slack: Number, minimum: int = 0
     ) -> None:
-        made = mechanisms.read(law) if isinstance(law, dict) else law
-        if not isinstance(made, DiscreteLaplace | Gaussian) or len(made.scales) != 1:
-            raise InvalidRequest(f"law must be discrete Laplace or Gaussian with one scale, got {made!r}")
-        if isinstance(made, DiscreteLaplace) and made.grid != 1:
-            raise InvalidRequest(f"discrete Laplace noise must be on whole numbers, got a grid of {made.grid}")
+        noise = mechanisms.read(law) if isinstance(law, dict) else law
+        if not isinstance(noise, DiscreteLaplace | Gaussian) or len(noise.scales) != 1:
+            raise InvalidRequest(f"law must be discrete Laplace or Gaussian with one scale, got {noise!r}")
+        if isinstance(noise, DiscreteLaplace) and noise.grid != 1:
+            raise InvalidRequest(f"discrete Laplace noise must be on whole numbers, got a grid of {noise.grid}")
         for name, value, least in (("keys", keys, 1), ("minimum", minimum, 0)):
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidRequest(f"{name} must be a whole number of at least {least}, got {value!r}")
-        object.__setattr__(self, "law", made)
+        object.__setattr__(self, "law", noise)
         object.__setattr__(self, "threshold", numbers.positive(threshold, "threshold"))
         object.__setattr__(self, "keys", keys)
         object.__setattr__(self, "slack", numbers.probability(slack, "slack"))
@@ -94,9 +94,9 @@ class ThresholdedKeys(Mechanism):
         """
         claim = Price(epsilon, delta)
         half = claim.delta / 2
-        made = Gaussian.costing(distance, epsilon=epsilon, delta=half)
-        coarse = Fraction(2) ** (numbers.floor_log2(made.scales[0]) - 40)
-        law = Gaussian(made.scale, max(_FINE, coarse), claim=made.claim)
+        noise = Gaussian.costing(distance, epsilon=epsilon, delta=half)
+        coarse = Fraction(2) ** (numbers.floor_log2(noise.scales[0]) - 40)
+        law = Gaussian(noise.scale, max(_FINE, coarse), claim=noise.claim)
         reach = (1 / np.sqrt(_some(keys)) + float(law.scales[0]) * _quantiles(float(half), keys)).max()
         return cls(law, Fraction(float(reach) * _SAFE) + 2 * law.grid, keys, half, minimum)
 

@@ -309,10 +309,10 @@ class Design:
 
     def rows_of(self, x: Floats) -> Floats:
         """Rows from a matrix of plain numbers, one column for each numeric feature: what a prediction is made from."""
-        made = self._room(len(x))
+        encoded = self._room(len(x))
         for place, feature in enumerate(self.features):
-            feature.clip(x[:, place], made[:, place])
-        return self._norm(self._scaled(made))
+            feature.clip(x[:, place], encoded[:, place])
+        return self._norm(self._scaled(encoded))
 
     def _room(self, rows: int) -> Floats:
         return np.empty((rows, sum(f.size for f in self.features) if self.fourier else self.width))
@@ -385,7 +385,7 @@ class Design:
             return self._divide(x)
         units = np.array([f.unit for f in self.features for _ in range(f.size)])
         frequencies, phases = self.drawn
-        made = np.empty((len(x), self.width))
+        encoded = np.empty((len(x), self.width))
         with np.errstate(all="ignore"):  # an angle past 2**40 has no digits left: its row counts as missing
             for start in range(0, len(x), _RUN):
                 part = x[start : start + _RUN] / units
@@ -393,12 +393,12 @@ class Design:
                 for column in range(1, len(units)):  # column by column: a product would round rows as they stand
                     angle += part[:, column, None] * frequencies[column]
                 angle[~(np.abs(angle) < _FAR)] = np.nan
-                np.cos(angle, out=made[start : start + _RUN, : len(phases)])
-        made[:, : len(phases)] *= math.sqrt(2.0 / len(phases))
+                np.cos(angle, out=encoded[start : start + _RUN, : len(phases)])
+        encoded[:, : len(phases)] *= math.sqrt(2.0 / len(phases))
         if self.intercept:
-            made[:, -1] = 1.0
-        made /= self.units
-        return made
+            encoded[:, -1] = 1.0
+        encoded /= self.units
+        return encoded
 
     def _norm(self, x: Floats) -> Floats:
         """Rows longer than ``radius`` shortened to it."""

@@ -230,16 +230,16 @@ def region_of(given: Region | Callable[[Floats], Floats], width: int) -> Region:
         return given
     if not isinstance(given, OwnRegion) and not callable(given):
         raise InvalidRequest(f"region must be a Ball, a Box or a function that projects, got {given!r}")
-    made = given if isinstance(given, OwnRegion) else own_region(getattr(given, "__name__", "projection"), given)
+    region = given if isinstance(given, OwnRegion) else own_region(getattr(given, "__name__", "projection"), given)
     first = np.linspace(-2.0, 2.0, width) if width > 1 else np.array([2.0])
     second = np.cos(3.0 * np.arange(width)) * 1.5
     for point in (first, second):
-        there = made.project(point)
+        there = region.project(point)
         if there.shape != (width,) or not np.isfinite(there).all():
-            raise InvalidRequest(f"the projection {made.title!r} must return {width} finite numbers, got {there!r}")
-        if np.linalg.norm(made.project(there) - there) > 1e-9:
-            raise InvalidRequest(f"the projection {made.title!r} must leave a point of the set where it is")
-    apart = np.linalg.norm(made.project(first) - made.project(second))
+            raise InvalidRequest(f"the projection {region.title!r} must return {width} finite numbers, got {there!r}")
+        if np.linalg.norm(region.project(there) - there) > 1e-9:
+            raise InvalidRequest(f"the projection {region.title!r} must leave a point of the set where it is")
+    apart = np.linalg.norm(region.project(first) - region.project(second))
     if apart > np.linalg.norm(first - second) * (1 + 1e-9):
-        raise InvalidRequest(f"the projection {made.title!r} must not move points apart: the set is not convex")
-    return made
+        raise InvalidRequest(f"the projection {region.title!r} must not move points apart: the set is not convex")
+    return region

@@ -135,10 +135,10 @@ def _hessian(x: Floats, share: Floats, weight: Floats, loss: Softmax) -> Floats:
     inside -= turned[:, :, None] * turned[:, None, :]
     inside *= weight[:, None, None]
     size = loss.classes - 1
-    made = np.empty((size, width, size, width))
+    hessian = np.empty((size, width, size, width))
     for a in range(size):
         for b in range(a, size):
             block = x.T @ (x * inside[:, a, b, None])
-            made[a, :, b, :] = block
-            made[b, :, a, :] = block.T
-    return made.reshape(size * width, size * width)
+            hessian[a, :, b, :] = block
+            hessian[b, :, a, :] = block.T
+    return hessian.reshape(size * width, size * width)

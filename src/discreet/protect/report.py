@@ -238,6 +238,7 @@ _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{ title }}</title>
 <style>
+html { background: #fff; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #1f2933; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
 table { border-collapse: collapse; width: 100%; }
@@ -251,7 +252,7 @@ svg { max-width: 100%; height: auto; } .note { background: #fff8f1; border-left:
 <h1>{{ title }}</h1>
 <p>k = {{ demand.k }}{% if demand.l is not none %}, {{ demand.diversity }} l = {{ demand.l }}{% endif %}
 {%- if demand.t is not none %}, t = {{ demand.t }}{% endif %}, at most {{ "{:,}".format(result.limit) }} rows suppressed,
-least {{ result.metric }}.</p>
+the least loss by {{ result.metric }}.</p>
 <div class="facts">
 <div><b>{{ "{:,}".format(result.rows) }}</b><span>rows</span></div>
 <div><b>{{ "{:,}".format(result.suppressed) }}</b><span>suppressed ({{ "%.2f" % share }} %)</span></div>

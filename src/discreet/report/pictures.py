@@ -87,7 +87,7 @@ def answer(key: str, ask: Mapping[str, Any], result: Result, most: int) -> Marku
     if isinstance(result.reading, Survival) and math.prod(result.reading.outer) <= MOST_CURVES:
         return lives(key, told, result)
     limits = _limits(ask["statistic"], result)
-    return _dots(key, told, words, triples, limits, has_interval(result), getattr(result.reading, "hypothesis", None))
+    return _dots(key, told, words, triples, limits, has_interval(result), result.reading.hypothesis)
 
 
 def _limits(statistic: str, result: Result) -> tuple[float, float]:

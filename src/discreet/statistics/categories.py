@@ -174,13 +174,13 @@ class FoundKeys(Reading):
         return ((self.column, tuple(releases[0].value)),)
 
     def value(self, releases: Sequence[Release]) -> Any:
-        found = releases[0].value
-        return np.array(list(found.values()), np.float64) if self.counts else np.ones(len(found))
+        counts = releases[0].value
+        return np.array(list(counts.values()), np.float64) if self.counts else np.ones(len(counts))
 
     def sentence(self, releases: Sequence[Release]) -> str:
         """What was found, for a report."""
-        found = len(releases[0].value)
-        return f"{found} label{'' if found == 1 else 's'} found; rarer ones, if there are any, are not shown."
+        shown = len(releases[0].value)
+        return f"{shown} label{'' if shown == 1 else 's'} found; rarer ones, if there are any, are not shown."
 
     def interval(self, releases: Sequence[Release], level: float) -> tuple[Any, Any]:
         value, law = self.value(releases), releases[0].mechanism

@@ -186,9 +186,9 @@ def _block(
     picks: Sequence[Factor], spreads: Sequence[Factor], columns: dict[str, Any], size: int, valid: Mask | None
 ) -> Integers:
     """The cells of a block that fits into the cache: one line for each place, one column for each moment."""
-    place, found = places(picks, columns, size, wide=bool(spreads))
-    if found is not None:
-        valid = found if valid is None else valid & found
+    place, known = places(picks, columns, size, wide=bool(spreads))
+    if known is not None:
+        valid = known if valid is None else valid & known
     count = math.prod(f.size for f in picks)
     if not spreads:
         return np.bincount(place if valid is None else place[valid], minlength=count)[:, None]
@@ -215,9 +215,9 @@ def places(
     place: npt.NDArray[Any] = _NOWHERE if picks else np.zeros(size, np.intp)
     valid: Mask | None = None
     for i, factor in enumerate(picks):
-        code, found = _bin(factor, columns[factor.column]) if factor.kind == "bins" else _known(columns[factor.column])
-        if found is not None:
-            valid = found if valid is None else valid & found
+        code, known = _bin(factor, columns[factor.column]) if factor.kind == "bins" else _known(columns[factor.column])
+        if known is not None:
+            valid = known if valid is None else valid & known
         if len(picks) > 1 or wide:
             code = code.astype(np.intp, copy=False)
         place = place * factor.size + code if i else code

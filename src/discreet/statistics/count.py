@@ -56,8 +56,8 @@ class ExpectedCounts(Scaled):
     def population_interval(self, releases: Sequence[Release], level: float, strict: bool) -> tuple[Any, Any]:
         values = np.ravel(np.asarray(releases[0].value, np.float64))
         law = releases[0].noise
-        found = [self._one(y, law.at([place]), level, strict) for place, y in enumerate(values)]
-        low, high = (plain(np.array(ends).reshape(self.shape)) for ends in zip(*found, strict=True))
+        intervals = [self._one(y, law.at([place]), level, strict) for place, y in enumerate(values)]
+        low, high = (plain(np.array(ends).reshape(self.shape)) for ends in zip(*intervals, strict=True))
         return low, high
 
     def _one(self, y: float, noise: NoiseLaw, level: float, strict: bool) -> tuple[float, float]:

@@ -113,10 +113,10 @@ class PopulationCovariance(Covariance, PopulationReading):
         return 3 if self.pooled else 2
 
     def population_of(self, cells: Floats, noise: NoiseLaw, level: float, strict: bool) -> tuple[float, float]:
-        found = covariance_score(cells.reshape(-1, *cells.shape[-2:]), noise, self.rows)
+        score = covariance_score(cells.reshape(-1, *cells.shape[-2:]), noise, self.rows)
         ends = (-0.25, 0.25)
-        if found is not None:
-            ends = found[0].interval(cells, noise, found[1], (-0.25, 0.25), level, strict)
+        if score is not None:
+            ends = score[0].interval(cells, noise, score[1], (-0.25, 0.25), level, strict)
         return self.area * ends[0], self.area * ends[1]
 
 

@@ -52,15 +52,15 @@ def finding(asked: Sequence[tuple[Question, Price]], relation: Relation) -> Proc
 
 def found(schema: Schema, results: Mapping[str, Result]) -> dict[str, Column]:
     """The declarations that results say."""
-    made: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     for name, result in results.items():
         column = schema[name]
         if isinstance(column, Categories):
-            made[name] = column.found(result.labels[0][1])
+            columns[name] = column.found(result.labels[0][1])
         else:
             lo, hi = (float(end) for end in result.value)
-            made[name] = column.found(lo, hi)
-    return made
+            columns[name] = column.found(lo, hi)
+    return columns
 
 
 def stand_in(schema: Schema, names: Iterable[str]) -> Schema:

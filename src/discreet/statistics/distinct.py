@@ -88,8 +88,8 @@ class Distinct(FoldQuery):
     def _keys(self, batch: Batch) -> tuple[list[str], Any]:
         """The different values of a batch as text, and for every row the place of its own, or -1."""
         if self.kind == "texts":
-            found: tuple[list[str], Any] = batch.keys(self.column)
-            return found
+            keyed: tuple[list[str], Any] = batch.keys(self.column)
+            return keyed
         if self.kind == "labels":
             codes = batch.codes(self.column)
             return [str(code) for code in range(int(codes.max(initial=-1)) + 1)], codes

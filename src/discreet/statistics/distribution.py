@@ -234,14 +234,14 @@ class QuantileOf(GroupReading):
         edges = np.array(self.distribution.edges)
         curves = self.distribution.curve(releases).reshape(-1, len(edges))
         # Between two edges the curve is taken to be straight; a flat stretch is its middle.
-        found = [(np.interp(self.q, c + np.arange(len(c)) * 1e-12, edges)) for c in curves]
-        return plain(np.array(found).reshape(self.distribution.outer))
+        quantiles = [(np.interp(self.q, c + np.arange(len(c)) * 1e-12, edges)) for c in curves]
+        return plain(np.array(quantiles).reshape(self.distribution.outer))
 
     def ends(self, releases: Sequence[Release], level: float, sampled: bool) -> tuple[Any, Any]:
         nodes = self.distribution._nodes(releases)
-        found = [self._one(own, noise, (1 - level) / 2, sampled) for own, noise in
+        intervals = [self._one(own, noise, (1 - level) / 2, sampled) for own, noise in
                  each_group(nodes, releases[0].noise, 1)]  # fmt: skip
-        low, high = (plain(np.array(ends).reshape(self.distribution.outer)) for ends in zip(*found, strict=True))
+        low, high = (plain(np.array(ends).reshape(self.distribution.outer)) for ends in zip(*intervals, strict=True))
         return low, high
 
     def _one(self, nodes: Floats, noise: NoiseLaw, tail: float, sampled: bool) -> tuple[float, float]:

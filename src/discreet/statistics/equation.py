@@ -185,8 +185,8 @@ def noise_quantile(weights: Floats, noise: NoiseLaw, beta: float) -> Floats:
         return np.asarray(math.log(beta) - np.log(np.maximum(tail, 1e-30)))
 
     units = _crossing(depth, low, high, depth(low), depth(high), 1e-4)
-    found = (units + 1e-3) * spread  # a thousandth of a deviation beyond: never below
-    return np.asarray(found[place.ravel()] * size)
+    reach = (units + 1e-3) * spread  # a thousandth of a deviation beyond: never below
+    return np.asarray(reach[place.ravel()] * size)
 
 
 def interval(
@@ -206,11 +206,11 @@ def interval(
     def depth(theta: Floats) -> Floats:
         """Negative where p is above alpha: how far the normal quantile of p lies beyond that of alpha."""
         statement = equation(theta)
-        found = _possible(statement, noise, alpha)
-        left = statement.take(found)
+        possible = _possible(statement, noise, alpha)
+        left = statement.take(possible)
         p = strict_p_values(left, noise, alpha) if strict else p_values(left, noise)
         depths = np.full(len(theta), _DEEP)
-        depths[found] = np.minimum(wanted - ndtri(p / 2), _DEEP)
+        depths[possible] = np.minimum(wanted - ndtri(p / 2), _DEEP)
         return depths
 
     middle = min(max(estimate, low), high)

@@ -12,6 +12,7 @@ from discreet.core.price import Price
 from discreet.core.result import Result
 from discreet.errors import InvalidRequest
 from discreet.statistics.equation import noise_variance
+from discreet.statistics.population import MeanReading
 
 _Z = 1.959964  # of a 95 % interval
 
@@ -37,19 +38,17 @@ class Width:
 
 def expected_width(result: Result, rows: int, spread: float | None, wanted: float | None) -> Width:
     """The width expected of a planned answer; ``spread`` and ``wanted`` are for means."""
-    is_mean = hasattr(result.reading, "score") and hasattr(result.reading, "share")
-    if (spread is not None or wanted is not None) and not is_mean:
-        raise InvalidRequest("spread and width are for a mean asked with of='population'; leave them out")
-    if result.scope != "population":
-        return Width()
     if spread is None and wanted is None:
+        if result.scope != "population":
+            return Width()
         low, high = result.interval(0.95, of="population")
         return Width(_plain(np.asarray(high) - np.asarray(low)))
-    return _of_mean(result, rows, spread, wanted)
+    if not isinstance(result.reading, MeanReading):
+        raise InvalidRequest("spread and width are for a mean asked with of='population'; leave them out")
+    return _of_mean(result, result.reading, rows, spread, wanted)
 
 
-def _of_mean(result: Result, rows: int, spread: float | None, wanted: float | None) -> Width:
-    reading: Any = result.reading
+def _of_mean(result: Result, reading: MeanReading, rows: int, spread: float | None, wanted: float | None) -> Width:
     scale = reading.hi - reading.lo
     for name, value in (("spread", spread), ("width", wanted)):
         if value is not None and not 0 < value < math.inf:

@@ -52,12 +52,12 @@ class PopulationReading(CellReading):
         """Every group's, and the answer itself: another root of the equation where little is left of a group."""
         release = releases[0]
         cells = np.asarray(release.value, np.float64).reshape(self.shape)
-        found = [
+        intervals = [
             self.population_of(own.reshape(cells.shape[cells.ndim - self.inner :]), noise, level, strict)
             for own, noise in each_group(cells, release.noise, self.inner)
         ]
         outer = cells.shape[: cells.ndim - self.inner]
-        low, high = (np.array(ends) for ends in zip(*found, strict=True))
+        low, high = (np.array(ends) for ends in zip(*intervals, strict=True))
         low, high = (end.reshape((*outer, *end.shape[1:])) for end in (low, high))
         answer = np.asarray(self.value(releases))
         return plain(np.minimum(low, answer)), plain(np.maximum(high, answer))
@@ -172,7 +172,7 @@ class Contrast(Reading):
     def groups(self, cells: Floats) -> list[tuple[float, float, Floats, Floats, Floats]] | None:
         """Of every group the number of rows, its mean, its cells and the weights of score and spread at that mean."""
         reading = self.means
-        made = []
+        draws = []
         for own, c in zip(cells.reshape(-1, reading.shape[-1]), self.coefficients, strict=True):
             rows = float(own.sum())
             if c and rows <= 0:
@@ -180,8 +180,8 @@ class Contrast(Reading):
             mean = min(max(float(reading.share(own)), 0.0), 1.0) if c else 0.0
             at = reading.score.equation(own)(np.array([mean]))
             assert at.variance_weights is not None
-            made.append((rows if c else 1.0, mean, own, at.weights[0], at.variance_weights[0]))
-        return made
+            draws.append((rows if c else 1.0, mean, own, at.weights[0], at.variance_weights[0]))
+        return draws
 
     def statement(self, groups: Any, theta: Floats) -> Statement:
         """L and V at each theta, from every group at its own mean; in units of the bounds' distance, whose square may be

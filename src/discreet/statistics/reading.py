@@ -213,6 +213,10 @@ class Part(Reading):
     def over_deviation(self) -> bool:
         return self.inner.over_deviation
 
+    @property
+    def hypothesis(self) -> float | None:
+        return self.inner.hypothesis
+
     def axes(self, releases: Sequence[Release]) -> Axes:
         return self.inner.axes(self._own(releases))
 

@@ -120,8 +120,8 @@ class Survival(CellReading):
 
     def ends(self, releases: Sequence[Release], level: float, sampled: bool) -> tuple[Floats, Floats]:
         """Both ends of the interval of S at every edge, group by group."""
-        found = [Curve.of(own).interval(noise, level, sampled) for own, noise in self.each(releases)]
-        low, high = (np.array(ends).reshape(*self.outer, self.bins) for ends in zip(*found, strict=True))
+        intervals = [Curve.of(own).interval(noise, level, sampled) for own, noise in self.each(releases)]
+        low, high = (np.array(ends).reshape(*self.outer, self.bins) for ends in zip(*intervals, strict=True))
         return low, high
 
     def curve(self, releases: Sequence[Release]) -> Floats:

@@ -56,9 +56,9 @@ def spherical_laplace(random: Random, scale: Fraction, dimension: int, offset: F
     doubtful = undecided(nearest, value, float(error.max()), error.item)
     settled = _settle(random, pairs, words, scale, dimension, offset, doubtful) if doubtful else []
     nearest[doubtful] = 0.0  # where nothing was known yet they may be no numbers
-    made = nearest.astype(np.int64)
-    made[doubtful] = settled
-    return made
+    steps = nearest.astype(np.int64)
+    steps[doubtful] = settled
+    return steps
 
 
 def _enough_pairs(random: Random, count: int) -> Pairs:

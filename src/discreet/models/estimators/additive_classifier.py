@@ -75,4 +75,4 @@ class AdditiveClassifier(LogisticRegression):
 
         check_is_fitted(self)
         fitted = self.fitted_
-        return shapes_of(fitted.design, fitted.theta, fitted.spread, level)
+        return shapes_of(fitted.design, fitted.theta, fitted.error_law, level)

@@ -114,8 +114,8 @@ class ManyClasses(ClassifierMixin, JudgedByRule):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, for each row."""
         rows = self.columns_of(X)
-        found: Floats = self.predictor.predict_proba(rows)
-        return found
+        chances: Floats = self.predictor.predict_proba(rows)
+        return chances
 
     def predict(self, X: Any) -> Any:
         """The class of each row."""

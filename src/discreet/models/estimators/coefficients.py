@@ -28,11 +28,11 @@ class Known:
 
     names: tuple[str, ...]
     estimates: Floats
-    spread: ErrorLaw
+    error_law: ErrorLaw
     ridge: float
 
     def intervals(self, level: float) -> CoefficientIntervals:
-        half = self.spread.half_lengths(level)
+        half = self.error_law.half_lengths(level)
         return CoefficientIntervals(self.names, self.estimates - half, self.estimates + half, level, self.ridge)
 
 
@@ -56,7 +56,7 @@ class Coefficients:
         import pandas as pd
 
         known = self._known()
-        return pd.DataFrame(known.spread.covariance, index=list(known.names), columns=list(known.names))
+        return pd.DataFrame(known.error_law.covariance, index=list(known.names), columns=list(known.names))
 
     def contrast(
         self, combinations: str | Mapping[str, float] | Sequence[str | Mapping[str, float]], level: float = 0.95
@@ -68,7 +68,7 @@ class Coefficients:
         """
         known = self._known()
         lines, words = restrictions(combinations, known.names)
-        made = Known(tuple(words), lines @ known.estimates, known.spread.along(lines), known.ridge)
+        made = Known(tuple(words), lines @ known.estimates, known.error_law.along(lines), known.ridge)
         return made.intervals(level)
 
     def summary(self, level: float = 0.95) -> CoefficientTable:
@@ -78,7 +78,7 @@ class Coefficients:
         """
         known = self._known()
         single = [
-            known.spread.along(line[None]).judge(known.estimates[[i]]) for i, line in enumerate(np.eye(len(known.names)))
+            known.error_law.along(line[None]).judge(known.estimates[[i]]) for i, line in enumerate(np.eye(len(known.names)))
         ]
-        errors = np.sqrt(np.maximum(np.diag(known.spread.covariance), 0.0))
+        errors = np.sqrt(np.maximum(np.diag(known.error_law.covariance), 0.0))
         return summarise(self, known.intervals(level), known.estimates, errors, np.array(single))

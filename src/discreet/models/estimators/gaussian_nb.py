@@ -106,8 +106,8 @@ class GaussianNB(ManyClasses, FromSums):
         return self._ask(BoundedRows.of(columns.schema, columns.features, columns.target), relation, float(pooling))
 
     def _ask(self, bounded: BoundedRows, relation: Relation, pooling: float) -> Procedure[FittedGaussians]:
-        release, found = yield from ask_moments(bounded, self.price, relation)
-        priors, means, variances = _gaussians(found, pooling)
+        release, moments = yield from ask_moments(bounded, self.price, relation)
+        priors, means, variances = _gaussians(moments, pooling)
         return FittedGaussians(
             releases=(release,), relation=relation, bounded=bounded, priors=priors, means=means, variances=variances
         )

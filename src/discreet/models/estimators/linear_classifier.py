@@ -39,7 +39,16 @@ class FittedClassifier(FittedLinear):
     """The coefficients of a classifier, its loss, and what intervals are made of where they were paid for."""
 
     loss: Loss
-    spread: ErrorLaw | None = None
+    error_law: ErrorLaw | None = None
+
+    @property
+    def paid_error_law(self) -> ErrorLaw:
+        """The law of what the coefficients are wrong by; refuses where it was not paid for."""
+        if self.error_law is None:
+            raise InvalidRequest(
+                "confidence intervals are paid for when a model is fitted; make it with intervals=True and fit again"
+            )
+        return self.error_law
 
     def predictor(self, classes: tuple[Any, Any], probabilities: bool, threshold: float = 0.0) -> LinearPredictor:
         """What predicts from rows of the table."""
@@ -141,15 +150,11 @@ class LinearClassifier(Thresholded, Coefficients, ClassifierMixin, LossModel):  
 
         check_is_fitted(self)
         fitted: FittedClassifier = self.fitted_
-        if fitted.spread is None:
-            raise InvalidRequest(
-                "confidence intervals are paid for when a model is fitted; make it with intervals=True and fit again"
-                if "intervals" in self.get_params(deep=False)
-                else f"{type(self).__name__} has no confidence intervals; a LogisticRegression or LinearSVC has"
-            )
+        if fitted.error_law is None and "intervals" not in self.get_params(deep=False):
+            raise InvalidRequest(f"{type(self).__name__} has no confidence intervals; a LogisticRegression or LinearSVC has")
         lines = fitted.design.lines
         names = (*fitted.design.names, *(["intercept"] if fitted.design.intercept else []))
-        return Known(names, lines @ fitted.theta, fitted.spread.along(lines), float(fitted.ridge))
+        return Known(names, lines @ fitted.theta, fitted.paid_error_law.along(lines), float(fitted.ridge))
 
     def test(self, coefficients: Any, value: Any = 0.0) -> CoefficientTest:
         """Whether a coefficient, or a combination such as ``{"dose": 1, "age": -1}``, has a given value (Wald's test).

@@ -26,7 +26,7 @@ from discreet.models.perturbation import noise_variance, objective_law, ridge_of
 from discreet.models.protocol import Columns
 from discreet.models.queries.ball_problem import BallProblem
 from discreet.models.queries.constrained_problem import ConstrainedMinimiser
-from discreet.models.queries.regression_sums import RegressionSums, read, solve, spread_of
+from discreet.models.queries.regression_sums import RegressionSums, error_law_of, read, solve
 
 METHODS = ("statistics", "objective")
 _TARGET_FACTOR = Fraction(3, 2)
@@ -85,8 +85,8 @@ class LinearRegression(Coefficients, PerturbedRegression):
         query = RegressionSums(replace(design, intercept=True), _TARGET_FACTOR)
         release: Release = yield Ask(query, law_in_l2(self.price, query.distance(relation), query.shape[0]))
         moments = read(release, columns.rows)
-        found = solve(moments, float(ridge / design.most_weight), design.intercept)
-        return self._fitted(design, found * design.stretch, ridge, columns, release, moments)
+        theta = solve(moments, float(ridge / design.most_weight), design.intercept)
+        return self._fitted(design, theta * design.stretch, ridge, columns, release, moments)
 
     def _from_minimiser(self, ask: Ask, design: Design, columns: Columns) -> Procedure[FittedRegression]:
         release: Release = yield ask
@@ -117,10 +117,10 @@ class LinearRegression(Coefficients, PerturbedRegression):
             )
         design = fitted.design
         ridge = float(fitted.ridge / design.most_weight)  # the sums are of weights over their bound
-        found = solve(fitted.moments, ridge, design.intercept)
+        theta = solve(fitted.moments, ridge, design.intercept)
         names = (*design.names, *(["intercept"] if design.intercept else []))
-        spread = spread_of(fitted.moments, found, ridge, design.intercept).along(fitted.entry_lines)
-        return Known(names, fitted.table, spread, float(fitted.ridge))
+        error_law = error_law_of(fitted.moments, theta, ridge, design.intercept).along(fitted.entry_lines)
+        return Known(names, fitted.table, error_law, float(fitted.ridge))
 
     def test(self, coefficients: Any, value: Any = 0.0) -> CoefficientTest:
         """Whether coefficients of the population, without a ridge, have given values; costs nothing.

@@ -128,14 +128,10 @@ class LogLinear(Coefficients, PerturbedMinimiser, Regressor):
 
         check_is_fitted(self)
         fitted: FittedClassifier = self.fitted_
-        if fitted.spread is None:
-            raise InvalidRequest(
-                "confidence intervals are paid for when a model is fitted; make it with intervals=True and fit again"
-            )
         design = fitted.design
         names = (*design.names, *(["intercept"] if design.intercept else []))
         estimates = np.array([*self.coef_, *([self.intercept_] if design.intercept else [])])
-        return Known(names, estimates, fitted.spread.along(design.lines), float(fitted.ridge))
+        return Known(names, estimates, fitted.paid_error_law.along(design.lines), float(fitted.ridge))
 
     def test(self, coefficients: Any, value: Any = 0.0) -> CoefficientTest:
         """Whether a coefficient, or a combination such as ``{"dose": 1, "age": -1}``, has a given value (Wald's test)."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from discreet.core.query import Relation
 from discreet.core.runner import Procedure
 from discreet.errors import InvalidRequest
+from discreet.models.design import Floats
 from discreet.models.estimators.mlp_classifier import FittedNetwork, Layered
 from discreet.models.estimators.regressor import NumberModel
 from discreet.models.estimators.sgd_regressor import LOSSES
-from discreet.models.gradient.network import Network, hidden_sizes
+from discreet.models.gradient.network import Network, hidden_sizes, row_by_row
 from discreet.models.protocol import Columns
 from discreet.models.publish.network_predictor import NumberNetworkPredictor
 
@@ -41,6 +42,9 @@ class MLPRegressor(Layered, NumberModel):
 
     def _set_fitted(self, fitted: FittedNetwork) -> None:
         fitted.set_layers(self)
+
+    def _guesses(self, X: Any) -> Floats:
+        return self.predictor.predict(self.columns_of(X), row_by_row)
 
     @property
     def predictor(self) -> NumberNetworkPredictor:

@@ -52,8 +52,8 @@ class PerturbedMinimiser(Perturbed):
     ) -> Procedure[FittedClassifier]:
         fitted = yield from self._ask(ask, design, columns)
         pair = yield sandwich_asks(design, fitted.loss, fitted.theta, prices, relation, columns.rows)
-        spread = sandwich(design, fitted.releases[0], fitted.ridge, pair, columns.rows)
-        return replace(fitted, releases=(*fitted.releases, *pair), spread=spread)
+        law = sandwich(design, fitted.releases[0], fitted.ridge, pair, columns.rows)
+        return replace(fitted, releases=(*fitted.releases, *pair), error_law=law)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -36,16 +36,16 @@ class FittedRegression(FittedLinear):
     @property
     def table(self) -> Floats:
         """The coefficients on the scale of the table, the constant last."""
-        made: Floats = self.design.target.unit * (self.design.lines @ self.theta)
+        coefficients: Floats = self.design.target.unit * (self.design.lines @ self.theta)
         if self.design.intercept:
-            made[-1] += self.design.target.middle
-        return made
+            coefficients[-1] += self.design.target.middle
+        return coefficients
 
     @property
     def entry_lines(self) -> Floats:
         """What turns coefficients of entries in [-1, 1] into those on the scale of the table, the target's middle aside."""
-        made: Floats = self.design.target.unit * self.design.stretch * self.design.lines
-        return made
+        lines: Floats = self.design.target.unit * self.design.stretch * self.design.lines
+        return lines
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -93,8 +93,12 @@ class NumberModel(RegressorMixin, LossModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:
         """The number predicted for each row. Values outside the bounds are clipped, as in ``fit``."""
-        found: Floats = self.predictor.predict(self.columns_of(X))
-        return found
+        predicted: Floats = self.predictor.predict(self.columns_of(X))
+        return predicted
+
+    def _guesses(self, X: Any) -> Floats:
+        """What is predicted, of each row to the last bit the same whoever else is there."""
+        return self.predict(X)
 
     def public_score(self, X: Any, y: Any) -> float:
         """The coefficient of determination on rows that are public: it is exact, and not private."""
@@ -110,7 +114,7 @@ class NumberModel(RegressorMixin, LossModel):  # type: ignore[misc]
         Predictions and targets are clipped to the target's bounds. A model does better on the rows it was fitted to than
         on others: judge it on others.
         """
-        guess = self.predict(X)
+        guess = self._guesses(X)
         goal, _ = self._target(y)
         if len(goal) != len(guess):
             raise InvalidRequest(f"X and y must have as many rows, got {len(guess)} and {len(goal)}")

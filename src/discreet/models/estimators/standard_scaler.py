@@ -74,10 +74,10 @@ class StandardScaler(TransformerMixin, Unsupervised):  # type: ignore[misc]
         return self._ask(BoundedRows.of(columns.schema, columns.features), relation)
 
     def _ask(self, bounded: BoundedRows, relation: Relation) -> Procedure[FittedScales]:
-        release, found = yield from ask_moments(bounded, self.price, relation)
-        some = max(1.0, float(found.counts[0]))
-        mean = np.clip(found.sums[0] / some, -1.0, 1.0)
-        variance = np.clip(found.squares[0] / some - mean**2, _LEAST, 1.0)
+        release, moments = yield from ask_moments(bounded, self.price, relation)
+        some = max(1.0, float(moments.counts[0]))
+        mean = np.clip(moments.sums[0] / some, -1.0, 1.0)
+        variance = np.clip(moments.squares[0] / some - mean**2, _LEAST, 1.0)
         return FittedScales(releases=(release,), relation=relation, bounded=bounded, mean=mean, variance=variance)
 
     def _set_fitted(self, fitted: FittedScales) -> None:

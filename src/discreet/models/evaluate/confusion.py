@@ -197,8 +197,8 @@ def _decisions(model: Decides, X: Any, y: Any, price: Price, ledger: Any) -> tup
         table, schema, question = model.judged_on(X, y, Decisions)
         own, relation = model.desk(table, schema), schema.neighbors
         where = own if ledger is None else replace(own, ledger=ledger)
-    made: Release = where.run(counts_of(question, price, relation))
-    return made, question.rows
+    release: Release = where.run(counts_of(question, price, relation))
+    return release, question.rows
 
 
 def _check_session(given: Any) -> None:

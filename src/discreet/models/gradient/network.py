@@ -57,6 +57,13 @@ def rowwise(x: Any, weight: Any, out: Any = None, margin: int = 0) -> Any:
     return made.reshape(len(x), weight.shape[1]) if out is None else out
 
 
+def row_by_row(x: Any, weight: Any) -> Any:
+    """x @ weight for any number of rows, each the same to the last bit in any place: see ``rowwise``."""
+    filled = np.zeros((-(-len(x) // BLOCK) * BLOCK, x.shape[1]))
+    filled[: len(x)] = x
+    return rowwise(filled, np.ascontiguousarray(weight))[: len(x)]
+
+
 @lru_cache(maxsize=256)
 def steady(inputs: int, units: int, plain: bool, kind: str, margin: int, threads: tuple[int, ...]) -> bool:
     """Whether a product of ``BLOCK`` rows gives each row the same in every place, tried on this machine.

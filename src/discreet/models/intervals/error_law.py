@@ -65,8 +65,8 @@ class ErrorLaw:
         if len(self.normal) == 1 and not self.laplace.any():
             return length, float(chdtrc(len(score), length))
         drawn = self._drawn(DRAWS)
-        made = ((drawn @ inverse) * drawn).sum(1)
-        return length, (1 + int(np.count_nonzero(made >= length))) / (len(made) + 1)
+        lengths = ((drawn @ inverse) * drawn).sum(1)
+        return length, (1 + int(np.count_nonzero(lengths >= length))) / (len(lengths) + 1)
 
     def _drawn(self, draws: int) -> Floats:
         """Draws of the law, the states in turn: spherical noise is normal with a variance of its own, Gamma((d + 1) / 2)."""
@@ -76,12 +76,12 @@ class ErrorLaw:
         words = Random(_STREAM).words(draws * (2 * size + 1)) >> np.uint64(11)
         uniform = ((words.astype(np.float64) + 0.5) * 2.0**-53).reshape(draws, -1)
         gamma = gammaincinv((self.dimension + 1) / 2, uniform[:, :1])
-        z, made = ndtri(uniform[:, 1:]), np.empty((draws, size))
+        z, vectors = ndtri(uniform[:, 1:]), np.empty((draws, size))
         for state in range(states):
             part = slice(state, draws, states)
             normal, noisy = _root(self.normal[state]), _root(self.laplace[state])
-            made[part] = z[part, :size] @ normal + np.sqrt(2 * gamma[part]) * (z[part, size:] @ noisy)
-        return made
+            vectors[part] = z[part, :size] @ normal + np.sqrt(2 * gamma[part]) * (z[part, size:] @ noisy)
+        return vectors
 
 
 def _root(covariance: Floats) -> Floats:

@@ -50,13 +50,13 @@ def shares_of(given: Sequence[Number], method: Method) -> Shares:
     """The shares of the price that coefficients, curvature and slopes get."""
     if method not in ("objective", "output"):
         raise InvalidRequest(f"intervals are about minimisers; use method='objective' or 'output', got {str(method)!r}")
-    made = tuple(numbers.positive(s, "share") for s in given)
-    if len(made) != 3 or sum(made) != 1:
+    shares = tuple(numbers.positive(s, "share") for s in given)
+    if len(shares) != 3 or sum(shares) != 1:
         raise InvalidRequest(
             "shares must be three numbers that add up to 1 (coefficients, curvature, slopes), "
             f"got {', '.join(str(s) for s in given)}"
         )
-    return made[0], made[1], made[2]
+    return shares[0], shares[1], shares[2]
 
 
 def usual_shares(
@@ -152,8 +152,8 @@ def _same_sum(values: Floats) -> Floats:
     falling = np.sort(values, -1)[..., ::-1]
     beyond = (np.cumsum(falling, -1) - total) / np.arange(1, values.shape[-1] + 1)
     last = np.maximum((falling > beyond).sum(-1, keepdims=True) - 1, 0)
-    found: Floats = np.maximum(values - np.take_along_axis(beyond, last, -1), 0.0)
-    return np.where(total > 0.0, found, 0.0)
+    nearest: Floats = np.maximum(values - np.take_along_axis(beyond, last, -1), 0.0)
+    return np.where(total > 0.0, nearest, 0.0)
 
 
 def _at_most(steep: Release) -> float:

@@ -117,7 +117,7 @@ class Shapes:
         return "\n".join([f"{len(self)} shapes around a baseline of {self.baseline:.3g}", *lines])
 
 
-def shapes_of(design: Design, theta: Floats, spread: ErrorLaw | None, level: float) -> Shapes:
+def shapes_of(design: Design, theta: Floats, error_law: ErrorLaw | None, level: float) -> Shapes:
     """Coefficients of bins and labels less their mean in each column, which the baseline takes; a reference level is 0.
 
     A mean over public places is a linear map, so a shape has the law of its coefficients along it.
@@ -130,8 +130,8 @@ def shapes_of(design: Design, theta: Floats, spread: ErrorLaw | None, level: flo
         baseline += float((lines @ table).mean())
         lines -= lines.mean(axis=0)
         values, half = lines @ table, None
-        if spread is not None:
-            half = spread.along(lines / design.units).half_lengths(level)
+        if error_law is not None:
+            half = error_law.along(lines / design.units).half_lengths(level)
         lower, upper = (None, None) if half is None else (values - half, values + half)
         made.append(Shape(feature, values, lower, upper, level))
         place += feature.size

@@ -36,11 +36,11 @@ class CoefficientTest:
     seen: float | None = None
 
     def __str__(self) -> str:
-        found = f"{self.hypothesis}: p = {self.pvalue:.4g}, statistic {self.statistic:.4g} ({self.method})"
+        told = f"{self.hypothesis}: p = {self.pvalue:.4g}, statistic {self.statistic:.4g} ({self.method})"
         if self.pvalue <= _LEVEL:
-            return found
-        found += ". Not rejected at .05, which is no evidence that it is true"
-        return found if self.seen is None else f"{found}: {self.seen:.3g} away from it is found with probability .8"
+            return told
+        told += ". Not rejected at .05, which is no evidence that it is true"
+        return told if self.seen is None else f"{told}: {self.seen:.3g} away from it is found with probability .8"
 
 
 def restrictions(given: Combination | Sequence[Combination], names: Sequence[str]) -> tuple[Floats, list[str]]:
@@ -103,12 +103,15 @@ def restricted(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> 
 
     Proof: at the hypothesis L = R W (sum of x e + E s), up to terms of smaller order, for residuals e of one variance.
     """
-    found = spread_of(sums, lines, values, clusters)
-    return (0.0, 1.0) if found is None else found[1].judge(found[0])
+    scored = error_law_of(sums, lines, values, clusters)
+    if scored is None:
+        return 0.0, 1.0
+    score, error_law = scored
+    return error_law.judge(score)
 
 
-def spread_of(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> tuple[Floats, ErrorLaw] | None:
-    """L and its law under the hypothesis; None where noise rules."""
+def error_law_of(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> tuple[Floats, ErrorLaw] | None:
+    """L and its law under the hypothesis; None where noise is larger than what it is added to."""
     covariances = parts_of(sums, lines, values, clusters)
     if covariances is None:
         return None
@@ -118,9 +121,9 @@ def spread_of(sums: Sums, lines: Floats, values: Floats, clusters: int = 1) -> t
     return score, ErrorLaw(sampled[None], noise[None], sums.dimension)
 
 
-def _seen(spread: ErrorLaw) -> float | None:
+def _seen(error_law: ErrorLaw) -> float | None:
     """Of one combination: the distance from the hypothesis that its test finds with probability .8."""
-    whole = spread.covariance
+    whole = error_law.covariance
     return _AT_POWER * math.sqrt(max(float(whole[0, 0]), 0.0)) if len(whole) == 1 else None
 
 
@@ -159,8 +162,10 @@ def linear_test(model: Any, coefficients: Combination | Sequence[Combination], v
     lines, words = restrictions(coefficients, (*design.names, "intercept"))
     values = np.broadcast_to(np.asarray(value, np.float64), (len(lines),)) - lines[:, -1] * design.target.middle
     sums = Sums.of(fitted.moments)
-    found = spread_of(sums, lines @ fitted.entry_lines, values, design.rows)
-    judged, seen = ((0.0, 1.0), None) if found is None else (found[1].judge(found[0]), _seen(found[1]))
+    scored, judged, seen = error_law_of(sums, lines @ fitted.entry_lines, values, design.rows), (0.0, 1.0), None
+    if scored is not None:
+        score, error_law = scored
+        judged, seen = error_law.judge(score), _seen(error_law)
     how = "Wald" if len(lines) == 1 else "F, as chi-squared"
     law = f"drawn {DRAWS} times" if sums.dimension is not None and len(lines) > 1 else "noise of the sums included"
     method = f"asymptotic: {how}, residuals of one variance, no ridge, {law}"
@@ -175,18 +180,18 @@ def classifier_test(
     ``offset`` is what the intercept has beyond that of the design.
     """
     fitted = model.fitted_
-    if fitted.spread is None:
+    if fitted.error_law is None:
         raise InvalidRequest("tests are paid for when a model is fitted; make it with intervals=True and fit again")
     design = fitted.design
     names = (*design.names, *(["intercept"] if design.intercept else []))
     lines, words = restrictions(coefficients, names)
     beyond = offset * lines[:, -1] if design.intercept else 0.0
     score = lines @ (design.lines @ fitted.theta) + beyond - np.broadcast_to(np.asarray(value, np.float64), (len(lines),))
-    spread = fitted.spread.along(lines @ design.lines)
-    statistic, p = spread.judge(score)
+    error_law = fitted.error_law.along(lines @ design.lines)
+    statistic, p = error_law.judge(score)
     how = "Wald" if len(lines) == 1 else f"Wald, of {len(lines)} together"
     method = f"asymptotic: {how}, noise included; about {COVERS}, ridge {float(fitted.ridge):g}"
-    return CoefficientTest(statistic, p, method, _hypothesis(words, value), _seen(spread))
+    return CoefficientTest(statistic, p, method, _hypothesis(words, value), _seen(error_law))
 
 
 def _hypothesis(words: Sequence[str], value: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.core.codec import written
 from discreet.models.publish.class_predictor import read_array, read_inputs
-from discreet.models.publish.predictor import Floats, Predictor, register
+from discreet.models.publish.predictor import Floats, Predictor, register, row_scores
 
 
 @register("affine")
@@ -23,9 +23,10 @@ class AffinePredictor(Predictor):
 
     @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def transform(self, X: Any) -> Floats:
-        """The new columns of each row."""
-        found: Floats = (self.rows(X) - self.centre) @ self.directions
-        return found
+        """The new columns of each row, the same to the last bit whoever else is there: a private model may read them."""
+        x, used = self.rows(X) - self.centre, [np.flatnonzero(line) for line in self.directions.T]
+        made = [row_scores(x[:, some], line[some]) for some, line in zip(used, self.directions.T, strict=True)]
+        return np.column_stack(made)
 
     def predict(self, X: Any) -> Floats:
         """The new columns of each row."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,14 +25,14 @@ class Layers(Predictor):
     radius: float | None = None
 
     @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
-    def outputs(self, X: Any) -> Floats:
-        """What the last layer puts out for each row."""
+    def outputs(self, X: Any, product: Callable[[Any, Any], Any] = np.matmul) -> Floats:
+        """What the last layer puts out for each row; ``product`` says how rows are multiplied by a layer."""
         x = self.rows(X) / self.units
         if self.radius is not None:
             length = np.sqrt(np.einsum("ij,ij->i", x, x)) / self.radius
             x = x / np.maximum(length, 1.0)[:, None]
         for place, layer in enumerate(self.layers):
-            x = x @ layer[:-1] + layer[-1]
+            x = product(x, layer[:-1]) + layer[-1]
             if place < len(self.layers) - 1:
                 x = np.maximum(x, 0.0) if self.activation == "relu" else np.tanh(x)
         return np.asarray(x)
@@ -125,10 +125,11 @@ class NumberNetworkPredictor(Layers):
 
     bounds: tuple[float, float]
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any, product: Callable[[Any, Any], Any] = np.matmul) -> Floats:
         """The number predicted for each row."""
         lo, hi = self.bounds
-        return np.clip(np.nan_to_num((lo + hi) / 2 + (hi - lo) / 2 * self.outputs(X)[:, 0], nan=(lo + hi) / 2), lo, hi)
+        found = (lo + hi) / 2 + (hi - lo) / 2 * self.outputs(X, product)[:, 0]
+        return np.clip(np.nan_to_num(found, nan=(lo + hi) / 2), lo, hi)
 
     def to_dict(self) -> dict[str, Any]:
         """What a document holds of it."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.core.codec import written
 from discreet.errors import UnsupportedFormat
-from discreet.models.publish.predictor import Floats, Input, Predictor, register
+from discreet.models.publish.predictor import Floats, Input, Predictor, register, row_scores
 
 
 @register("number")
@@ -24,8 +24,7 @@ class NumberPredictor(Predictor):
     @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds
     def predict(self, X: Any) -> Floats:
         """The number predicted for each row."""
-        found: Floats = self.rows(X) @ self.coefficients + self.intercept
-        return found
+        return row_scores(self.rows(X), self.coefficients) + self.intercept
 
     def to_dict(self) -> dict[str, Any]:
         """What a document holds of it."""

@@ -167,7 +167,7 @@ class Input:
         return made
 
 
-def _scores(x: Floats, coefficients: Floats) -> Floats:
+def row_scores(x: Floats, coefficients: Floats) -> Floats:
     """x . coefficients, each row by the same operations wherever it stands: a product may round it as its place is."""
     score: Floats = np.zeros(len(x))
     for column, coefficient in enumerate(coefficients):
@@ -234,11 +234,11 @@ class LinearPredictor(Predictor):
         """The score of each row: positive for the second class."""
         x = self.rows(X)
         if self.kernel is None:
-            return _scores(x, self.coefficients) + self.intercept
+            return row_scores(x, self.coefficients) + self.intercept
         score = np.empty(len(x))
         for start in range(0, len(x), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
-            score[part] = _scores(self.kernel(x[part]), self.coefficients) + self.intercept
+            score[part] = row_scores(self.kernel(x[part]), self.coefficients) + self.intercept
         return score
 
     @np.errstate(all="ignore")  # a document may hold numbers whose products no double holds

@@ -197,8 +197,8 @@ def solve(moments: RegressionMoments, ridge: float, intercept: bool) -> Floats:
     values, vectors = np.linalg.eigh(matrix + ridge * np.eye(len(goal)))
     values = np.maximum(values, max(2.0**-50 * float(values[-1]), 1e-100))  # rounding may leave one below 0
     noise = moments.deviation * math.sqrt(1.0 / moments.target_factor**2 + _USUAL)
-    found: Floats = vectors @ (vectors.T @ goal / (values + noise**2 * len(goal) / _USUAL / values))
-    return found
+    theta: Floats = vectors @ (vectors.T @ goal / (values + noise**2 * len(goal) / _USUAL / values))
+    return theta
 
 
 def _normal(moments: RegressionMoments, intercept: bool) -> tuple[Floats, Floats]:
@@ -206,7 +206,7 @@ def _normal(moments: RegressionMoments, intercept: bool) -> tuple[Floats, Floats
     return moments.repaired[:kept, :kept], moments.repaired[:kept, -1]
 
 
-def spread_of(moments: RegressionMoments, theta: Floats, ridge: float, intercept: bool) -> ErrorLaw:
+def error_law_of(moments: RegressionMoments, theta: Floats, ridge: float, intercept: bool) -> ErrorLaw:
     """What coefficients of entries in [-1, 1] are wrong by: the sampling of the rows, and the noise.
 
     With K = (sum of x x') + ridge, the coefficients are wrong by K^-1 (sum of x (y - theta . x) - its mean + e - E
