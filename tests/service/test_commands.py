@@ -125,9 +125,10 @@ def test_an_interrupt_ends_the_service_without_a_fault(clinic: Clinic) -> None:
     said = clinic.folder / "said"
     path = str(clinic.folder / "serve.toml")
     clinic.edit(str(clinic.config.port), "0")
-    command = [sys.executable, "-c", "import sys; from discreet.cli import main; sys.exit(main(sys.argv[1:]))", "serve", path]
+    start = "import sys; from discreet.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", start, "serve", path]
     with said.open("w") as out:
-        service = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        service = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)  # noqa: S603  ourselves
         try:
             patience = time.monotonic() + 300
             while "listens" not in said.read_text() and service.poll() is None and time.monotonic() < patience:
