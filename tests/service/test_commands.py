@@ -128,7 +128,7 @@ def test_an_interrupt_ends_the_service_without_a_fault(clinic: Clinic) -> None:
     start = "import sys; from discreet.cli import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", start, "serve", path]
     with said.open("w") as out:
-        service = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)  # noqa: S603  ourselves
+        service = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         try:
             patience = time.monotonic() + 300
             while "listens" not in said.read_text() and service.poll() is None and time.monotonic() < patience:
