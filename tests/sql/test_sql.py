@@ -16,7 +16,7 @@ from study import sql as study
 import discreet as ds
 from discreet.cli import main
 from discreet.errors import InvalidRequest, UnknownName
-from discreet.sql import AskedStatistic, translate
+from discreet.sql import Asked, translate
 from discreet.sql.statements import parse
 from discreet.sql.translating import _Statement
 from tests.sql.statements import BIGQUERY, SCHEMA, SMARTNOISE, STATEMENTS, TUMULT
@@ -32,7 +32,7 @@ def test_sixty_statements_of_three_manners() -> None:
 def test_a_statement_is_answered_or_refused_with_the_nearest_question(statement: str) -> None:
     wanted = STATEMENTS[statement]
     if len(wanted) == 5:
-        assert translate(statement, SCHEMA) == (AskedStatistic(*wanted),)
+        assert translate(statement, SCHEMA) == (Asked(*wanted),)
         return
     rule, nearest = wanted
     with pytest.raises((InvalidRequest, UnknownName), match=r"^SQL: ") as caught:
@@ -74,8 +74,8 @@ def test_a_condition_that_is_not_understood_has_a_nearest_question(condition: st
 def test_several_aggregates_are_several_questions() -> None:
     asked = translate("SELECT VAR_SAMP(age), CORR(age, bmi) FROM visits WHERE married", SCHEMA)
     assert asked == (
-        AskedStatistic("variance", ("age",), (), "married"),
-        AskedStatistic("correlation", ("age", "bmi"), (), "married"),
+        Asked("variance", ("age",), (), "married"),
+        Asked("correlation", ("age", "bmi"), (), "married"),
     )
 
 

@@ -324,9 +324,9 @@ class GammaLoss(Loss):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "least", numbers.positive(self.least, "least"))
-        if not Fraction(1, 10**6) <= self.least < 1:
+        if not Fraction(1, 1 << 20) <= self.least < 1:
             raise InvalidRequest(
-                f"bounds of amounts must be at most a million times apart, got {float(1 / self.least):g} times; all but the "
+                f"bounds of amounts must be at most 2**20 times apart, got {float(1 / self.least):g} times; all but the "
                 "largest would drown in noise"
             )
 

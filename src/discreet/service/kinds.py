@@ -28,7 +28,7 @@ from discreet.synthetic.synthesizing import asked
 
 
 @dataclass(frozen=True)
-class Asked(Kind):
+class Asks(Kind):
     """Statistics, tests and curves, each with its own price and rows: one payment, one pass for each filter."""
 
     word = "ask"
@@ -166,4 +166,4 @@ class Synthesized(Kind):
         return [f"synthetic tables of {len(self.options.get('columns', ())) or 'all'} columns"]
 
 
-KINDS: dict[str, type[Kind]] = {kind.word: kind for kind in (Asked, Together, Fitted, Tuned, Scored, Synthesized)}
+KINDS: dict[str, type[Kind]] = {kind.word: kind for kind in (Asks, Together, Fitted, Tuned, Scored, Synthesized)}

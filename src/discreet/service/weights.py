@@ -23,7 +23,7 @@ from discreet.core.schema import Categories, Schema
 from discreet.errors import DiscreetError
 from discreet.jobs.fit_file import KINDS, STEPWISE, UNSUPERVISED
 from discreet.ledger.events import canonical
-from discreet.service.kinds import Asked
+from discreet.service.kinds import Asks
 from discreet.service.limits import Limits
 from discreet.service.outbox import Published
 from discreet.service.remote_question import RemoteQuestion, parse, price
@@ -79,10 +79,10 @@ def _alone(question: RemoteQuestion) -> Iterator[RemoteQuestion]:
     if asks is None or len(asks) == 1:
         yield question
         return
-    assert isinstance(question.kind, Asked)
+    assert isinstance(question.kind, Asks)
     for item, each in zip(question.kind.items, asks, strict=True):
         document = {"table": question.table, "ask": [each]}
-        yield RemoteQuestion(question.table, Asked((item,)), document, canonical(document), "")
+        yield RemoteQuestion(question.table, Asks((item,)), document, canonical(document), "")
 
 
 def _class(document: Mapping[str, Any], schema: Schema) -> str:

@@ -5,7 +5,7 @@ the table or far from it, can call it. What it returns is closed: the name of a 
 options, each in the one canonical form that a ledger keeps.
 """
 
-from discreet.sql.asked import AskedStatistic
+from discreet.sql.asked import Asked
 from discreet.sql.translating import translate
 
-__all__ = ["AskedStatistic", "translate"]
+__all__ = ["Asked", "translate"]

@@ -9,7 +9,7 @@ from discreet.core.schema import Schema
 
 
 @dataclass(frozen=True)
-class AskedStatistic:
+class Asked:
     """A statistic of some columns, by groups, of the rows that fulfil a condition ('' for all rows)."""
 
     statistic: str

@@ -16,7 +16,7 @@ from discreet.core.schema import Integer, Real, Schema
 from discreet.errors import DiscreetError, InvalidRequest, UnknownName
 from discreet.expressions import read
 from discreet.sql.aggregates import Aggregates, is_aggregate
-from discreet.sql.asked import AskedStatistic
+from discreet.sql.asked import Asked
 from discreet.sql.conditions import ConditionWriter, canonical
 from discreet.sql.nearby import nearby
 from discreet.sql.statements import check_read_whole, or_nearest, parse, refused
@@ -39,13 +39,13 @@ _BINS = 5  # of a nearest question
 _ODD = (RecursionError, AttributeError, TypeError, KeyError, ValueError, IndexError, ArithmeticError)
 
 
-def translate(statement: str, schema: Schema) -> tuple[AskedStatistic, ...]:
+def translate(statement: str, schema: Schema) -> tuple[Asked, ...]:
     """The questions of a statement, one for each aggregate in its SELECT list; refuses what cannot be asked.
 
     >>> import discreet as ds
     >>> schema = ds.Schema({"bmi": ds.Real(10, 60), "sex": ds.Categories(["f", "m"])})
     >>> translate("SELECT sex, AVG(bmi) FROM visits GROUP BY sex", schema)
-    (AskedStatistic(statistic='mean', columns=('bmi',), by=('sex',), where='', options={}),)
+    (Asked(statistic='mean', columns=('bmi',), by=('sex',), where='', options={}),)
 
     Everything refused is refused for the text of the statement and the declarations; no record is in reach.
     """
@@ -73,7 +73,7 @@ class _Statement:
         self.writer = ConditionWriter(schema, self._table_names())
         self.aggregates = Aggregates(schema, self.writer, self.nearest)
 
-    def asked(self) -> tuple[AskedStatistic, ...]:
+    def asked(self) -> tuple[Asked, ...]:
         """Its questions."""
         self._check_clauses()
         groups = self._groups()
@@ -92,7 +92,7 @@ class _Statement:
             found = self.aggregates.read(node)
             conditions = [*where, *found.conditions]
             condition = canonical(self.schema, " and ".join(f"({each})" for each in conditions)) if conditions else ""
-            made.append(AskedStatistic(found.statistic, found.columns, by, condition, dict(found.options)))
+            made.append(Asked(found.statistic, found.columns, by, condition, dict(found.options)))
         check_read_whole(self.tree)
         return tuple(made)
 

@@ -17,9 +17,10 @@ class GammaRegressor(LogLinear):
 
     ``target_bounds`` are the public (lo, hi) of the amounts, lo > 0; others are clipped to them. Means are modelled from lo
     up to hi: the score 0 stands for their geometric mean, and below lo the loss goes on as a line, which is what bounds how
-    far one person pulls: at most (hi - lo) / lo times as far as a mean is off by its own size. Narrow bounds have little
-    noise; of n people those count like n lo / hi. ``ridge`` is that of the sum of losses times lo / hi, on rows of norm at
-    most 1. Everything else is as for ``PoissonRegressor``, which is the better one for amounts that may be 0.
+    far one person pulls. A typical person pulls lo / hi times as far, so n people count like n lo / hi of them beside the
+    noise: where bounds are far apart, or amounts may be 0, a ``PoissonRegressor`` models the same logarithm with less noise.
+    ``ridge`` is that of the sum of losses times lo / hi, on rows of norm at most 1. Everything else is as for
+    ``PoissonRegressor``.
 
     Proof: over hi the loss has slopes in [-1, 1] and a curvature of at most 1 (``GammaLoss``); the rest is that of
     ``Problem`` and ``ObjectivePerturbation``.

@@ -15,7 +15,7 @@ from discreet.models.protocol import Scorable
 from discreet.models.publish.document import document
 from discreet.report import answers
 from discreet.report.numerals import shown as number
-from discreet.service.kinds import Asked, Synthesized
+from discreet.service.kinds import Asks, Synthesized
 from discreet.service.limits import Limits
 from discreet.service.remote_question import RemoteQuestion, blank
 from discreet.service.reread_answer import replay
@@ -55,7 +55,7 @@ def parts(question: RemoteQuestion, returned: Any) -> list[dict[str, Any]]:
         return [_synthetic(question, returned)]
     results = question.kind.results(returned)
     asked = question.kind
-    names = [item.statistic for item in asked.items] if isinstance(asked, Asked) else [asked.word] * len(results)
+    names = [item.statistic for item in asked.items] if isinstance(asked, Asks) else [asked.word] * len(results)
     told = [
         {"statistic": name, "title": title, "cost": str(result.cost), "known": False}
         for name, title, result in zip(names, asked.titles(), results, strict=True)
