@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -112,6 +118,30 @@ def test_two_users_are_asked_for(clinic: Clinic) -> None:
     clinic.edit("[population", 'users = {front = "somebody", desk = "somebody"}\n[population')
     with pytest.raises(DiscreetError, match="two users"):
         run.check_users(clinic.config)
+
+
+def test_an_interrupt_ends_the_service_without_a_fault(clinic: Clinic) -> None:
+    """A terminal interrupts all its processes at once: each part says once that it was stopped, and nothing went wrong."""
+    said = clinic.folder / "said"
+    path = str(clinic.folder / "serve.toml")
+    clinic.edit(str(clinic.config.port), "0")
+    start = "import sys; from discreet.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", start, "serve", path]
+    with said.open("w") as out:
+        service = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            patience = time.monotonic() + 300
+            while "listens" not in said.read_text() and service.poll() is None and time.monotonic() < patience:
+                time.sleep(0.1)
+            os.killpg(service.pid, signal.SIGINT)
+            code = service.wait(60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(service.pid, signal.SIGKILL)
+    lines = said.read_text().splitlines()
+    assert code == 0, lines
+    assert "listens" in lines[1]
+    assert sorted(lines[2:]) == ["The desk was stopped.", "The front was stopped.", "The service was stopped."]
 
 
 def test_one_desk_at_a_time(clinic: Clinic) -> None:

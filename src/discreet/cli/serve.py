@@ -71,7 +71,12 @@ def _run(action: str, settings: object) -> None:
 
     if action == "both" and getattr(settings, "one_user", False):
         show.say("One user runs all: file modes protect nothing, and whoever breaks into the front can read the tables.")
-    if getattr(run, action)(settings):
+    try:
+        failed = getattr(run, action)(settings)
+    except KeyboardInterrupt:  # or SIGTERM: how a service ends
+        show.say(f"The {'service' if action == 'both' else action} was stopped.")
+        return
+    if failed:
         raise typer.Exit(1)
 
 

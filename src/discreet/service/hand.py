@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -171,6 +172,7 @@ def _stay_busy(end: float) -> None:
 def main(arguments: list[str]) -> None:
     """Run as ``python -m discreet.service.hand serve.toml``, by the desk."""
     os.nice(_NICE)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the desk, which then gives no more orders
     with os.fdopen(os.dup(sys.stdout.fileno()), "w") as out, open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())  # whatever a library prints is heard by nobody
         serve(sys.stdin, out, config.read(Path(arguments[0])))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -126,7 +127,8 @@ def _refusal(problem: DiscreetError) -> dict[str, str]:
 
 
 def main() -> None:
-    """Do jobs until there are no more."""
+    """Do jobs until there are no more; an interrupt is for the front, which then sends none."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no reply

@@ -119,6 +119,11 @@ def _group(config: Config) -> int:
 
 def _start(path: Path, part: str, cores: list[int]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", _COMMAND, "serve", part, str(path)]
-    process = subprocess.Popen(command)  # noqa: S603  ourselves
+    # A terminal interrupts every process at once; the parts are ended by the one that started them, so they ignore that.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = subprocess.Popen(command)  # noqa: S603  ourselves
+    finally:
+        signal.signal(signal.SIGINT, before)
     os.sched_setaffinity(process.pid, cores)
     return process
