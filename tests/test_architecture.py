@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -76,6 +77,19 @@ def test_every_registered_query_has_a_proof() -> None:
     for name in queries:
         if not name.startswith("test_"):
             assert "Proof:" in (queries[name].__doc__ or ""), name
+
+
+def test_names_that_docstrings_point_to_are_there() -> None:
+    looked = 0
+    for path in PACKAGE.rglob("*.py"):
+        for named in set(re.findall(r"``discreet\.([\w.]+)``", path.read_text())):
+            at, rest = PACKAGE, named.split(".")
+            while rest and (at / rest[0]).is_dir():
+                at /= rest.pop(0)
+            file = at / f"{rest.pop(0)}.py" if rest and (at / f"{rest[0]}.py").exists() else at / "__init__.py"
+            assert not rest or re.search(rf"\b{rest[0]}\b", file.read_text()), f"{path}: there is no discreet.{named}"
+            looked += 1
+    assert looked > 10
 
 
 def test_public_names_are_there() -> None:

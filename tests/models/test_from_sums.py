@@ -81,6 +81,8 @@ def test_without_noise_principal_components_are_scikit_learns() -> None:
     assert np.allclose(np.abs(ours.transform(X)), np.abs(plain.transform(s)), atol=1e-3)
     whole = m.PCA(epsilon=INF, bounds=BOUNDS).fit(X)
     assert np.allclose(whole.inverse_transform(whole.transform(X)), X, atol=1e-9)
+    with pytest.raises(InvalidRequest, match="a column for each of"):
+        whole.inverse_transform(whole.transform(X)[:, 1:])
 
 
 def test_k_means_takes_the_steps_of_lloyd() -> None:

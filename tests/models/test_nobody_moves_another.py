@@ -108,8 +108,10 @@ def test_what_a_regression_predicts_of_a_row_that_is_scored_is_the_same_beside_a
 def test_what_a_later_private_model_reads_of_a_row_is_the_same_beside_any_others(model: Any) -> None:
     X = np.random.default_rng(6).uniform(-1, 1, (200, 29))
     whole = model.set_params(epsilon=1, bounds=(-1, 1), random_state=1).fit(X).transform(X)
+    back = model.inverse_transform(whole) if hasattr(model, "inverse_transform") else whole
     for begin, end in ((1, 200), *((7, end) for end in range(101, 107)), (0, 143)):
         assert (model.transform(X[begin:end]) == whole[begin:end]).all()
+        assert back is whole or (model.inverse_transform(whole[begin:end]) == back[begin:end]).all()
 
 
 def test_a_loss_without_a_bound_is_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +21,8 @@ from discreet.models.gradient.engine import Run, descend
 from discreet.models.gradient.network import Network
 from discreet.models.gradient.steps import Constant, Cosine, StepSize, StronglyConvex
 from discreet.models.gradient.utility import utility_bound
-from discreet.models.losses import Logistic
+from discreet.models.losses import Logistic, PoissonLoss
+from discreet.models.target import Target
 from discreet.sources import open_source
 from tests.models.test_objective_perturbation import design
 from tests.models.test_outpert import N, data, mean_objective
@@ -90,6 +92,11 @@ def test_what_it_does_not_speak_of() -> None:
         run_of(Cosine(0.5, 7), 40, 7),
     ):
         assert utility_bound(other) is None
+    numbers, network = design(WIDTH), Network((WIDTH, 1), PoissonLoss(), bias=False)
+    slow, ends = StronglyConvex(RIDGE / N, 0.2), {(0.0, 1.0): True, (-1.0, 1.0): False}
+    for (lo, hi), spoken in ends.items():  # below 0 a count pulls twice as far as the slope says
+        of = replace(numbers, target=Target("y", lo=lo, hi=hi))
+        assert (utility_bound(replace(run_of(slow, 40, 7), design=of, network=network)) is not None) == spoken
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock, Mock
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -199,6 +200,21 @@ def test_too_little_memory_is_not_called_damage(tmp_path: Path, monkeypatch: pyt
             vault.access("person 7")
         monkeypatch.undo()
         assert vault.access("person 7").rows["a"].num_rows == 1
+
+
+def test_memory_that_ends_within_a_stream_is_not_called_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After its first rows DuckDB's errors come through Arrow, as an OSError whose text begins with their class."""
+    batch, table = pa.RecordBatch.from_pylist([{"x": 1}]), FileTable([write(tmp_path / "a.csv", "Ann")])
+    for said, kind in (
+        ("Out of Memory Error: could not allocate block of size 256.0 KiB", OutOfRoom),
+        ("Invalid Input Error: no UTF-8: 'Out of Memory Error'", UnsupportedFormat),
+    ):
+        stream = Mock(**{"read_next_batch.side_effect": [batch, OSError(said)]})
+        connection = MagicMock(**{"__enter__.return_value.sql.return_value.to_arrow_reader.return_value": stream})
+        monkeypatch.setattr("discreet.sources.duck.connected", lambda *_, c=connection, **__: c)
+        connection.__exit__.return_value = False
+        with pytest.raises(kind):
+            list(table._read("SELECT 1", ordered=True))
 
 
 def test_damage_is_named_and_quotes_no_record(tmp_path: Path) -> None:

@@ -31,10 +31,15 @@ def connected(spill: str, memory: str | None = None, *, threads: int = THREADS, 
 
 
 def out_of_memory(problem: BaseException) -> bool:
-    """Whether memory did not suffice, as far as DuckDB and Arrow say so."""
+    """Whether memory did not suffice, as far as DuckDB and Arrow say so.
+
+    What DuckDB raises after the first rows comes through Arrow's stream, which keeps no class: its text begins with it,
+    before anything that may quote a record.
+    """
     import duckdb
 
-    return isinstance(problem, MemoryError | duckdb.OutOfMemoryException)
+    streamed = isinstance(problem, OSError) and str(problem).startswith("Out of Memory Error")
+    return streamed or isinstance(problem, MemoryError | duckdb.OutOfMemoryException)
 
 
 def name(given: str) -> str:

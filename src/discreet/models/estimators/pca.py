@@ -19,7 +19,7 @@ from discreet.models.design import Floats
 from discreet.models.estimators.from_sums import FittedSums, Unsupervised
 from discreet.models.protocol import Columns
 from discreet.models.publish.affine_predictor import AffinePredictor
-from discreet.models.publish.predictor import Input
+from discreet.models.publish.predictor import Input, row_scores
 from discreet.statistics.bounded_rows import BoundedRows
 from discreet.statistics.covariance_matrix import CovarianceMatrix, Scatter
 
@@ -102,8 +102,11 @@ class PCA(TransformerMixin, Unsupervised):  # type: ignore[misc]
         from sklearn.utils.validation import check_array, check_is_fitted
 
         check_is_fitted(self)
-        back: Floats = self.mean_ + self.scale_ * (check_array(X) @ self.components_)
-        return back
+        rows = check_array(X)
+        if rows.shape[1] != self.n_components_:
+            raise InvalidRequest(f"X must have a column for each of {self.n_components_} components, got {rows.shape[1]}")
+        back = np.column_stack([row_scores(rows, line) for line in self.components_.T])
+        return np.asarray(self.mean_ + self.scale_ * back)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """pca0, pca1, ..."""

@@ -19,7 +19,8 @@ def utility_bound(run: Run) -> float | None:
         D_0 = (L / m)^2,    D_(t + 1) = (1 - h_t m)^2 D_t + h_t^2 V,
 
     and the bound is (b / 2) D_T, or for the average of the later half of the path the mean of (b / 2) D_t over it. None for
-    what this does not speak of: networks, no ridge, momentum, gradients that are clipped, other sizes of steps.
+    what this does not speak of: networks, no ridge, momentum, gradients that are clipped, targets beyond those of the
+    declared slope, other sizes of steps.
 
     Proof: a lot's sum over q n0, with its noise, has the mean gradient of the losses as its expectation, given all steps
     before; what it is off by has at most the variance V: people are in a lot independently with chance q, each with a
@@ -76,7 +77,7 @@ def _convex(run: Run) -> tuple[float, float, float, int] | None:
     network, design = run.network, run.design
     if not isinstance(network, Network) or len(network.shapes) > 1 or design is None or not run.ridge:
         return None
-    if network.loss is None or not network.loss.bounded:
+    if network.loss is None or not network.loss.bounded or design.target.ends[0] < network.loss.least_target:
         return None
     if run.optimizer != Momentum(0.0) or run.turns is not None or run.radius is not None or design.rows > 1:
         return None

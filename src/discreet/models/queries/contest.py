@@ -166,7 +166,7 @@ class _RulesContest(Judging):
 class DecisionContest(_RulesContest):
     """The utility of each of several classifiers of any kind: minus the number of rows that it decides wrong.
 
-    ``rules`` decide row by row (``discreet.models.evaluate.decisions.Rule``).
+    ``rules`` decide row by row (``discreet.models.evaluate.decisions.DecisionRule``).
 
     ``distance``: a person moves any utility by at most ``rows``, in L-infinity, under every relation.
 
