@@ -26,9 +26,10 @@ from discreet.models import LinearSVC, LogisticRegression
 from discreet.models.design import Design
 from discreet.models.intervals.noise_quantiles import quantiles
 from discreet.models.intervals.sandwich import _same_sum, shares_of, usual_shares
-from discreet.models.losses import HuberHinge, Logistic, Loss
+from discreet.models.losses import GammaLoss, HuberHinge, Logistic, Loss, PoissonLoss, Squared
 from discreet.models.protocol import Columns
 from discreet.models.queries.sandwich_sums import CurvatureAt, SandwichSum, SlopeAt
+from discreet.models.target import Target
 from discreet.sources import open_source
 
 LOSSES = [Logistic(), HuberHinge()]
@@ -199,6 +200,22 @@ def test_distances_are_those_of_the_formula() -> None:
     assert float(CurvatureAt(alone, Logistic(), (1.0,)).distance("replace").l2) == pytest.approx(0.25)
     with pytest.raises(InvalidRequest, match="one number for each of 3"):
         CurvatureAt(design, Logistic(), (1.0,))
+
+
+@pytest.mark.parametrize("query", [CurvatureAt, SlopeAt])
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        (PoissonLoss(), "targets from 0 to 1"),  # below 0 a row pulls twice as far as its slope says
+        (GammaLoss(Fraction(1, 8)), "targets from 0.125 to 1"),
+        (Squared(), "no bound on its slope"),
+    ],
+    ids=lambda given: getattr(given, "name", ""),
+)
+def test_sums_are_of_losses_whose_slope_holds(query: type[SandwichSum], loss: Loss, words: str) -> None:
+    numbers = Design(made(1)[1].features, Target("y", lo=-1.0, hi=1.0))
+    with pytest.raises(InvalidRequest, match=words):
+        query(numbers, loss, (0.0, 0.0))
 
 
 def drawn(n: int, rng: Any, theta: Any) -> tuple[Any, Any]:

@@ -23,6 +23,7 @@ from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design, DesignRows, Floats, scores
 from discreet.models.losses import Loss
+from discreet.models.queries.empirical_risk import check_loss
 
 _BITS = 16  # a factor is at most 2**16 steps long, and products of two are whole numbers of at most 2**32
 _RUN = 1 << 13  # rows at a time: 2**45 at most, well inside what doubles add exactly
@@ -54,6 +55,7 @@ class SandwichSum(FoldQuery):
     def __post_init__(self) -> None:
         if self.design.fourier is not None:
             raise InvalidRequest("coefficients of random features have no meaning of their own, and no intervals")
+        check_loss(self.design, self.loss)
         if len(self.theta) != self.design.width:
             raise InvalidRequest(
                 f"theta must have one number for each of {self.design.width} columns, got {len(self.theta)}"
