@@ -100,7 +100,7 @@ def commands() -> dict[str, dict[str, float]]:
     plain = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        whole = [sys.executable, "-c", "import sys; from discreet.cli import main; sys.exit(main())"]
+        whole = [sys.executable, "-m", "discreet"]
 
         def command(*words: str) -> dict[str, float]:
             before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

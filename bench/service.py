@@ -96,8 +96,7 @@ def by_http(folder: Path) -> dict[str, float]:
     ann = clinic.analyst("ann", 1000)
     with clinic.desk():
         pass  # what the front shows of tables is in the outbox now
-    code = "import sys; from discreet.cli import main; sys.exit(main(sys.argv[1:]))"
-    front = subprocess.Popen([sys.executable, "-c", code, "serve", "front", str(folder / "serve.toml")])
+    front = subprocess.Popen([sys.executable, "-m", "discreet", "serve", "front", str(folder / "serve.toml")])
     try:
         _ready(clinic.config.url)
         found: dict[str, float] = {}

@@ -154,8 +154,7 @@ def _served(folder: Path, rows: int) -> Iterator[Any]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     clinic, ann = _made(folder, rows, port)
-    code = "import sys; from discreet.cli import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, "serve", str(folder / "serve.toml")]
+    command = [sys.executable, "-m", "discreet", "serve", str(folder / "serve.toml")]
     service = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         asker, prober = _caller(clinic, ann.secret, service), _caller(clinic, "", service)

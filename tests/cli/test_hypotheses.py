@@ -42,9 +42,8 @@ def test_a_release_file_with_tests(tmp_path: Path) -> None:
     rows = [f"{rng.normal(130, 15):.1f},{rng.choice(['a', 'b'])}" for _ in range(300)]
     (tmp_path / "people.csv").write_text("\n".join(["bp,arm", *rows]) + "\n")
     (tmp_path / "people.toml").write_text(RELEASE)
-    code = "import sys; from discreet.cli import main; sys.exit(main(sys.argv[1:]))"
     planned = subprocess.run(
-        [sys.executable, "-c", code, "plan", "people.toml"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "discreet", "plan", "people.toml"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert planned.returncode == 0, planned.stderr  # nothing but the command has loaded the tests
     assert main(["release", str(tmp_path / "people.toml"), "--out", str(tmp_path / "out")]) == 0

@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any
 
-from .test_question import REFUSED, REFUSED_BY_SCHEMA
+from .test_remote_question import REFUSED, REFUSED_BY_SCHEMA
 
 
 def _bent(seed: int) -> Any:

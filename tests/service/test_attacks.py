@@ -1014,7 +1014,7 @@ def test_32_lengths_tell_no_values(stand: Stand) -> None:
 
 def test_33_a_service_sends_its_clients_no_code() -> None:
     """Nothing that a client reads is run: no module of it can unpickle, evaluate or import what a document names."""
-    for name in ("remote", "wire", "replay", "written", "signing", "question", "kinds", "closed"):
+    for name in ("remote", "wire", "reread_answer", "written", "signing", "remote_question", "kinds", "closed"):
         tree = ast.parse(Path(import_module(f"discreet.service.{name}").__file__ or "").read_text())
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         loaded = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}

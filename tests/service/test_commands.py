@@ -125,8 +125,7 @@ def test_an_interrupt_ends_the_service_without_a_fault(clinic: Clinic) -> None:
     said = clinic.folder / "said"
     path = str(clinic.folder / "serve.toml")
     clinic.edit(str(clinic.config.port), "0")
-    start = "import sys; from discreet.cli import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", start, "serve", path]
+    command = [sys.executable, "-m", "discreet", "serve", path]
     with said.open("w") as out:
         service = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         try:

@@ -17,7 +17,6 @@ from discreet.service.config import Config
 from discreet.service.desk import Office
 from discreet.service.mailbox import prepare_folders
 
-_COMMAND = "import sys; from discreet.cli import main; sys.exit(main(sys.argv[1:]))"
 _GRACE = 10.0  # seconds that a part has to end
 
 
@@ -118,7 +117,7 @@ def _group(config: Config) -> int:
 
 
 def _start(path: Path, part: str, cores: list[int]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", _COMMAND, "serve", part, str(path)]
+    command = [sys.executable, "-m", "discreet", "serve", part, str(path)]
     # A terminal interrupts every process at once; the parts are ended by the one that started them, so they ignore that.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
