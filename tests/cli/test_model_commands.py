@@ -142,7 +142,9 @@ def test_clusters_are_fitted_and_tuned_and_shown_before(run: Run, folder: Path, 
     shown = run("tune", *options, "--try", "n_clusters=1,2", "--plan")
     assert "would cost ε=10 in all" in shown.out
     assert "nothing was charged" in shown.out
-    assert not (folder / "l.db").exists()
+    for wrong, words in ((["--epsilon", "101"], "more than the budget"), (["-f", "agg"], "agg")):
+        assert words in refused(run, "tune", *options, "--try", "n_clusters=1,2", *wrong)
+    assert not (folder / "l.db").exists(), "its budget would be fixed for good"
     doc = run("tune", *options, "--try", "n_clusters=1,2", "--json").doc
     assert doc["cost"] == "ε=10"
     again = run("tune", *options, "--try", "n_clusters=1,2", "--plan", "--epsilon", "95", "--json").doc

@@ -20,6 +20,7 @@ from discreet.jobs.release import Working
 from discreet.ledger import Ledger
 from discreet.ledger.events import canonical
 from discreet.models.publish.document import document
+from discreet.previews import FitPreview
 from discreet.session import Session
 
 T = TypeVar("T")
@@ -70,10 +71,7 @@ def fitted(wanted: FitJob, working: Working = lambda words: nullcontext()) -> di
         with asking.open_ledger(wanted.base, create=False) as trial:
             seen = _preview(wanted, trial)
             note = _note(wanted, seen, trial)
-            if not seen.fits and trial.spent() == Cost.nothing():
-                raise BudgetExceeded(
-                    f"this fit asks for {seen.cost}, more than the budget; ask for less. Nothing was charged"
-                )
+            check_affordable(seen, trial, "fit")
         with asking.open_ledger(wanted.base, create=True) as ledger:
             before = ledger.spent()
             model = wanted.model()
@@ -82,6 +80,12 @@ def fitted(wanted: FitJob, working: Working = lambda words: nullcontext()) -> di
             published = document(model)
             write(wanted.out.name, json.dumps(published, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
             return _describe(wanted, model, published, ledger, before) | {"note": note}
+
+
+def check_affordable(seen: FitPreview, trial: Ledger, what: str) -> None:
+    """Refuse what a whole budget does not pay for, before a ledger with that budget is made for good."""
+    if not seen.fits and trial.spent() == Cost.nothing():
+        raise BudgetExceeded(f"this {what} asks for {seen.cost}, more than the budget; ask for less. Nothing was charged")
 
 
 def arguments_of(wanted: FitJob) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet.errors import InvalidRequest
 from discreet.jobs import asking
-from discreet.jobs.fit import arguments_of, session_of
+from discreet.jobs.fit import arguments_of, check_affordable, session_of
 from discreet.jobs.fit_file import FitJob, settings
 from discreet.jobs.output import folder_for
 from discreet.jobs.plan import price
@@ -66,17 +66,18 @@ def tuned(
 ) -> dict[str, Any]:
     """Check everything, pay once, fit and choose, publish; what was done, as one document."""
     models = _models(wanted, candidates)
-    with (
-        folder_for(wanted.out.parent, [wanted.out.name], [wanted.base.table]) as write,
-        asking.open_ledger(wanted.base, create=True) as ledger,
-    ):
+    with folder_for(wanted.out.parent, [wanted.out.name], [wanted.base.table]) as write:
         asking.open_table(wanted.base)
-        with working("reading the table"):
-            best = session_of(wanted, ledger).tune(models, **arguments_of(wanted))
-        published = document(best)
-        write(wanted.out.name, json.dumps(published, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
-        return {
-            "kind": "tuning", "model": wanted.kind, "tried": [dict(one) for one in candidates],
-            "chosen": best.tuning_.chosen, "cost": str(best.tuning_.cost), "guarantee": published["guarantee"]["words"],
-            "spent": str(ledger.spent()), "remaining": str(ledger.remaining()), "written": str(wanted.out),
-        }  # fmt: skip
+        with asking.open_ledger(wanted.base, create=False) as trial:
+            seen = session_of(wanted, trial).preview_tune(models, **arguments_of(wanted))
+            check_affordable(seen, trial, "tuning")
+        with asking.open_ledger(wanted.base, create=True) as ledger:
+            with working("reading the table"):
+                best = session_of(wanted, ledger).tune(models, **arguments_of(wanted))
+            published = document(best)
+            write(wanted.out.name, json.dumps(published, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+            return {
+                "kind": "tuning", "model": wanted.kind, "tried": [dict(one) for one in candidates],
+                "chosen": best.tuning_.chosen, "cost": str(best.tuning_.cost), "guarantee": published["guarantee"]["words"],
+                "spent": str(ledger.spent()), "remaining": str(ledger.remaining()), "written": str(wanted.out),
+            }  # fmt: skip
