@@ -20,7 +20,6 @@ from discreet.jobs.release import Working
 from discreet.ledger import Ledger
 from discreet.ledger.events import canonical
 from discreet.models.publish.document import document
-from discreet.previews import FitPreview
 from discreet.session import Session
 
 T = TypeVar("T")
@@ -82,7 +81,7 @@ def fitted(wanted: FitJob, working: Working = lambda words: nullcontext()) -> di
             return _describe(wanted, model, published, ledger, before) | {"note": note}
 
 
-def check_affordable(seen: FitPreview, trial: Ledger, what: str) -> None:
+def check_affordable(seen: Any, trial: Ledger, what: str) -> None:
     """Refuse what a whole budget does not pay for, before a ledger with that budget is made for good."""
     if not seen.fits and trial.spent() == Cost.nothing():
         raise BudgetExceeded(f"this {what} asks for {seen.cost}, more than the budget; ask for less. Nothing was charged")
