@@ -116,7 +116,7 @@ class Gridded(Mechanism):
         flat = offset if isinstance(offset, float) else offset.reshape(-1)
         total = self._noise(chosen(seed), self._steps, math.prod(shape), flat).reshape(shape)
         total += counts
-        value = total if self.grid == 1 else total * float(self.grid)
+        value = total if self._step == 1.0 else total * self._step
         return value if shape else value.item()
 
     def _release_one(self, exact: float, random: Random) -> float | int:
@@ -133,6 +133,11 @@ class Gridded(Mechanism):
     def _alone(self) -> float:
         """The grid as a double, for a law that takes one number."""
         self._check_shape(())
+        return self._step
+
+    @cached_property
+    def _step(self) -> float:
+        """The grid as a double, which holds it."""
         return float(self.grid)
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
@@ -179,7 +184,7 @@ class Gridded(Mechanism):
     def _split(self, values: Floats) -> tuple[Integers, Floats | float]:
         """The nearest whole grid step and what is left, at most half a step: both exact, the grid is a power of two."""
         with np.errstate(over="ignore"):
-            steps = values * float(1 / self.grid)
+            steps = values * (1.0 / self._step)
         if not np.abs(steps).max(initial=0.0) <= _FAR:  # no number at all included
             if not np.isfinite(values).all():
                 raise InvalidRequest(_FINITE)
