@@ -1,9 +1,8 @@
 """Whether intervals of private Poisson and gamma regressions cover the regularised minimiser of the population.
 
 Six designs of counts and three of amounts, skewed, collinear and overdispersed ones; 3,000 tables each, without and with a
-delta. Of
-3,000 rows the noise of the curvature rules where rates are small: such intervals may cover more than they say. The
-population's coefficients are those of 400,000 people without noise, with as much of the ridge for each.
+delta. Of 3,000 rows the noise of the curvature rules where rates are small: such intervals may cover more than they say.
+The population's coefficients are those of 400,000 people without noise, with as much of the ridge for each.
 """
 
 from __future__ import annotations
