@@ -118,6 +118,7 @@ def test_a_reviewer_finds_nothing_after_a_kill(tmp_path: Path) -> None:
         found = protect_kills.run({"what": what}, 0, 4 if what == "kill" else 3, tmp_path)
         assert found["broken"] == 0, found
         assert found["found"] == 0, found
+        assert found["blind"] == 0, found
         assert found["stopped"] >= 2
 
 

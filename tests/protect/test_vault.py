@@ -32,20 +32,20 @@ _fresh = itertools.count()
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Three files and a key file; everyone has rows in each."""
-    fill(tmp_path)
+    fill(tmp_path, [f"p{i}" for i in range(20)])
     return tmp_path
 
 
-def fill(folder: Path) -> None:
+def fill(folder: Path, people: list[str]) -> None:
     FileKeys.create(folder / "keys.json")
-    ids = [f"p{i}" for i in range(20)] * 3
+    ids = people * 3
     (folder / "visits.csv").write_text("id,day\n" + "".join(f"{p},{n}\n" for n, p in enumerate(ids)))
     labs = pa.table(
-        {"id": ids, "value": pa.array(np.arange(60) / 7, pa.float32()), "kind": pa.array(ids).dictionary_encode()}
+        {"id": ids, "value": pa.array(np.arange(len(ids)) / 7, pa.float32()), "kind": pa.array(ids).dictionary_encode()}
     )
     pyarrow.parquet.write_table(labs, folder / "labs.parquet")
-    people = Pseudonymizer(["id"], FileKeys(folder / "keys.json"))
-    pyarrow.parquet.write_table(people.table(labs, "lab", "study"), folder / "study.parquet")
+    names = Pseudonymizer(["id"], FileKeys(folder / "keys.json"))
+    pyarrow.parquet.write_table(names.table(labs, "lab", "study"), folder / "study.parquet")
     with open_vault(folder) as vault:
         vault.register("visits", folder / "visits.csv", recipients=["insurer"], **FACTS)
         vault.register("labs", folder / "labs.parquet", **FACTS)
