@@ -28,7 +28,7 @@ def test_calls_are_noted_without_what_was_asked(tmp_path: Path, helpers: Any) ->
     """A line for each: whose, which request, by which route, code and length; nothing that was sent or answered."""
     with standing(tmp_path, slot=0.02, helpers=helpers) as stand:
         caller = twins.Caller(stand.url, stand.token)
-        got = caller.asked(body(mean("0.123", title="a title of mine")))
+        got = caller.asked(body(mean("0.123456", title="a title of mine")))
         for path in ("/health", "/v1/requests/secret-path", "/nowhere/secret-path"):
             caller.call("GET", path)
         caller.call("GET", "/v1/tables", headers={"Authorization": "Bearer wrong"})
@@ -51,7 +51,14 @@ def test_calls_are_noted_without_what_was_asked(tmp_path: Path, helpers: Any) ->
         ("/tables", 1, "", 200),
     ]
     assert rows[-1]["bytes"] == len(page.body)
-    for word in ("0.123", "a title", "secret-path", "wrong", stand.token, json.loads(got["answer"])["releases"][0]["value"]):
+    for word in (
+        "0.123456",
+        "a title",
+        "secret-path",
+        "wrong",
+        stand.token,
+        json.loads(got["answer"])["releases"][0]["value"],
+    ):
         assert str(word) not in text
 
 
