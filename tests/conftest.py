@@ -23,6 +23,9 @@ ROOT = Path(__file__).parent.parent
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 
+# Nothing that a test asks of Spark runs long enough to earn back what Java spends on compiling it with all care.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # A machine that is busy with other things makes drawing an example slow, which says nothing of the code.
 settings.register_profile("busy machines", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machines")
