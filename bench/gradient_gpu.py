@@ -4,7 +4,7 @@
 
 Made for a bare machine: of what the package needs, NumPy, SciPy, array-api-compat and torch (or JAX) are enough. Without
 dp-accounting the noise multiplier is the one computed elsewhere for the default sizes, and without cryptography words come
-from NumPy's generator: good for timing, not for privacy.
+from NumPy's generator, which is for looking only: it is no private noise, and a sixth slower than the stream cipher.
 """
 
 from __future__ import annotations

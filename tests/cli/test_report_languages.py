@@ -14,7 +14,8 @@ import discreet as ds
 from discreet.core.cost import Cost
 from discreet.core.mechanism import mechanisms
 from discreet.core.query import RELATIONS
-from discreet.core.result import Result, readings
+from discreet.core.reading import readings
+from discreet.core.result import Result
 from discreet.hypotheses.reading import HypothesisTest
 from discreet.jobs.release_file import plain_title
 from discreet.report import language, meaning, render

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.codec import fields_written, read_as, read_field, written
-from discreet.core.result import Axes, Reading
+from discreet.core.reading import Axes, Reading
 from discreet.errors import DiscreetError, UnsupportedFormat
 from discreet.statistics.cells import Factor
 from discreet.statistics.population import MeanReading

@@ -15,9 +15,10 @@ from discreet.core.cost import Cost, Distance
 from discreet.core.exact import Exact
 from discreet.core.query import FoldQuery, Query, Relation, check_relation, queries
 from discreet.core.random import Random
+from discreet.core.reading import Reading, readings
 from discreet.core.registry import SCHEMA_VERSION
 from discreet.core.release import Entry, Release
-from discreet.core.result import Reading, Result, readings
+from discreet.core.result import Result
 from discreet.core.runner import Bill, Desk, NoLedger, Paid, Procedure, plan
 from discreet.core.source import Source
 from discreet.core.unit import Unit

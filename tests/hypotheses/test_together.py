@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.core.result import Reading, Result
+from discreet.core.reading import Reading
+from discreet.core.result import Result
 from discreet.statistics.reading import Part
 
 RNG = np.random.default_rng(2)

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.core.mechanism import NoiseLaw
+from discreet.core.reading import Axes, Reading, readings, tests_read_off
 from discreet.core.release import Release
-from discreet.core.result import Axes, Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.draws import noise, normals, stream_of
 from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws

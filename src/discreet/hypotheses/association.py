@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.core.mechanism import NoiseLaw
+from discreet.core.reading import Reading, readings, tests_read_off
 from discreet.core.release import Release
-from discreet.core.result import Reading, readings, tests_read_off
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.reading import AT_POWER, ScoreTest, check_alternative, deviation
 from discreet.statistics.bernstein import cell_weights

@@ -26,7 +26,8 @@ from discreet.core.interrupts import interrupted
 from discreet.core.price import Keywords, Price
 from discreet.core.query import Query, Relation, check_relation, queries
 from discreet.core.random import Random, chosen
-from discreet.core.result import Result, readings
+from discreet.core.reading import readings
+from discreet.core.result import Result
 from discreet.core.runner import Desk, NoLedger
 from discreet.core.schema import Categories, Schema
 from discreet.core.source import Batch, Source

@@ -14,8 +14,8 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.mechanism import NoiseLaw
 from discreet.core.query import Relation, queries
+from discreet.core.reading import readings
 from discreet.core.release import Release
-from discreet.core.result import readings
 from discreet.hypotheses.draws import noise, normals, stream_of
 from discreet.hypotheses.monte_carlo import MonteCarloTest
 from discreet.hypotheses.ordered_groups import OrderedGroups, sizes_of

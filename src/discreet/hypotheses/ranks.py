@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.core.mechanism import NoiseLaw
+from discreet.core.reading import readings
 from discreet.core.release import Release
-from discreet.core.result import readings
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.draws import noise, normals
 from discreet.hypotheses.monte_carlo import MonteCarloTest, check_draws

@@ -12,8 +12,8 @@ import numpy as np
 from discreet.core.mechanism import Mechanism, NoiseLaw
 from discreet.core.price import Price
 from discreet.core.query import Relation
+from discreet.core.reading import readings
 from discreet.core.release import Release
-from discreet.core.result import readings
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.reading import AT_POWER, HypothesisTest, ScoreTest, check_alternative, deviation
 from discreet.mechanisms import Tulap

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from discreet.core.reading import readings
 from discreet.core.release import Release
-from discreet.core.result import readings
 from discreet.errors import InvalidRequest
 from discreet.hypotheses.reading import AT_POWER, ScoreTest, check_alternative, deviation, seen_shift
 from discreet.statistics.equation import Statement

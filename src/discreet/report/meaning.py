@@ -16,7 +16,8 @@ from discreet.accounting.filters import Filter
 from discreet.core.budget import Budget
 from discreet.core.cost import Cost
 from discreet.core.mechanism import mechanisms
-from discreet.core.result import Axes, Result
+from discreet.core.reading import Axes
+from discreet.core.result import Result
 from discreet.core.schema import Schema
 from discreet.hypotheses import describe, holm
 from discreet.hypotheses.reading import HypothesisTest, p_in_words

@@ -17,8 +17,8 @@ from discreet.core.exact import Exact
 from discreet.core.mechanism import NoiseLaw
 from discreet.core.numbers import Number
 from discreet.core.query import Relation, SumQuery, check_rows, distance_of_weights, queries
+from discreet.core.reading import Reading, readings
 from discreet.core.release import Release
-from discreet.core.result import Reading, readings
 from discreet.core.schema import Integer
 from discreet.core.source import Batch
 from discreet.errors import InvalidRequest

@@ -16,8 +16,8 @@ from discreet.core.exact import Exact, Keyed
 from discreet.core.mechanism import Mechanism
 from discreet.core.price import Price
 from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.reading import Axes, Reading, readings
 from discreet.core.release import Release
-from discreet.core.result import Axes, Reading, readings
 from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import NoNoise, OptimalKeys, ThresholdedKeys, TruncatedKeys

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core.mechanism import NoiseLaw
+from discreet.core.reading import readings
 from discreet.core.release import Release
-from discreet.core.result import readings
 from discreet.statistics.equation import Statement, interval, noise_variance
 from discreet.statistics.question import Question, Table, axes, for_population, statistic
 from discreet.statistics.reading import Floats, Scaled, plain

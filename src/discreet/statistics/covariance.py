@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.core.mechanism import NoiseLaw
-from discreet.core.result import Axes, readings
+from discreet.core.reading import Axes, readings
 from discreet.statistics.bernstein import cell_weights, multiply
 from discreet.statistics.population import PopulationReading
 from discreet.statistics.question import Question, Table, axes, for_population, statistic

@@ -12,7 +12,7 @@ from discreet.core import numbers
 from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.query import Relation, SumQuery, queries
-from discreet.core.result import Axes, readings
+from discreet.core.reading import Axes, readings
 from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.statistics.bounded_rows import BoundedRows

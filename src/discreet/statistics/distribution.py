@@ -14,8 +14,9 @@ from discreet.core import drawing, numbers
 from discreet.core.mechanism import NoiseLaw
 from discreet.core.numbers import Number
 from discreet.core.random import Random
+from discreet.core.reading import Axes, Reading, readings
 from discreet.core.release import Release
-from discreet.core.result import Axes, Reading, Result, readings
+from discreet.core.result import Result
 from discreet.core.schema import Integer
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import Gaussian

@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.core.bounded import Bounded
 from discreet.core.dates_and_times import Date
-from discreet.core.result import Axes, readings
+from discreet.core.reading import Axes, readings
 from discreet.errors import InvalidRequest
 from discreet.statistics.count import counts
 from discreet.statistics.question import Question, Table, axes, for_population, statistic

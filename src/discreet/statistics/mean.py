@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.core.result import Axes, Reading, readings
+from discreet.core.reading import Axes, Reading, readings
 from discreet.errors import InvalidRequest
 from discreet.statistics.person_cells import PersonCells
 from discreet.statistics.population import MeanQuestion, MeanReading, contrast_of_groups

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core.mechanism import NoiseLaw
+from discreet.core.reading import Reading, readings
 from discreet.core.release import Release
-from discreet.core.result import Reading, readings
 from discreet.errors import InvalidRequest
 from discreet.statistics.equation import Statement, interval, noise_variance
 from discreet.statistics.question import Question

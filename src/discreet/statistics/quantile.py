@@ -18,8 +18,8 @@ from discreet.core.mechanism import Mechanism
 from discreet.core.numbers import Number
 from discreet.core.price import Price
 from discreet.core.query import FoldQuery, Relation, queries
+from discreet.core.reading import Reading, readings
 from discreet.core.release import Release
-from discreet.core.result import Reading, readings
 from discreet.core.schema import Integer
 from discreet.core.source import Batch
 from discreet.errors import InvalidRequest

@@ -13,8 +13,9 @@ from discreet.core.ask import Ask
 from discreet.core.mechanism import Mechanism
 from discreet.core.price import Price
 from discreet.core.query import Query, Relation
+from discreet.core.reading import Axes, Reading
 from discreet.core.registry import load
-from discreet.core.result import SCOPES, Axes, Reading
+from discreet.core.result import SCOPES
 from discreet.core.schema import Categories, Integer, Real, Schema
 from discreet.errors import DiscreetError, InvalidRequest
 from discreet.manifest import homes

@@ -19,8 +19,9 @@ from discreet.core import drawing
 from discreet.core.mechanism import Mechanism
 from discreet.core.numbers import Number
 from discreet.core.random import Random
+from discreet.core.reading import Axes, Reading, readings
 from discreet.core.release import Release
-from discreet.core.result import Axes, Reading, Result, readings
+from discreet.core.result import Result
 from discreet.mechanisms.additive import Additive
 
 if TYPE_CHECKING:

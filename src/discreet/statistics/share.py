@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.core.mechanism import NoiseLaw
+from discreet.core.reading import Axes, readings
 from discreet.core.release import Release
-from discreet.core.result import Axes, readings
 from discreet.statistics.equation import Statement, interval
 from discreet.statistics.population import PopulationReading
 from discreet.statistics.question import Question, Table, axes, for_population, statistic

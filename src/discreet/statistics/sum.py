@@ -10,7 +10,7 @@ import numpy as np
 from discreet.core import numbers
 from discreet.core.mechanism import NoiseLaw
 from discreet.core.numbers import Number
-from discreet.core.result import Axes, readings
+from discreet.core.reading import Axes, readings
 from discreet.errors import InvalidRequest
 from discreet.statistics.bernstein import cell_weights
 from discreet.statistics.mean import mean_of_population

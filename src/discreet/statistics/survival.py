@@ -12,8 +12,9 @@ import numpy as np
 from discreet.core import drawing, numbers
 from discreet.core.mechanism import NoiseLaw
 from discreet.core.numbers import Number
+from discreet.core.reading import Axes, Reading, readings
 from discreet.core.release import Release
-from discreet.core.result import Axes, Reading, Result, readings
+from discreet.core.result import Result
 from discreet.core.schema import Categories
 from discreet.errors import InvalidRequest
 from discreet.statistics.cells import Factor

@@ -13,8 +13,8 @@ import numpy as np
 from discreet.core.mechanism import Mechanism
 from discreet.core.price import Price
 from discreet.core.query import Relation, queries
+from discreet.core.reading import Axes, Reading, readings
 from discreet.core.release import Release
-from discreet.core.result import Axes, Reading, readings
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.top import Top
 from discreet.statistics.people import People

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.core.mechanism import NoiseLaw
+from discreet.core.reading import Axes, readings
 from discreet.core.release import Release
-from discreet.core.result import Axes, readings
 from discreet.statistics.bernstein import cell_weights
 from discreet.statistics.equation import noise_variance
 from discreet.statistics.population import PopulationReading

@@ -17,8 +17,9 @@ from discreet.core.cost import Distance
 from discreet.core.exact import Exact
 from discreet.core.price import Price
 from discreet.core.query import Relation, distance_of_weights, queries
+from discreet.core.reading import Reading, readings
 from discreet.core.release import Release
-from discreet.core.result import Reading, Result, readings
+from discreet.core.result import Result
 from discreet.core.runner import Procedure
 from discreet.core.source import Batch
 from discreet.mechanisms.priced import law_of_sums

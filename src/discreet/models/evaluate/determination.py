@@ -12,8 +12,9 @@ import numpy as np
 from discreet.core.ask import Ask
 from discreet.core.price import Price
 from discreet.core.query import Relation
+from discreet.core.reading import Reading, readings
 from discreet.core.release import Release
-from discreet.core.result import Reading, Result, readings
+from discreet.core.result import Result
 from discreet.core.runner import Procedure
 from discreet.mechanisms.priced import law_in_l2
 from discreet.models.queries.regression_sums import RegressionMoments, RegressionSums, read
