@@ -26,6 +26,7 @@ class Derivation:
     def __init__(self, columns: Mapping[str, Any], person: str | None) -> None:
         self._columns = columns
         self._person = person
+        self._stored = {name for name, column in columns.items() if column.formula is None}
         self._nodes: dict[str, Node] = {}
         self._reading: list[str] = []
         self._texts: dict[str, Node | None] = {}
@@ -92,8 +93,12 @@ class Derivation:
 
     def inputs(self, name: str) -> list[str]:
         """The stored columns that a column is computed from, itself where it is stored."""
-        node = self.node(name)
+        node = None if name in self._stored else self.node(name)
         return [name] if node is None else list(dict.fromkeys(each for used in node.columns for each in self.inputs(used)))
+
+    def made_of(self, stored: set[str]) -> list[str]:
+        """The columns that can be computed from some stored ones, themselves among them."""
+        return [n for n in self._columns if (n in stored if n in self._stored else stored.issuperset(self.inputs(n)))]
 
     def canonical(self) -> dict[str, Any]:
         """The columns with their formulas in canonical form."""

@@ -29,6 +29,7 @@ __all__ = ["Categories", "Column", "Integer", "Real", "Schema"]
 Column: TypeAlias = Real | Integer | Categories
 
 
+_DECLARATIONS = (Real, Integer, Categories)
 _ROWS = 1 << 50  # more than any table has, and few enough for doubles
 
 
@@ -60,7 +61,7 @@ class Schema:
         for name, column in self.columns.items():
             if not isinstance(name, str) or not name:
                 raise InvalidRequest(f"a column name must be text, got {name!r}; rename the column", key="columns")
-            if not isinstance(column, Real | Integer | Categories):
+            if not isinstance(column, _DECLARATIONS):
                 raise InvalidRequest(
                     f"column {name!r} must be a Real, Integer, Categories or Date, got {column!r}", column=name
                 )

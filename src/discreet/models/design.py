@@ -198,7 +198,7 @@ class Design:
         most = max(MOST_ROWS, 4 * (schema.expected_rows or 0))
         return Design(tuple(made), aim, intercept, radius, bound, fourier, schema.max_rows or 1, most)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns of the table that are read."""
         extra = () if self.weight is None else self.weight.columns

@@ -39,8 +39,6 @@ class Feature:
     cuts: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", tuple(self.labels))
-        object.__setattr__(self, "cuts", tuple(self.cuts))
         if self.reference is not None and not 0 <= self.reference < len(self.labels):
             raise InvalidRequest(f"the reference of {self.column!r} must be the place of a label, got {self.reference}")
         if not self.labels and not (math.isfinite(self.lo) and math.isfinite(self.hi) and self.lo < self.hi):
@@ -48,8 +46,7 @@ class Feature:
                 f"bounds of {self.column!r} must be two finite numbers lo < hi, got ({self.lo}, {self.hi}); "
                 "leave out a column that is always the same"
             )
-        ends = (self.lo, *self.cuts, self.hi)
-        if self.cuts and (self.labels or self.raw or not all(a < b for a, b in pairwise(ends))):
+        if self.cuts and (self.labels or self.raw or not all(a < b for a, b in pairwise((self.lo, *self.cuts, self.hi)))):
             raise InvalidRequest(
                 f"the cuts of {self.column!r} must be numbers that rise between its bounds ({self.lo:g}, {self.hi:g}), "
                 f"got {list(self.cuts)}"
@@ -60,7 +57,7 @@ class Feature:
         """The number of labels or bins; 1 of a number."""
         return len(self.labels) or len(self.cuts) + 1
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many columns of the design it makes."""
         return self.places - (self.reference is not None and self.places > 1)

@@ -30,6 +30,7 @@ from discreet.sources.matrix import MatrixColumns, one_matrix
 Rows = slice | npt.NDArray[np.intp]
 _MISSING = np.int64(2**62)  # the code of a missing number: no quantised value reaches it
 _NONE: Mapping[str, Any] = {}
+_MOMENTS = (Date, Duration)
 
 
 class Rules:
@@ -53,7 +54,7 @@ class Rules:
                 self.category[name] = Labels(column.lookup(), column.stray(relation), column.fill(relation), column.fold)
             else:
                 self.numeric[name] = column.fill(schema.neighbors)
-                if isinstance(column, Date | Duration) and column.formula is None:
+                if isinstance(column, _MOMENTS) and column.formula is None:
                     self.moments.add(name)
 
     def read(self, name: str, column: Column) -> Floats:

@@ -72,8 +72,8 @@ class MemorySource(LocalSource):
 
     def _room(self, columns: Sequence[str]) -> tuple[int, int]:
         """How many rows may be at work together, so that what they hold stays within a public size; and those of a batch."""
-        known, inputs = set(columns), self.schema.derivation.inputs
-        made = [c for name, c in self.schema.columns.items() if known.issuperset(inputs(name))]
+        declared = self.schema.columns
+        made = [declared[name] for name in self.schema.derivation.made_of(set(columns))]
         width = sum(len(each.labels) if isinstance(each, Categories) else 1 for each in made)
         room = _NUMBERS_AT_ONCE // max(1, width)
         most = _MOST_ROWS if self.schema.person is None else _MOST_WITH_PEOPLE

@@ -111,7 +111,9 @@ def _plain(rows: DesignRows, loss: Loss, theta: Floats, want: Want) -> Totals:
 
 
 def scores(x: Floats, theta: Floats) -> Floats:
-    """x . theta as a sum of sums over ``_TERMS`` columns each."""
+    """x . theta as a sum of sums over ``_TERMS`` columns each. At 0, where solvers begin, there is nothing to add up."""
+    if not theta.any():
+        return np.zeros(len(x))
     found: Floats = x[:, :_TERMS] @ theta[:_TERMS]
     for start in range(_TERMS, len(theta), _TERMS):
         found += x[:, start : start + _TERMS] @ theta[start : start + _TERMS]
