@@ -86,12 +86,10 @@ def _entry(path: str, *options: str) -> str:
 
 def commands() -> str:
     """Every command with its arguments and options, from the command line itself."""
-    import typer.main
-
-    from discreet.cli.app import app
+    from discreet.cli.app import command
 
     parts = ["# Commands", "`discreet COMMAND --help` shows the same in a terminal."]
-    parts += _commands("discreet", typer.main.get_command(app))
+    parts += _commands("discreet", command)
     return "\n\n".join(parts) + "\n"
 
 

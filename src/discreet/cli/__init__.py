@@ -39,12 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: list[str]) -> int:
     import typer
 
-    from discreet.cli.app import UsageProblem, app
+    from discreet.cli.app import UsageProblem, command
     from discreet.core.whole_files import is_full
     from discreet.errors import DiscreetError
 
     try:
-        code = app(given, prog_name="discreet", standalone_mode=False)
+        code = command(given, prog_name="discreet", standalone_mode=False)
     except UsageProblem as problem:
         return _refuse(_one_line(problem.format_message()), "Usage", given)  # type: ignore[attr-defined]
     except DiscreetError as problem:

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
 # The root of what Typer raises for a wrong command line; it has no public name that is the same in all versions.
 UsageProblem: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -61,3 +62,7 @@ def start(
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+# Made once: reading the types of all options takes longer than most commands do.
+command = get_command(app)
