@@ -54,15 +54,17 @@ def steady(network: Network, rows: int, xp: ModuleType, device: Any, *, moved: b
     x = network.widen(there(numbers.reshape(rows, network.widths[0])), xp)
     y = there(goal.astype(np.float64))
     choices = [xp.asarray(some, device=device)[:, None] for some in some_of((rows,))]
-    moves = sorted({*_MOVES, rows // 2, rows - 1}) if moved else []
+    # Places as data: a library that compiles would compile each move anew if it were told by how much.
+    shifts = sorted({*_MOVES, rows // 2, rows - 1}) if moved else []
+    moves = [xp.asarray(np.roll(np.arange(rows), by), device=device) for by in shifts]
     flat = network.start(1)
     for _ in range(_PARAMETERS):
         flat = near(flat)
         weights = there(flat)
         known = _lines(network, weights, x, y, xp)
-        for by in moves:
-            lines = _lines(network, weights, xp.roll(x, by, axis=0), xp.roll(y, by, axis=0), xp)
-            if not all(bool(xp.all(a == xp.roll(b, by, axis=0))) for a, b in zip(lines, known, strict=True)):
+        for places in moves:
+            lines = _lines(network, weights, xp.take(x, places, axis=0), xp.take(y, places, axis=0), xp)
+            if not all(bool(xp.all(a == xp.take(b, places, axis=0))) for a, b in zip(lines, known, strict=True)):
                 return False
         for some in choices:
             lines = _lines(network, weights, xp.where(some, x, xp.zeros_like(x)), y, xp)
