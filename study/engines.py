@@ -199,6 +199,8 @@ def _spark(place: str) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     remote = place.removeprefix("connect:")
+    if remote != place:
+        os.environ["SPARK_TESTING"] = "1"  # its server takes any free port: another one may have the usual
     builder = SparkSession.builder.remote(remote) if remote != place else SparkSession.builder.master(place)
     for key, value in _SPARK.items():
         builder = builder.config(key, value)

@@ -338,3 +338,17 @@ def test_decisions_are_paid_for() -> None:
     other = ds.Session(iris(), ds.Schema({**COLUMNS, "a": ds.Real(0, 9), "species": SPECIES}), ledger="test")
     with pytest.raises(InvalidRequest, match="declared as it was"):
         other.score(forest, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("features", "price", "trees"),
+    [
+        (4, {"epsilon": 1}, 4), (4, {"epsilon": "0.01"}, 3), (64, {"epsilon": 1}, 10), (64, {"rho": 2}, 14),
+        (64, {"epsilon": 5, "delta": 1e-6}, 20), (5, {"rho": "0.5"}, 5), (64, {"epsilon": 1e6}, 20),
+        (2, {"epsilon": math.inf}, 20),
+    ],
+)  # fmt: skip
+def test_a_forest_has_as_many_trees_as_its_price_bears(features: int, price: dict[str, Any], trees: int) -> None:
+    x = np.random.default_rng(1).uniform(0, 1, (40, features))
+    forest = m.RandomForestClassifier(bounds=(0, 1), classes=[0, 1], **price).fit(x, (x[:, 0] > 0.5) * 1)
+    assert len(forest.fitted_.leaves) == trees

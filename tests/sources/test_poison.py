@@ -372,4 +372,5 @@ def _environment() -> dict[str, str]:
 
     known = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK", "PYSPARK"))}
     paths = os.pathsep.join(filter(None, [str(Path(ds.__file__).parent.parent), *sys.path]))
-    return known | {"PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    free = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_TESTING": "1"}  # any free port: another test may have the usual one
+    return known | {"PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable, **free}

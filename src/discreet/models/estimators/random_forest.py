@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.ask import Ask
+from discreet.core.price import Price
 from discreet.core.query import Relation
 from discreet.core.random import system
 from discreet.core.release import Release
@@ -26,6 +28,7 @@ from discreet.models.publish.forest_predictor import ForestPredictor
 from discreet.models.publish.predictor import Input
 from discreet.models.queries.leaf_counts import LeafCounts, RandomTrees
 
+_FEWEST, _ENOUGH, _MOST = 3, 10, 20  # trees, unless their number is given
 _DEEPEST = 6  # unless more is asked for: noise in the leaves of deeper trees passes what they tell apart
 _LEAST = 1e-6  # the least share of a class in a leaf
 
@@ -83,30 +86,31 @@ class RandomForestClassifier(ManyClasses, FromSums):
     """A forest whose splits are random and never look at the data; what is released are noisy counts in its leaves.
 
     ``n_estimators`` trees of ``max_depth`` levels (as many as there are features, from 3 to 6, unless it is given) share the
-    price: one row is in one leaf of each. The splits are drawn
+    price: one row is in one leaf of each. So noise grows with the number of trees, and where none is given there are as many
+    as features, up to 10, times the root of epsilon (of sqrt(2 rho)); from 3 to 20. The splits are drawn
     when the model is fitted, from ``key`` if that is given, and are public: ``key_`` says which. Numbers are cut at random
     places between their public ``bounds``, categories (of a session's schema) at random labels. The counts of a leaf are
     drawn towards those of the nodes above it as far as noise blurs them. ``classes`` are the public labels.
     ``neighbors`` is "add_remove", "replace" or "both". ``random_state`` is for tests only: what it makes is not private.
     """
 
-    n_estimators: int = 10
+    n_estimators: int | None = None
     max_depth: int | None = None
     key: int | None = None
 
     def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedForest]:
         for word in ("n_estimators", "max_depth", "key"):
             given = getattr(self, word)
-            if (given is not None or word == "n_estimators") and (
-                isinstance(given, bool) or not isinstance(given, Integral)
-            ):
+            if given is not None and (isinstance(given, bool) or not isinstance(given, Integral)):
                 raise InvalidRequest(f"{word} must be a whole number, got {given!r}")
         if self.key is not None:
             key = int(self.key)
         else:
             key = system().word() >> 1 if self.random_state is None else int(self.random_state)
-        depth = min(_DEEPEST, max(3, len(columns.features))) if self.max_depth is None else int(self.max_depth)
-        forest = RandomTrees(int(self.n_estimators), depth, key)
+        features = len(columns.features)
+        depth = min(_DEEPEST, max(3, features)) if self.max_depth is None else int(self.max_depth)
+        trees = _enough_trees(features, self.price) if self.n_estimators is None else int(self.n_estimators)
+        forest = RandomTrees(trees, depth, key)
         query = LeafCounts.of(columns.schema, columns.features, columns.target, forest)
         return self._ask(query, relation)
 
@@ -140,6 +144,14 @@ class RandomForestClassifier(ManyClasses, FromSums):
             cuts.append(np.where(labels[column], 0.5, lows[column] + cut * (highs[column] - lows[column])))
         classes = tuple(self.classes_.tolist())
         return ForestPredictor(inputs, classes, np.array(columns), np.array(cuts), self.fitted_.leaves)
+
+
+def _enough_trees(features: int, price: Price) -> int:
+    """The number of trees for a price: each should meet another feature, and all share what noise leaves to be seen."""
+    if price.is_infinite:
+        return _MOST
+    strength = float(price.epsilon) if price.epsilon is not None else math.sqrt(2 * float(price.rho or 0))
+    return min(_MOST, max(_FEWEST, round(min(features, _ENOUGH) * math.sqrt(strength))))
 
 
 def _shares(counts: Floats, noise: float) -> Floats:
