@@ -6,6 +6,7 @@ import gc
 import os
 import re
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -37,7 +38,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One local Spark session for all tests of a process: a second would be the same, and stopping it would stop both."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -49,6 +50,11 @@ def spark() -> Iterator[Any]:
         # Four partitions that are not joined again, small as they are: the empty id and the null id would be apart.
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        # The same Java machine serves sessions by Connect: a second would take as long to begin.
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(_free_port()),
     }
     builder = SparkSession.builder.master("local[2]")
     for key, value in facts.items():
@@ -56,6 +62,18 @@ def spark() -> Iterator[Any]:
     session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def connect(spark: Any) -> str:
+    """Where another process has a session by Connect: it and a classic one do not live together in one."""
+    pytest.importorskip("grpc")
+    return f"sc://127.0.0.1:{spark.conf.get('spark.connect.grpc.binding.port')}"
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
 
 
 @pytest.fixture(scope="session")
@@ -89,6 +107,10 @@ def pytest_collection_finish() -> None:
     """The modules and the thousands of tests stay until the end: the collector need not walk them again and again."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

@@ -299,9 +299,8 @@ import discreet as ds
 from discreet.errors import InvalidRequest
 from discreet.sources import spark_plans
 
-at = sys.argv[1]
-spark = SparkSession.builder.remote("local[1]").config("spark.ui.enabled", "false").config("spark.log.level", "OFF").config(
-    "spark.sql.warehouse.dir", at + "/warehouse").getOrCreate()
+at, address = sys.argv[1:]
+spark = SparkSession.builder.remote(address).getOrCreate()
 t = spark.read.parquet(at + "/t.parquet")
 t.createOrReplaceTempView("renamed")
 spark.sql("CREATE TABLE stored USING parquet AS SELECT x, i FROM parquet.`" + at + "/t.parquet`")
@@ -346,17 +345,16 @@ try:
 except InvalidRequest as problem:
     told["a name that became a view"] = str(problem)
 assert session.spent().epsilon == 0
+spark.sql("DROP VIEW divides")
 print(json.dumps(told))
 spark.stop()
 """
 
 
-def test_by_connect_what_cannot_fail_is_read_and_nothing_else(tmp_path: Path) -> None:
-    """In a process of its own: a session by Connect and a classic one do not live together."""
-    pytest.importorskip("grpc")
+def test_by_connect_what_cannot_fail_is_read_and_nothing_else(connect: str, tmp_path: Path) -> None:
     _written(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CONNECT, str(tmp_path)], capture_output=True, text=True, check=False,
+        [sys.executable, "-W", "ignore", "-c", CONNECT, str(tmp_path), connect], capture_output=True, text=True, check=False,
         cwd=tmp_path, env=_environment(),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]

@@ -26,9 +26,8 @@ def test_the_same_exact_sums_on_spark(spark: Any) -> None:
     assert np.isfinite(session.mean("x", epsilon=1).value)
 
 
-def test_the_same_exact_sums_by_spark_connect() -> None:
-    """In a process of its own: a session by Connect and a classic one do not live together."""
-    found = study.run({"kind": "sums", "place": "connect:local[1]"}, 0, 1, together=True)
+def test_the_same_exact_sums_by_spark_connect(connect: str) -> None:
+    found = study.run({"kind": "sums", "place": f"connect:{connect}"}, 0, 1, together=True)
     assert (found["statistics"], found["different"], found["connect"]) == (len(ASKED) + 1, 0, 1)
 
 
