@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from study import table_intervals
 
 import discreet as ds
 from discreet.core.query import RELATIONS, Relation
@@ -447,17 +446,6 @@ def test_expected_error_and_intervals_hold(name: str, relation: Relation) -> Non
             reported.append(float(np.reshape(result.expected_error, -1)[0]))
     assert math.sqrt(np.mean(np.square(errors))) == pytest.approx(np.mean(reported), rel=0.2)
     assert inside >= 74  # binomial(100, 0.9) falls below with probability 3e-6 / 2
-
-
-@pytest.mark.parametrize("name", ["mean", "covariance", "crosstab"])
-def test_the_study_of_intervals_in_short(name: str) -> None:
-    """300 runs of one of its settings: binomial(300, 0.95) falls below 262 with probability 7e-8."""
-    setting = {"statistic": name, "neighbors": "replace", "price": "epsilon .5, delta 1e-5"}
-    found = table_intervals.run(setting, 0, 300)
-    assert found["inside"] >= 262
-    [error, coverage] = table_intervals.rows([(setting, 300, found)])
-    assert error.value < 0.25
-    assert 0 <= coverage.value <= 1
 
 
 BAD_REQUESTS: list[Any] = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -28,8 +29,7 @@ from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, NotPr
 from discreet.ledger import Ledger
 from discreet.mechanisms import Gaussian
 from discreet.models.design import Design
-from discreet.models.gradient import clipping, exact_products
-from discreet.models.gradient import network as network_module
+from discreet.models.gradient import blas_threads, clipping, exact_products, lot_gradient
 from discreet.models.gradient.clipping import clipped_sum
 from discreet.models.gradient.engine import Run, State, Trained, descend
 from discreet.models.gradient.lot_gradient import SLACK, LotGradient
@@ -232,12 +232,55 @@ def test_a_row_does_not_depend_on_its_place_whatever_number_of_threads_there_is(
 def test_threads_of_openmp_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A BLAS that is built on OpenMP has as many threads as that has, which is known by another name."""
     importlib.import_module("sklearn.utils._openmp_helpers")  # brings one
-    monkeypatch.setattr(network_module, "_libraries", network_module._libraries.__wrapped__)
+    monkeypatch.setattr(blas_threads, "_controller", blas_threads._controller.__wrapped__)
     found = set()
     for threads in (1, 2):
         with threadpool_limits(threads, user_api="openmp"):
-            found.add(network_module.blas_threads())
+            found.add(blas_threads.blas_threads())
     assert len(found) == 2
+
+
+def _of_a_blas() -> list[int]:
+    return [each.get_num_threads() for each in blas_threads._controller().lib_controllers if each.user_api == "blas"]
+
+
+def test_a_lot_is_summed_with_one_thread_of_a_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[int]] = []
+    added = lot_gradient.clipped_sum
+    monkeypatch.setattr(lot_gradient, "clipped_sum", lambda *a, **k: (seen.append(_of_a_blas()), added(*a, **k))[1])
+    x, y = rows(60, 3)
+    schema = Schema({**dict.fromkeys(["x0", "x1", "x2"], Real(-1, 1)), "y": Categories((-1, 1))})
+    design = Design.of(schema, ["x0", "x1", "x2"], "y")
+    network = Network((design.width, 1), Logistic(), bias=False)
+    question = LotGradient(design, network, Fraction(1)).at(np.zeros(design.width))
+    source = open_source({**{f"x{i}": x[:, i] for i in range(3)}, "y": y}, schema)
+    with threadpool_limits(2, user_api="blas"):
+        before = _of_a_blas()
+        question.of_lot(question.gather(source), np.arange(40))
+        assert _of_a_blas() == before == [2] * len(before)
+    assert seen == [[1] * len(before)]
+
+
+def test_where_lots_overlap_a_blas_has_its_threads_afterwards() -> None:
+    """One begins first and ends first, so that another would find one thread and put that back."""
+    out, within = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with blas_threads.one_thread():
+            within.set()
+            out.wait(30)
+
+    before = _of_a_blas()
+    with threadpool_limits(2, user_api="blas"):
+        thread = threading.Thread(target=other)
+        with blas_threads.one_thread():
+            assert _of_a_blas() == [1] * len(before)
+            thread.start()
+            assert within.wait(30)
+        out.set()
+        thread.join()
+        assert _of_a_blas() == [2] * len(before)
+    assert _of_a_blas() == before
 
 
 def test_rooms_of_two_precisions_are_two() -> None:

@@ -17,6 +17,7 @@ from discreet.core.source import Batch, Source
 from discreet.errors import InvalidRequest
 from discreet.models.design import Design
 from discreet.models.gradient import exact_products
+from discreet.models.gradient.blas_threads import one_thread
 from discreet.models.gradient.blocks_elsewhere import blocks
 from discreet.models.gradient.clipping import CHUNK, clipped_sum, exact_sum, to_numpy
 from discreet.models.gradient.network import Network, Room
@@ -106,10 +107,11 @@ class LotGradient(StepQuery):
 
     def step(self, batch: Batch) -> Any:
         rows = ordered(self.design.block(batch))
-        return exact_sum(
-            self.network, self.weights, self.network.widen(rows.x), rows.y, float(self.clip), weight=rows.weight,
-            people=rows.people, most=self.design.rows, room=Room(),
-        )  # fmt: skip
+        with one_thread():
+            return exact_sum(
+                self.network, self.weights, self.network.widen(rows.x), rows.y, float(self.clip), weight=rows.weight,
+                people=rows.people, most=self.design.rows, room=Room(),
+            )  # fmt: skip
 
     def combine(self, left: Any, right: Any) -> Any:
         return left + right
@@ -130,7 +132,8 @@ class LotGradient(StepQuery):
         if gathered.xp is not np:
             return self._elsewhere(gathered, np.arange(gathered.people) if chosen is None else chosen)
         x, y, weight, people = picked(gathered, chosen)
-        return self._added(x, y, self.weights, len(x), weight=weight, people=people, room=gathered.room)
+        with one_thread():
+            return self._added(x, y, self.weights, len(x), weight=weight, people=people, room=gathered.room)
 
     def _added(self, x: Any, y: Any, weights: Any, rows: int, **rest: Any) -> Any:
         """The sum over rows that were picked, in doubles where there are few of them."""

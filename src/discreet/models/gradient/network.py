@@ -16,10 +16,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
+from discreet.models.gradient.blas_threads import blas_threads
 from discreet.models.gradient.trainable import StepQuery, Trainable
 from discreet.models.losses import Logistic, Loss
 from discreet.models.softmax import MOST_MARGIN
@@ -78,19 +78,6 @@ def steady(inputs: int, units: int, plain: bool, kind: str, margin: int, threads
     known, read = np.matmul(x[None], weight)[0], slice(margin, units - margin)
     moved = ((s, np.matmul(np.roll(x, s, axis=0)[None], weight)[0]) for s in _SHIFTS)
     return all((found[:, read] == np.roll(known, s, axis=0)[:, read]).all() for s, found in moved)
-
-
-def blas_threads() -> tuple[int, ...]:
-    """How many threads each BLAS of this process, and each OpenMP that one may be built on, would use now in this thread.
-
-    Whoever shares the process may change that at any time.
-    """
-    return tuple(library.get_num_threads() for library in _libraries())
-
-
-@lru_cache(maxsize=1)
-def _libraries() -> list[Any]:
-    return list(ThreadpoolController().lib_controllers)
 
 
 _SHIFTS = (1, 2, 3, 5, 7, 11, 16, 23, 31, 40, 47)
