@@ -7,12 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from dp_accounting.pld.common import compute_self_convolve_bounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import binom, norm
 
-from discreet.accounting.loss_distribution import _above, profiles
+from discreet.accounting.loss_distribution import _TAIL, _above, _one, _window, profiles
 from discreet.accounting.lots import Lots, noise_multiplier, renyi
 from discreet.core.cost import ORDERS
 from discreet.core.query import Relation
@@ -152,6 +153,16 @@ def test_replacing_is_two_changes() -> None:
     true = np.maximum(here - math.exp(epsilon) * gone, 0).sum() * (x[1] - x[0])
     assert 1e-6 < true < delta
     assert Lots(Fraction("0.3"), steps, Fraction(z), "replace").epsilon(delta) <= epsilon
+
+
+@pytest.mark.parametrize("steps", [1, 100, 10**6])
+@pytest.mark.parametrize(("noise", "rate"), [(0.3, 0.9), (1, 0.01), (20, 1e-4)])
+def test_what_is_left_out_of_a_run_is_what_google_leaves_out(noise: float, rate: float, steps: int) -> None:
+    for removed in (True, False):
+        law = _one(noise, rate, 4e-3 / noise, removed)[1].astype(np.float64)
+        theirs = compute_self_convolve_bounds(law, steps, _TAIL / 2)
+        assert np.abs(np.subtract(_window(law, steps), theirs)).max() <= 1  # rounded to whole places
+    assert _window(np.zeros(5), steps) == (0, 4 * steps)
 
 
 @given(st.floats(0.2, 4), st.floats(1e-8, 1e-2), st.fractions(Fraction(1, 50), Fraction(1, 2)), st.integers(1, 200))
