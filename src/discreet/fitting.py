@@ -55,9 +55,10 @@ class Fitting(Asker):
         target = _check_model(model, self, target)
         _check_columns(self.schema, features, target)
         named = (features, target, weight, propensity)
-        words = {"fit": _words(*named) | {"model": model}}
+        asked = model.settled()
+        words = {"fit": _words(*named) | {"model": asked}}
         names = (*features, target, weight, propensity)
-        request = Request(words, partial(_fitted, model, named), {} if where is None else where, names, whole=model.price)
+        request = Request(words, partial(_fitted, asked, named), {} if where is None else where, names, whole=model.price)
         return self._accepted(model, self._answer(request))
 
     def _accepted(self, model: M, answer: tuple[Any, Columns]) -> M:
@@ -128,7 +129,7 @@ class Fitting(Asker):
         models = read_candidates(candidates, model, price)
         goal, *_ = [_check_model(each, self, target) for each in models]
         _check_columns(self.schema, features, goal)
-        return models, goal
+        return [each.settled() for each in models], goal
 
     def preview_fit(
         self,

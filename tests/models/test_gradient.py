@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import math
+import subprocess
+import sys
 import threading
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -28,6 +31,7 @@ from discreet.core.x64 import doubles, jnp
 from discreet.errors import AccountClosed, BudgetExceeded, InvalidRequest, NotPrivate
 from discreet.ledger import Ledger
 from discreet.mechanisms import Gaussian
+from discreet.models import MLPClassifier
 from discreet.models.design import Design
 from discreet.models.gradient import blas_threads, clipping, exact_products, lot_gradient
 from discreet.models.gradient.clipping import clipped_sum
@@ -261,26 +265,54 @@ def test_a_lot_is_summed_with_one_thread_of_a_blas(monkeypatch: pytest.MonkeyPat
     assert seen == [[1] * len(before)]
 
 
-def test_where_lots_overlap_a_blas_has_its_threads_afterwards() -> None:
-    """One begins first and ends first, so that another would find one thread and put that back."""
-    out, within = threading.Event(), threading.Event()
+def test_where_lots_overlap_each_is_summed_as_if_alone() -> None:
+    """Two fits in two threads: to set and put back the threads of a BLAS would change the other's products meanwhile."""
+    x, y = rows(3000, 60)
+    facts: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "bounds": (-1, 1), "classes": [-1, 1], "expected_rows": 3000}
 
-    def other() -> None:
-        with blas_threads.one_thread():
-            within.set()
-            out.wait(30)
+    def fit(seed: int, epochs: int = 1) -> Any:
+        model = MLPClassifier(hidden_layer_sizes=(200, 100), lot_size=1000, epochs=epochs, random_state=seed, **facts)
+        return np.concatenate([np.ravel(layer) for layer in model.fit(x, y).coefs_])
 
     before = _of_a_blas()
-    with threadpool_limits(2, user_api="blas"):
-        thread = threading.Thread(target=other)
-        with blas_threads.one_thread():
-            assert _of_a_blas() == [1] * len(before)
-            thread.start()
-            assert within.wait(30)
-        out.set()
-        thread.join()
+    with threadpool_limits(2, user_api="blas"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a seed is not private
+        alone = fit(1)
+        for _ in range(3):
+            other = threading.Thread(target=fit, args=(7, 2))
+            other.start()
+            assert (fit(1) == alone).all()
+            other.join()
         assert _of_a_blas() == [2] * len(before)
     assert _of_a_blas() == before
+
+
+FORKED = """
+import os, signal, threading, warnings
+from discreet.models.gradient.blas_threads import one_thread
+out, within = threading.Event(), threading.Event()
+def other():
+    with one_thread:
+        within.set()
+        out.wait(30)
+thread = threading.Thread(target=other)
+thread.start()
+within.wait(30)
+warnings.simplefilter("ignore")
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    with one_thread:
+        os._exit(0)
+out.set()
+thread.join()
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_fork_does_not_wait_for_a_thread_that_is_not_there() -> None:
+    """One of a process that forks while another of its threads sums a lot."""
+    subprocess.run([sys.executable, "-c", FORKED], check=True)
 
 
 def test_rooms_of_two_precisions_are_two() -> None:

@@ -79,6 +79,9 @@ def test_models_come_back_fitted(remote: Remote) -> None:
     assert best.predict({"age": [40], "bmi": [25]}).shape == (1,)
     published = remote.fit(ds.models.SGDClassifier(epsilon=1, delta=1e-5, epochs=1), ["age", "bmi"], "stroke")
     assert published.predict({"age": [40], "bmi": [25]})[0] in ("no", "yes")
+    for drawn in (ds.models.RandomForestClassifier(epsilon=1), ds.models.KernelSVC(epsilon=1, components=5)):
+        assert remote.fit(drawn, ["age", "bmi"], "stroke").key_ >= 0  # what is drawn in public is the same here and there
+        assert drawn.key is None
     centres = remote.fit(ds.models.KMeans(epsilon=1, n_clusters=2), ["age", "bmi"]).cluster_centers_
     assert centres.shape == (2, 2)
     for model_without_target in (ds.models.PCA(epsilon=1), ds.models.StandardScaler(epsilon=1)):

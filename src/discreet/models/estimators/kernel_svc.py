@@ -10,11 +10,11 @@ from typing import Any
 from discreet.core import numbers
 from discreet.core.numbers import Number
 from discreet.core.query import Relation
-from discreet.core.random import system
 from discreet.core.schema import Categories
 from discreet.errors import InvalidRequest
 from discreet.mechanisms.objective_perturbation import ridge_for
 from discreet.models.design import Design, Fourier
+from discreet.models.estimators.keyed import Keyed
 from discreet.models.estimators.perturbed_classifier import PerturbedClassifier
 from discreet.models.losses import HuberHinge, Loss
 from discreet.models.protocol import Columns
@@ -24,7 +24,7 @@ _CONSTANT = 0.5  # for the intercept: a longer one would cost the features more 
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class KernelSVC(PerturbedClassifier):
+class KernelSVC(Keyed, PerturbedClassifier):
     """A support vector machine with the kernel exp(-beta |x - x'|^2), by ``components`` random Fourier features.
 
     Features need no bounds: the cosines they end in have some of their own. With ``bounds`` (and through a session, where
@@ -39,7 +39,6 @@ class KernelSVC(PerturbedClassifier):
 
     components: int = 100
     beta: Number | None = None
-    key: int | None = None
     width: Number = 0.5
 
     @property
@@ -76,11 +75,7 @@ class KernelSVC(PerturbedClassifier):
         declared = [columns.schema[name] for name in columns.features]
         wide = sum(len(c.labels) if isinstance(c, Categories) else 1 for c in declared)
         beta = 1.0 / max(1, wide) if self.beta is None else float(numbers.positive(self.beta, "beta"))
-        if self.key is not None:
-            key = int(self.key)
-        else:
-            key = system().word() >> 1 if self.random_state is None else int(self.random_state)
-        return Fourier(int(self.components), beta, key, _CONSTANT)
+        return Fourier(int(self.components), beta, self._drawn_key(), _CONSTANT)
 
     def _set_fitted(self, fitted: Any) -> None:
         super()._set_fitted(fitted)

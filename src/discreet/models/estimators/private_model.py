@@ -80,6 +80,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def procedure(self, columns: Columns, relation: Relation) -> Procedure[Any]:
         """The asks that fit the model; returns what ``accept`` takes."""
 
+    def settled(self) -> Self:
+        """The model as it is asked for: what it draws in public is drawn, so that who asks and who answers mean the same."""
+        return self
+
     @abstractmethod
     def _set_fitted(self, fitted: Any) -> None:
         """Set the attributes that end in an underscore."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
@@ -13,7 +14,6 @@ import numpy as np
 from discreet.core.ask import Ask
 from discreet.core.price import Price
 from discreet.core.query import Relation
-from discreet.core.random import system
 from discreet.core.release import Release
 from discreet.core.runner import Procedure
 from discreet.core.source import Batch
@@ -22,6 +22,7 @@ from discreet.mechanisms.priced import law_of_sums
 from discreet.models.design import Floats
 from discreet.models.estimators.classes import ManyClasses
 from discreet.models.estimators.from_sums import FittedSums, FromSums
+from discreet.models.estimators.keyed import Keyed
 from discreet.models.evaluate.decisions import DecisionRule, digest_of
 from discreet.models.protocol import Columns
 from discreet.models.publish.forest_predictor import ForestPredictor
@@ -82,7 +83,7 @@ class ForestRule:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RandomForestClassifier(ManyClasses, FromSums):
+class RandomForestClassifier(Keyed, ManyClasses, FromSums):
     """A forest whose splits are random and never look at the data; what is released are noisy counts in its leaves.
 
     ``n_estimators`` trees of ``max_depth`` levels (as many as there are features, from 3 to 6, unless it is given) share the
@@ -96,21 +97,16 @@ class RandomForestClassifier(ManyClasses, FromSums):
 
     n_estimators: int | None = None
     max_depth: int | None = None
-    key: int | None = None
 
     def procedure(self, columns: Columns, relation: Relation) -> Procedure[FittedForest]:
         for word in ("n_estimators", "max_depth", "key"):
             given = getattr(self, word)
             if given is not None and (isinstance(given, bool) or not isinstance(given, Integral)):
                 raise InvalidRequest(f"{word} must be a whole number, got {given!r}")
-        if self.key is not None:
-            key = int(self.key)
-        else:
-            key = system().word() >> 1 if self.random_state is None else int(self.random_state)
         features = len(columns.features)
         depth = min(_DEEPEST, max(3, features)) if self.max_depth is None else int(self.max_depth)
         trees = _enough_trees(features, self.price) if self.n_estimators is None else int(self.n_estimators)
-        forest = RandomTrees(trees, depth, key)
+        forest = RandomTrees(trees, depth, self._drawn_key())
         query = LeafCounts.of(columns.schema, columns.features, columns.target, forest)
         return self._ask(query, relation)
 
@@ -150,7 +146,8 @@ def _enough_trees(features: int, price: Price) -> int:
     """The number of trees for a price: each should meet another feature, and all share what noise leaves to be seen."""
     if price.is_infinite:
         return _MOST
-    strength = float(price.epsilon) if price.epsilon is not None else math.sqrt(2 * float(price.rho or 0))
+    most = Fraction(_MOST**2)
+    strength = min(most, price.epsilon) if price.epsilon is not None else math.sqrt(2 * min(most, price.rho or 0))
     return min(_MOST, max(_FEWEST, round(min(features, _ENOUGH) * math.sqrt(strength))))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from discreet.core.source import Batch
 from discreet.models.design import Design, Floats
 from discreet.models.evaluate.decisions import digest_of
+from discreet.models.gradient.blas_threads import one_thread
 from discreet.models.gradient.network import BLOCK, Network, Room
 from discreet.models.publish.predictor import Input
 
@@ -67,5 +68,6 @@ class NetworkRule:
         wide = self.network.widen(x)
         filled = np.zeros((-(-len(wide) // BLOCK) * BLOCK, wide.shape[1]))
         filled[: len(wide)] = wide
-        scores: Floats = np.nan_to_num(self.network.forward(self.flat, filled, np, Room())[-1][: len(wide)])
+        with one_thread:
+            scores: Floats = np.nan_to_num(self.network.forward(self.flat, filled, np, Room())[-1][: len(wide)])
         return scores

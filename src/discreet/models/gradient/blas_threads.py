@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+from contextlib import ExitStack
 from functools import lru_cache
-from threading import Lock
+from threading import RLock, get_ident
 
 from threadpoolctl import ThreadpoolController
-
-_within = Lock()
 
 
 def blas_threads() -> tuple[int, ...]:
@@ -20,24 +18,51 @@ def blas_threads() -> tuple[int, ...]:
     return tuple(library.get_num_threads() for library in _controller().lib_controllers)
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread for every BLAS of this process; then as many as before.
+class _OneThread:
+    """One thread for every BLAS of this process, as far as nobody else holds their number; then as many as before.
 
     Products of a few rows take microseconds: threads wait for one another for longer than they work, and on a machine that
-    is busy with other things many times longer. Where another of our threads is within, it does all of that: two who
-    put back what they found could leave one thread for good.
+    is busy with other things many times longer. One of our threads is within at a time, others wait: a number that changed
+    between two of somebody's products would change what they give to rows. A thread that is within may enter again.
     """
-    if not _within.acquire(blocking=False):
-        yield
-        return
-    try:
-        with _controller().limit(limits=1, user_api="blas"):
-            yield
-    finally:
-        _within.release()
+
+    def __init__(self) -> None:
+        self._lock, self._depth = RLock(), 0
+        self._owner: int | None = None
+        self._limit = ExitStack()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if not self._depth:
+            try:
+                self._limit.enter_context(_controller().limit(limits=1, user_api="blas"))
+            except BaseException:
+                self._lock.release()
+                raise
+            self._owner = get_ident()
+        self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        try:
+            if not self._depth:
+                self._limit.close()
+                self._owner = None
+        finally:
+            self._lock.release()
+
+    def after_fork(self) -> None:
+        """In a child, the thread that was within is not there to leave."""
+        if self._owner != get_ident():
+            self._limit.close()
+            self.__init__()  # type: ignore[misc]
 
 
 @lru_cache(maxsize=1)
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+one_thread = _OneThread()
+if hasattr(os, "register_at_fork"):  # everywhere but on Windows, where nothing forks
+    os.register_at_fork(after_in_child=one_thread.after_fork)

@@ -20,6 +20,7 @@ from discreet.core.source import Batch
 from discreet.errors import InvalidRequest
 from discreet.mechanisms import DiscreteLaplace
 from discreet.models.design import Design
+from discreet.models.gradient.blas_threads import one_thread
 from discreet.models.gradient.clipping import lengths
 from discreet.models.gradient.lot_gradient import ordered
 from discreet.models.gradient.network import Network
@@ -74,10 +75,11 @@ class GradientLengths(DesignSum):
     def step(self, batch: Batch) -> Any:
         rows = ordered(self.design.block(batch))
         flat = self.network.start(self.start)
-        found = lengths(
-            self.network, flat, self.network.widen(rows.x), rows.y, weight=rows.weight, people=rows.people,
-            most=self.design.rows,
-        )  # fmt: skip
+        with one_thread:
+            found = lengths(
+                self.network, flat, self.network.widen(rows.x), rows.y, weight=rows.weight, people=rows.people,
+                most=self.design.rows,
+            )  # fmt: skip
         place = np.searchsorted(self.edges, found[np.isfinite(found)])
         return np.bincount(np.minimum(place, CELLS - 1), minlength=CELLS)
 

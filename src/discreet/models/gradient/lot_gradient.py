@@ -107,7 +107,7 @@ class LotGradient(StepQuery):
 
     def step(self, batch: Batch) -> Any:
         rows = ordered(self.design.block(batch))
-        with one_thread():
+        with one_thread:
             return exact_sum(
                 self.network, self.weights, self.network.widen(rows.x), rows.y, float(self.clip), weight=rows.weight,
                 people=rows.people, most=self.design.rows, room=Room(),
@@ -132,7 +132,7 @@ class LotGradient(StepQuery):
         if gathered.xp is not np:
             return self._elsewhere(gathered, np.arange(gathered.people) if chosen is None else chosen)
         x, y, weight, people = picked(gathered, chosen)
-        with one_thread():
+        with one_thread:
             return self._added(x, y, self.weights, len(x), weight=weight, people=people, room=gathered.room)
 
     def _added(self, x: Any, y: Any, weights: Any, rows: int, **rest: Any) -> Any:

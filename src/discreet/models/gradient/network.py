@@ -19,7 +19,7 @@ import numpy as np
 
 from discreet.core.random import Random
 from discreet.errors import InvalidRequest
-from discreet.models.gradient.blas_threads import blas_threads
+from discreet.models.gradient.blas_threads import blas_threads, one_thread
 from discreet.models.gradient.trainable import StepQuery, Trainable
 from discreet.models.losses import Logistic, Loss
 from discreet.models.softmax import MOST_MARGIN
@@ -43,17 +43,20 @@ def rowwise(x: Any, weight: Any, out: Any = None, margin: int = 0) -> Any:
     A BLAS picks its kernels by the shape of the whole product: among more or fewer rows, or next to the edge, the same row
     may come out with other last digits, and a person's presence would show in the others' gradients. One shape for all
     products and a number of rows that kernels divide evenly avoid that; ``steady`` checks it for each shape on this
-    machine and with as many threads, among which a BLAS divides rows; where it does not hold sums are made without a BLAS.
+    machine and with as many threads, among which a BLAS divides rows; where it does not hold, or somebody else changed
+    their number meanwhile, sums are made without a BLAS.
     A product of one column is no sum at all. That of the first and last ``margin`` columns may depend on the place.
     """
     if x.shape[1] == 1:
         return np.multiply(x, weight, out=out)
     blocks = x.reshape(len(x) // BLOCK, BLOCK, x.shape[1])
     place = None if out is None else out.reshape(len(x) // BLOCK, BLOCK, out.shape[1])
-    if steady(*weight.shape, bool(weight.flags.c_contiguous), weight.dtype.char, margin, blas_threads()):
-        made = np.matmul(blocks, weight, out=place)
-    else:
-        made = np.einsum("bij,jk->bik", blocks, weight, out=place)
+    with one_thread:
+        threads = blas_threads()
+        even = steady(*weight.shape, bool(weight.flags.c_contiguous), weight.dtype.char, margin, threads)
+        made = np.matmul(blocks, weight, out=place) if even else None
+        if made is None or blas_threads() != threads:
+            made = np.einsum("bij,jk->bik", blocks, weight, out=place)
     return made.reshape(len(x), weight.shape[1]) if out is None else out
 
 
