@@ -7,6 +7,7 @@ import json
 import platform
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -38,23 +39,31 @@ RESULTS = Path(__file__).parent / "results.json"
 
 
 def main(names: list[str]) -> int:
-    found: dict[str, Any] = {}
     failed = 0
     for name in names or STUDIES:
-        study = importlib.import_module(f"bench.{name}")
         start = time.perf_counter()
-        result = study.run()
-        rows = study.checks(result)
-        found[name] = {"machine": f"{platform.machine()}, Python {platform.python_version()}", **result}
+        try:
+            study = importlib.import_module(f"bench.{name}")
+            result = study.run()
+            rows = study.checks(result)
+        except Exception:  # a study that ends in an error is no reason to lose the others
+            traceback.print_exc()
+            failed += 1
+            print(f"\n{name}: FAILS with an error", flush=True)
+            continue
+        _keep(name, {"machine": f"{platform.machine()}, Python {platform.python_version()}", **result})
         print(f"\n{name} ({time.perf_counter() - start:.0f} s)")
         for what, value, sign, bound in rows:
             holds = value >= bound if sign == ">=" else value <= bound
             failed += not holds
-            print(f"  {'holds ' if holds else 'FAILS '} {what}: {value:.4g} (promised {sign} {bound:g})")
-    # Read now and not before: another study may have ended in the meantime.
-    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    RESULTS.write_text(json.dumps(known | found, indent=1) + "\n")
+            print(f"  {'holds ' if holds else 'FAILS '} {what}: {value:.4g} (promised {sign} {bound:g})", flush=True)
     return 1 if failed else 0
+
+
+def _keep(name: str, result: dict[str, Any]) -> None:
+    """Add a study's result to those that there are by now: another may have ended in the meantime."""
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    RESULTS.write_text(json.dumps(known | {name: result}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

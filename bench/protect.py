@@ -385,7 +385,7 @@ def kills(folder: Path, times: int = 50) -> dict[str, int]:
             if number % 20 == 0:
                 place = folder / f"vault{number}"
                 place.mkdir()
-                fill(place)
+                fill(place, [f"p{i}" for i in range(20)])
             end = kill_and_restart(killer, place, f"p{number % 20}", 1 + number * 17 % 73)
             ends[end] = ends.get(end, 0) + 1
     return ends
