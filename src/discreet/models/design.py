@@ -291,9 +291,8 @@ class Design:
         kept = batch.kept(self.columns)
         if kept is not None:
             there = kept if there is None else there & kept
-        with np.errstate(all="ignore"):  # what a record holds never warns
-            whole = ~np.isnan(x @ np.ones(x.shape[1]))
-        if not whole.all():
+        if math.isnan(x.min(initial=0.0)):
+            whole = ~np.isnan(x).any(axis=1)
             there = whole if there is None else there & whole
         if self.weight is not None:
             weight = self.weight.read(batch)

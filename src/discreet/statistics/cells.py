@@ -254,7 +254,7 @@ def _bin(factor: Factor, values: Floats) -> tuple[npt.NDArray[Any], Mask | None]
     with np.errstate(over="ignore"):
         place = bins(factor, values)
     there = None
-    if math.isnan(np.dot(place, place)):  # a missing value makes it so, and nothing else does
+    if math.isnan(place.min(initial=0.0)):  # a missing value makes it so, and nothing else does
         there = ~np.isnan(place)
         place[~there] = 0.0
     return place.astype(np.int32), there

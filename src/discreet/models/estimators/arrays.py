@@ -26,10 +26,10 @@ def rows_of(model: Any, X: Any, *, reset: bool = False) -> Any:
             "(pandas.DataFrame, pandas.read_csv), or fit to named columns with Session.fit"
         )
     rows = validate_data(model, X, dtype=np.float64, reset=reset, ensure_min_samples=1, ensure_all_finite=False)
-    # A sum of a row is no finite number where one of its numbers is none, and nearly always one where all are.
+    # Their sum is no finite number where one of them is none, and nearly always one where all are.
     with np.errstate(all="ignore"):
-        sums = rows @ np.ones(rows.shape[1])
-    if not np.isfinite(sums).all() and not np.isfinite(rows).all():
+        total = rows.sum()
+    if not np.isfinite(total) and not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0].tolist()
         found = "NaN" if np.isnan(rows[row, column]) else "infinity (inf)"
         raise InvalidRequest(
