@@ -292,7 +292,7 @@ class Design:
         if kept is not None:
             there = kept if there is None else there & kept
         if math.isnan(x.min(initial=0.0)):
-            whole = ~np.isnan(x).any(axis=1)
+            whole = np.asarray(~np.isnan(x).any(axis=1))
             there = whole if there is None else there & whole
         if self.weight is not None:
             weight = self.weight.read(batch)

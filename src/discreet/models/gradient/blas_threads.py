@@ -6,6 +6,7 @@ import os
 from contextlib import ExitStack
 from functools import lru_cache
 from threading import RLock, get_ident
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -35,7 +36,8 @@ class _OneThread:
         self._lock.acquire()
         if not self._depth:
             try:
-                self._limit.enter_context(_controller().limit(limits=1, user_api="blas"))
+                if any(each.get_num_threads() > 1 for each in _blas()):
+                    self._limit.enter_context(_controller().limit(limits=1, user_api="blas"))
             except BaseException:
                 self._lock.release()
                 raise
@@ -56,6 +58,11 @@ class _OneThread:
         if self._owner != get_ident():
             self._limit.close()
             self.__init__()  # type: ignore[misc]
+
+
+@lru_cache(maxsize=1)
+def _blas() -> list[Any]:
+    return [each for each in _controller().lib_controllers if each.user_api == "blas"]
 
 
 @lru_cache(maxsize=1)
