@@ -102,14 +102,11 @@ class Derivation:
 
     def canonical(self) -> dict[str, Any]:
         """The columns with their formulas in canonical form."""
-        return {name: self._written(name, column) for name, column in self._columns.items()}
-
-    def _written(self, name: str, column: Any) -> Any:
-        if column.formula is None:
-            return column
-        rewritten = copy.copy(column)
-        object.__setattr__(rewritten, "formula", str(self._nodes[name]))
-        return rewritten
+        made = dict(self._columns)
+        for name in made.keys() - self._stored:
+            made[name] = copy.copy(made[name])
+            object.__setattr__(made[name], "formula", str(self._nodes[name]))
+        return made
 
     def _check(self, name: str, column: Any, node: Node) -> None:
         wanted = _KINDS[column.type]

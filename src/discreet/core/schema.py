@@ -72,7 +72,8 @@ class Schema:
                     key="missing",
                     column=name,
                 )
-            self._check_words(name, column)
+            if isinstance(column, Categories) and column.formula is None:
+                self._check_words(name, column)
         if self.person is not None and (not isinstance(self.person, str) or not self.person):
             raise InvalidRequest(f"person must be the name of the id column, got {self.person!r}", key="person")
         if self.population is not None and (not isinstance(self.population, str) or not self.population):
@@ -99,16 +100,15 @@ class Schema:
         object.__setattr__(self, "columns", derivation.canonical())
         object.__setattr__(self, "derivation", derivation)
 
-    def _check_words(self, name: str, column: Column) -> None:
+    def _check_words(self, name: str, column: Categories) -> None:
         """Refuse a label that the dialect reads as a missing value: nobody would ever have it."""
-        if isinstance(column, Categories) and column.formula is None:
-            spelt = {text.strip() for text in (*column.lookup(), *(a for each in column.aliases.values() for a in each))}
-            if both := sorted(spelt.intersection(self.dialect.missing)):
-                raise InvalidRequest(
-                    f"column {name!r}: {both[0]!r} must not be a label and a word for a missing value; remove one of them",
-                    key="missing",
-                    column=name,
-                )
+        spelt = {text.strip() for text in (*column.lookup(), *(a for each in column.aliases.values() for a in each))}
+        if both := sorted(spelt.intersection(self.dialect.missing)):
+            raise InvalidRequest(
+                f"column {name!r}: {both[0]!r} must not be a label and a word for a missing value; remove one of them",
+                key="missing",
+                column=name,
+            )
 
     def __getitem__(self, name: str) -> Column:
         """The declaration of a column; an expression whose labels are public by themselves stands for one."""

@@ -28,7 +28,7 @@ def rows_of(model: Any, X: Any, *, reset: bool = False) -> Any:
     rows = validate_data(model, X, dtype=np.float64, reset=reset, ensure_min_samples=1, ensure_all_finite=False)
     # Their sum is no finite number where one of them is none, and nearly always one where all are.
     with np.errstate(all="ignore"):
-        total = rows.sum()
+        total = np.einsum("ij->", rows)
     if not np.isfinite(total) and not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0].tolist()
         found = "NaN" if np.isnan(rows[row, column]) else "infinity (inf)"

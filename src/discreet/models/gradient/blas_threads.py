@@ -6,7 +6,6 @@ import os
 from contextlib import ExitStack
 from functools import lru_cache
 from threading import RLock, get_ident
-from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -25,7 +24,10 @@ class _OneThread:
     Products of a few rows take microseconds: threads wait for one another for longer than they work, and on a machine that
     is busy with other things many times longer. One of our threads is within at a time, others wait: a number that changed
     between two of somebody's products would change what they give to rows. A thread that is within may enter again.
+    ``threads`` are those that there were when the first of its entries was made.
     """
+
+    threads: tuple[int, ...]
 
     def __init__(self) -> None:
         self._lock, self._depth = RLock(), 0
@@ -36,8 +38,10 @@ class _OneThread:
         self._lock.acquire()
         if not self._depth:
             try:
-                if any(each.get_num_threads() > 1 for each in _blas()):
+                self.threads = blas_threads()
+                if max(self.threads, default=1) > 1:
                     self._limit.enter_context(_controller().limit(limits=1, user_api="blas"))
+                    self.threads = blas_threads()
             except BaseException:
                 self._lock.release()
                 raise
@@ -58,11 +62,6 @@ class _OneThread:
         if self._owner != get_ident():
             self._limit.close()
             self.__init__()  # type: ignore[misc]
-
-
-@lru_cache(maxsize=1)
-def _blas() -> list[Any]:
-    return [each for each in _controller().lib_controllers if each.user_api == "blas"]
 
 
 @lru_cache(maxsize=1)

@@ -52,7 +52,7 @@ def rowwise(x: Any, weight: Any, out: Any = None, margin: int = 0) -> Any:
     blocks = x.reshape(len(x) // BLOCK, BLOCK, x.shape[1])
     place = None if out is None else out.reshape(len(x) // BLOCK, BLOCK, out.shape[1])
     with one_thread:
-        threads = blas_threads()
+        threads = one_thread.threads
         even = steady(*weight.shape, bool(weight.flags.c_contiguous), weight.dtype.char, margin, threads)
         made = np.matmul(blocks, weight, out=place) if even else None
         if made is None or blas_threads() != threads:
