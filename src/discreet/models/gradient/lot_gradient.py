@@ -211,7 +211,8 @@ def picked(gathered: Gathered, chosen: Any | None) -> tuple[Any, Any, Any, Any]:
             within = np.arange(len(people)) - np.repeat(np.cumsum(counts) - counts, counts)
             chosen = np.repeat(gathered.starts[mine], counts) + within
     if chosen is not None:
-        x, y, weight = x[chosen], y[chosen], None if weight is None else weight[chosen]
+        # A third of the time that brackets take.
+        x, y, weight = x.take(chosen, axis=0), y.take(chosen, axis=0), None if weight is None else weight.take(chosen)
     return x, y, weight, people
 
 
