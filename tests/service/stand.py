@@ -18,7 +18,7 @@ import uvicorn
 import discreet as ds
 from discreet.core.random import system
 from discreet.core.release import Release
-from discreet.core.runner import Desk
+from discreet.core.runner import Desk, relayed
 from discreet.ledger.events import canonical
 from discreet.service import access_tokens
 from discreet.service import config as service_file
@@ -84,21 +84,14 @@ class PretendDesk(threading.Thread):
         source = question.narrowed(self._source)
         seen: list[Release] = []
 
-        def kept(procedure: Any) -> Any:
-            answer = None
-            while True:
-                try:
-                    asked = procedure.send(answer)
-                except StopIteration as stop:
-                    return stop.value
-                answer = yield asked
-                if isinstance(answer, Release):
-                    seen.append(answer)
-                elif isinstance(answer, tuple):
-                    seen.extend(answer)
+        def note(_: Any, answer: Any) -> None:
+            if isinstance(answer, Release):
+                seen.append(answer)
+            elif isinstance(answer, tuple):
+                seen.extend(answer)
 
         desk = Desk(source, self._ledger, system(), SCHEMA.neighbors)
-        returned = desk.run(kept(question.kind.procedure(source, None, Limits())))
+        returned = desk.run(relayed(question.kind.procedure(source, None, Limits()), note=note))
         model = None
         if not question.kind.replays:
             from discreet.models.publish.document import document

@@ -11,7 +11,7 @@ import pytest
 import discreet as ds
 from discreet.core.random import Random
 from discreet.core.release import Release
-from discreet.core.runner import Desk, NoLedger, Procedure
+from discreet.core.runner import Desk, NoLedger, relayed
 from discreet.jobs.fit_file import KINDS, STEPWISE, UNSUPERVISED
 from discreet.service.limits import Limits
 from discreet.service.remote import Remote
@@ -48,17 +48,10 @@ class Straight(Remote):
     def _asked(self, text: str, digest: str) -> dict[str, Any]:
         question, releases = parse(text), list[Release]()
 
-        def taped(procedure: Procedure[Any]) -> Procedure[Any]:
-            answer = None
-            while True:
-                try:
-                    request = procedure.send(answer)
-                except StopIteration as end:
-                    return end.value
-                answer = yield request
-                releases.extend([answer] if isinstance(answer, Release) else [])
+        def note(_: Any, answer: Any) -> None:
+            releases.extend([answer] if isinstance(answer, Release) else [])
 
-        taken = taped(question.kind.procedure(self._source, None, Limits()))
+        taken = relayed(question.kind.procedure(self._source, None, Limits()), note=note)
         Desk(self._source, NoLedger(), Random(2), SCHEMA.neighbors).run(taken)
         return {"releases": [json.loads(json.dumps(each.to_dict())) for each in releases]}
 

@@ -71,8 +71,11 @@ def row_by_row(x: Any, weight: Any) -> Any:
 def steady(inputs: int, units: int, plain: bool, kind: str, margin: int, threads: tuple[int, ...]) -> bool:
     """Whether a product of ``BLOCK`` rows gives each row the same in every place, tried on this machine.
 
-    It is tried with the ``threads`` that there are now, and again when there are others: see ``blas_threads``.
+    It is tried with the ``threads`` that there are now, and again when there are others: see ``blas_threads``. Where they
+    changed meanwhile nothing was tried of them, and such products are made without a BLAS.
     """
+    if blas_threads() != threads:
+        return False
     random = Random(inputs * 65537 + units)
     numbers = (random.words((BLOCK + units) * inputs) >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0
     x = numbers[: BLOCK * inputs].reshape(BLOCK, inputs).astype(kind)
@@ -80,7 +83,8 @@ def steady(inputs: int, units: int, plain: bool, kind: str, margin: int, threads
     weight = rest.reshape(inputs, units) if plain else rest.reshape(units, inputs).T
     known, read = np.matmul(x[None], weight)[0], slice(margin, units - margin)
     moved = ((s, np.matmul(np.roll(x, s, axis=0)[None], weight)[0]) for s in _SHIFTS)
-    return all((found[:, read] == np.roll(known, s, axis=0)[:, read]).all() for s, found in moved)
+    same = all((found[:, read] == np.roll(known, s, axis=0)[:, read]).all() for s, found in moved)
+    return same and blas_threads() == threads
 
 
 _SHIFTS = (1, 2, 3, 5, 7, 11, 16, 23, 31, 40, 47)
